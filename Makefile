@@ -1,0 +1,43 @@
+# Everything a fresh machine needs is done by these targets; only PyPI and (for browser tests) Debian are used.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Debian's browser and database for the tests that drive real servers; skipped visibly where apt is missing.
+DEBIAN := chromium postgresql git
+
+.PHONY: demo test bench up lint setup browser clean
+
+demo: setup
+	$(BIN)/hush demo
+
+test: setup browser
+	$(BIN)/python -m pytest
+
+bench: setup
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+up: setup
+	$(BIN)/hush serve --with-servers
+
+lint: setup
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+setup: $(STAMP)
+
+# torch comes first and alone: asked for together with the rest, pip may take a CUDA build of several GB.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	touch $@
+
+browser:
+	@command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN) >/dev/null; } || \
+	  echo "chromium or postgresql is missing: the tests that need them are skipped"
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis

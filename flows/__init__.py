@@ -1,0 +1,1 @@
+"""flows: what a user starts, one file a flow, named after the wish."""

@@ -1,0 +1,188 @@
+"""`hush …`: a thin face over the flows. Exit status 0 on success, 2 for a user's mistake, 1 for all else.
+
+The environment is prepared before Prefect and MLflow are imported, so the flows are imported in the commands.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hush_core.config import Changes, Method, load_config
+from hush_core.errors import HushError, InputError
+
+app = typer.Typer(
+    help="Train on your own code and text, and prove how likely each secret is to come back out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console(highlight=False)
+
+ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", show_default=False)]
+Target = Annotated[str, typer.Argument(help="a certificate's directory, or models:/NAME/VERSION", show_default=False)]
+MethodOption = Annotated[Method | None, typer.Option(help="certificate method, instead of the file's")]
+COption = Annotated[float | None, typer.Option("--c", help="weights.c, relative to c_max")]
+RoundsOption = Annotated[int | None, typer.Option(help="train.rounds")]
+BatchOption = Annotated[int | None, typer.Option(help="train.batch")]
+RateOption = Annotated[float | None, typer.Option(help="train.learning_rate")]
+
+
+@app.command()
+def run(
+    config: ConfigFile,
+    method: MethodOption = None,
+    c: COption = None,
+    rounds: RoundsOption = None,
+    batch: BatchOption = None,
+    learning_rate: RateOption = None,
+) -> None:
+    """The main job: extract, weigh, calibrate, train, attack, certify, register."""
+    changes = _changes(method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate)
+    load_config(config, changes)  # a mistake is told before anything is started
+    _prepare()
+    from flows.report import render
+    from flows.train import train
+
+    render(train(str(config.resolve()), changes), console)
+
+
+@app.command()
+def plan(
+    config: ConfigFile,
+    method: MethodOption = None,
+    rounds: RoundsOption = None,
+    batch: BatchOption = None,
+    c: Annotated[list[float] | None, typer.Option("--c", help="values of c to try; may be repeated")] = None,
+) -> None:
+    """What will it cost? Weights and noise for a range of c; trains nothing."""
+    changes = _changes(method=method, rounds=rounds, batch=batch)
+    load_config(config, changes)
+    _prepare()
+    from flows.plan import plan as plan_flow
+
+    report = plan_flow(str(config.resolve()), changes, c or None)
+    table = Table(title=f"{report.secrets} secrets, {report.examples} examples, method {report.method}")
+    for column in ("c", "weight retained", "examples kept", "noise multiplier", ""):
+        table.add_column(column, justify="right")
+    for row in report.rows:
+        noise = "-" if row.noise_multiplier is None else f"{row.noise_multiplier:.4g}"
+        table.add_row(f"{row.c:g}", f"{row.weight_retained:.1%}", f"{row.examples_kept:.1%}", noise, row.note)
+    console.print(table)
+
+
+@app.command()
+def verify(target: Target) -> None:
+    """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
+    _prepare()
+    from flows.review import verify_target
+
+    verification = verify_target(target, progress=_progress())
+    facts, rows = verification.certificate.facts, verification.rows
+    second = rows["second"].drop_nulls().len()
+    console.print(
+        f"[green]verified[/green]: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
+        f"{facts.training.rounds_released} of {facts.plan.rounds} rounds released.\n"
+        f"Every bound was recomputed; {second} of them also by dp_accounting (connect-the-dots). "
+        f"Worst bound/target: {(rows['bound'] / rows['posterior']).max():.4f}.\n"
+        f"Digest {verification.certificate.digest}"
+    )
+
+
+@app.command()
+def review(
+    model_uri: Annotated[str, typer.Argument(help="models:/NAME/VERSION", show_default=False)],
+    decision: Annotated[str | None, typer.Option(help="approve or reject; asked for when not given")] = None,
+    reason: Annotated[str | None, typer.Option(help="why; asked for when not given")] = None,
+    reviewer: Annotated[str | None, typer.Option(help="who decides")] = None,
+) -> None:
+    """Verify, show, and approve or reject a registered model; moves the alias `champion`."""
+    if decision not in (None, "approve", "reject"):
+        raise InputError("--decision", "is neither approve nor reject", "give one of the two")
+    _prepare()
+    from flows.review import review_in_terminal
+
+    review_in_terminal(model_uri, decision=decision, reason=reason, reviewer=reviewer, console=console)
+
+
+@app.command()
+def serve(
+    config: Annotated[Path | None, typer.Argument(help="the YAML file that scheduled runs use")] = None,
+    cron: Annotated[str, typer.Option(help="when to retrain")] = "0 2 * * *",
+    timezone: Annotated[str, typer.Option(help="of the schedule")] = "UTC",
+    with_servers: Annotated[bool, typer.Option(help="also start Prefect and MLflow servers on loopback")] = False,
+) -> None:
+    """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
+    if config is not None:
+        load_config(config)
+    _prepare()
+    from flows.serve import serve as serve_flows
+
+    serve_flows(config.resolve() if config else None, cron=cron, timezone=timezone, with_servers=with_servers)
+
+
+@app.command()
+def demo(
+    directory: Annotated[Path | None, typer.Option(help="where the demo's repository is built")] = None,
+) -> None:
+    """The main job on real code with planted credentials; ends in a one-screen report."""
+    home = _prepare()
+    from flows.demo import run_demo
+
+    run_demo(directory or home.root / "demo", console)
+
+
+def _changes(**values: Any) -> Changes:
+    try:
+        return Changes(**values)
+    except ValueError as error:
+        first = error.errors(include_input=False)[0]  # type: ignore[attr-defined]
+        key = str(first["loc"][0]).replace("_", "-")
+        raise InputError(f"--{key}", first["msg"], "correct this option") from None
+
+
+def _prepare() -> Any:
+    from tasks.environment import prepare_environment
+
+    home = prepare_environment()
+    from tasks.refusals import one_line_refusals
+
+    one_line_refusals()
+    return home
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    return lambda stage, done, total: console.print(f"[dim]{stage}: {done} of {total}[/dim]")
+
+
+@contextmanager
+def _exit_status():
+    """One line for a mistake, none of Python's traceback; the status says whose it was."""
+    try:
+        yield
+    except InputError as error:
+        print(f"hush: {error}", file=sys.stderr)
+        sys.exit(2)
+    except HushError as error:
+        print(f"hush: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
+        sys.exit(130)
+
+
+def main() -> None:
+    """The console script."""
+    with _exit_status():
+        app(standalone_mode=True)
+
+
+if __name__ == "__main__":
+    main()

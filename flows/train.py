@@ -1,0 +1,93 @@
+"""The main job: extract → weigh → calibrate → pre-train → train → attack → certify → register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from prefect import flow
+
+from flows.report import Report, build_report
+from hush_core.config import Changes, HushConfig, load_config
+from hush_core.errors import CertificationError
+from hush_core.weights import capacity_rule
+from tasks.attack import attack_model
+from tasks.calibration import Calibrated, calibrate_noise
+from tasks.certification import write_model_certificate
+from tasks.environment import home
+from tasks.extraction import extract_secrets, sources
+from tasks.recording import Outcome, record
+from tasks.store import Store
+from tasks.training import pretrain, train_protected, train_unprotected
+from tasks.weighing import weigh_examples
+
+METHODS = ("kl", "renyi", "blow_up")
+
+
+@flow(name="train", validate_parameters=True)
+def train(config_file: str, changes: Changes | None = None) -> Report:
+    """Train a protected model and register it with its certificate.
+
+    Args:
+        config_file: the YAML file, on the machine that runs the flow.
+        changes: what to take in place of the file's values for this run.
+    """
+    config = load_config(Path(config_file), changes)
+    outcome = run_job(config)
+    registered = record(config, outcome)
+    return build_report(config, outcome, registered, Store(home().store))
+
+
+def compare_noise(calibrate: Callable[[str], Calibrated], method: str) -> Calibrated | None:
+    """The noise another method would need; None where it cannot certify, which fails nothing."""
+    try:
+        return calibrate(method)
+    except CertificationError:
+        return None
+
+
+def run_job(config: HushConfig) -> Outcome:
+    """All steps up to the certificate; every step is reused where its inputs have not changed."""
+    extracted = extract_secrets(sources(config), config)
+    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
+    rule = capacity_rule(config.weights.capacities, config.method)
+    weighed = weigh_examples(**graph, n_examples=extracted.n_examples, rule=rule, c=config.weights.c)
+
+    def calibrate(method: str) -> Calibrated:
+        settings = config.train
+        return calibrate_noise(
+            weighed.weights, **graph, rounds=settings.rounds, expected_batch=settings.batch,
+            clip_norm=settings.clip_norm, method=method,
+        )  # fmt: skip
+
+    calibrated = calibrate(config.method)
+    by_method = {method: compare_noise(calibrate, method) for method in METHODS}
+
+    examples, held_out = extracted.examples, weighed.held_out
+    start = pretrain(extracted.public, examples, held_out, config.model, config.pretrain, config.chunk_bytes)
+    trained = train_protected(calibrated, examples, held_out, start, config.train)
+    attacked = attack_model(
+        trained.model, examples, extracted.occurrences, extracted.secrets, config.audit.alternatives
+    )
+    unprotected = unprotected_attacked = None
+    if config.audit.unprotected:
+        unprotected = train_unprotected(examples, held_out, start, config.train)
+        unprotected_attacked = attack_model(
+            unprotected, examples, extracted.occurrences, extracted.secrets, config.audit.alternatives
+        )
+    certificate = write_model_certificate(
+        config.tracking.model, extracted, weighed, calibrated, trained, attacked,
+        config.weights.capacities, config.weights.c, config.audit.alternatives,
+    )  # fmt: skip
+    return Outcome(
+        extracted=extracted,
+        weighed=weighed,
+        calibrated=calibrated,
+        by_method=by_method,
+        pretrained=start,
+        trained=trained,
+        attacked=attacked,
+        unprotected=unprotected,
+        unprotected_attacked=unprotected_attacked,
+        certificate=certificate,
+    )

@@ -1,0 +1,20 @@
+"""Accounting: how well can each secret be guessed after T rounds, and how much noise does a target take?
+
+>>> k = Participation.binomial(count=100, rate=2048 / 1.2e6)
+>>> b = posterior_bound(k, noise_multiplier=3.0, rounds=2000, prior=1e-10, method="blow_up")
+>>> f"{b.value:.3g}"
+'0.000105'
+
+The mathematics is in docs/guarantee.md; one file here a method.
+"""
+
+from hush_core.accounting.bounds import Bound, posterior_bound
+from hush_core.accounting.calibration import Calibration, calibrate, certify, smallest_noise
+from hush_core.accounting.kl import target_kl
+from hush_core.accounting.participation import Participation
+from hush_core.accounting.second_route import second_route
+
+__all__ = [
+    "Bound", "Calibration", "Participation", "calibrate", "certify", "posterior_bound", "second_route",
+    "smallest_noise", "target_kl",
+]  # fmt: skip

@@ -1,0 +1,60 @@
+"""From a divergence to a posterior: the largest r with F(Bern(r), Bern(p)) ≤ budget (Hush! Lemma 3.2).
+
+All divergences here are written with a gauge g ≥ 0 of the log ratio, F(P, Q) = E_Q[g(log P/Q)], so that nothing is
+lost when P and Q are nearly equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hush_core.errors import InputError
+
+
+def kl_gauge(loss: np.ndarray) -> np.ndarray:
+    """e^L·L − e^L + 1 ≥ 0, whose mean under Q is KL(P‖Q); a series where L is small."""
+    loss = np.maximum(np.asarray(loss, dtype=np.float64), -700.0)
+    small = np.abs(loss) < 0.05
+    z = np.where(small, loss, 0.0)
+    # Σ_{n≥2} L^n (n−1)/n!
+    series = z * z * (1 / 2 + z * (1 / 3 + z * (1 / 8 + z * (1 / 30 + z * (1 / 144 + z * (1 / 840 + z / 5760))))))
+    with np.errstate(over="ignore"):
+        direct = loss * np.exp(loss) - np.expm1(loss)
+    return np.where(small, series, direct)
+
+
+def log_ratios(prior: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log r/p and log (1−r)/(1−p) for r = p + gap, accurate however small the gap."""
+    with np.errstate(divide="ignore"):
+        return np.log1p(gap / prior), np.log1p(-np.minimum(gap / (1 - prior), 1.0))
+
+
+def target_kl(prior: ArrayLike, posterior: ArrayLike) -> np.ndarray | float:
+    """μ = KL(Bern(r)‖Bern(p)) in nats, vectorised (Hush! §4).
+
+    Errors: `InputError` unless 0 < p ≤ r ≤ 1.
+    """
+    p, r = np.broadcast_arrays(np.asarray(prior, np.float64), np.asarray(posterior, np.float64))
+    if not np.all((p > 0) & (p < 1) & (r >= p) & (r <= 1)):
+        raise InputError("prior and posterior", "0 < prior ≤ posterior ≤ 1 does not hold", "correct the targets")
+    up, down = log_ratios(p, r - p)
+    mu = p * kl_gauge(up) + (1 - p) * np.where(np.isneginf(down), 1.0, kl_gauge(down))
+    return float(mu) if mu.ndim == 0 else mu
+
+
+def largest_posterior(exceeds: Callable[[np.ndarray], np.ndarray], prior: float, shape: tuple[int, ...]) -> np.ndarray:
+    """p + the gap at which `exceeds(gap)` turns true, from above (so never below the root); 1 where it never does.
+
+    `exceeds` is monotone in the gap. Bisection on log gap to one part in 1e13.
+    """
+    low = np.full(shape, np.log(prior) - 46.0)
+    high = np.full(shape, np.log1p(-prior))
+    for _ in range(52):
+        middle = 0.5 * (low + high)
+        too_far = exceeds(np.exp(middle))
+        high = np.where(too_far, middle, high)
+        low = np.where(too_far, low, middle)
+    return np.minimum(prior + np.exp(high) * (1 + 1e-12), 1.0)

@@ -1,0 +1,5 @@
+"""Attacks on the trained model, to be read beside its certificate."""
+
+from hush_core.auditing.exposure import exposure
+
+__all__ = ["exposure"]

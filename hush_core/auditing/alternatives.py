@@ -1,0 +1,55 @@
+"""Strings that an attacker could take for a secret's value: equally long, of the same form."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+_DIGITS = b"0123456789"
+_LOWER = b"abcdefghijklmnopqrstuvwxyz"
+_UPPER = _LOWER.upper()
+_HEX = b"0123456789abcdef"
+_PREFIX_WITHIN = 12
+MIN_RANDOM = 4
+"""Fewer random characters than this are no secret value to rank."""
+
+
+def fixed_prefix(value: bytes) -> int:
+    """Leading bytes that name the type, not the secret: to the last `_` or `-` within 12, or AKIA."""
+    if value.startswith((b"AKIA", b"ASIA")):
+        return 4
+    return max(value.rfind(mark, 0, _PREFIX_WITHIN) for mark in (b"_", b"-")) + 1
+
+
+def alphabets(value: bytes) -> list[bytes]:
+    """For each byte, the bytes that may stand in its place (itself alone where it is fixed)."""
+    start = fixed_prefix(value)
+    rest = value[start:]
+    fixed = [value[i : i + 1] for i in range(start)]
+    for pattern, letters in ((rb"[0-9a-f-]+", _HEX), (rb"[0-9A-F-]+", _HEX.upper())):
+        if re.fullmatch(pattern, rest) and re.search(rb"[a-fA-F]", rest) and re.search(rb"[0-9]", rest):
+            return fixed + [b"-" if byte == 0x2D else letters for byte in rest]
+    classes = (_DIGITS, _LOWER, _UPPER)
+    return fixed + [next((c for c in classes if byte in c), bytes([byte])) for byte in rest]
+
+
+def alternatives(value: bytes, count: int, rng: np.random.Generator) -> list[bytes]:
+    """Up to `count` distinct strings, uniform over the value's form, the value itself left out.
+
+    Fewer where the form has fewer; none where under MIN_RANDOM of its bytes are free.
+    """
+    letters = alphabets(value)
+    sizes = np.array([len(choice) for choice in letters])
+    if (sizes > 1).sum() < MIN_RANDOM:
+        return []
+    table = [np.frombuffer(choice, dtype=np.uint8) for choice in letters]
+    found: dict[bytes, None] = {}
+    for _ in range(20):  # a form of MIN_RANDOM digits holds 10,000 strings: collisions are few
+        drawn = rng.integers(sizes, size=(count, len(value)))
+        columns = [choice[drawn[:, i]] for i, choice in enumerate(table)]
+        found.update(dict.fromkeys(row.tobytes() for row in np.stack(columns, axis=1)))
+        found.pop(value, None)
+        if len(found) >= count:
+            break
+    return list(found)[:count]

@@ -1,0 +1,69 @@
+"""Write a certificate directory: tables first, the document last, so that a half-written one never verifies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory, hash_file
+from hush_core.errors import CertificationError
+
+
+def write_certificate(
+    directory: Path,
+    facts: Facts,
+    *,
+    bounds: pl.DataFrame,
+    edges: pl.DataFrame,
+    secrets: pl.DataFrame,
+    weights: np.ndarray,
+    model_dir: Path,
+) -> Certificate:
+    """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
+
+    `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
+    reader recomputes every rate.
+
+    Raises:
+        CertificationError: a bound misses its target, or more rounds were released than planned. Such a
+            model gets no certificate.
+    """
+    missed = bounds.filter(pl.col("bound") > pl.col("posterior"))
+    if missed.height:
+        raise CertificationError(f"{missed.height} secrets miss their target; no certificate is written")
+    if facts.training.rounds_released > facts.plan.rounds:
+        raise CertificationError("more rounds were released than the plan covers; no certificate is written")
+    partial = directory.with_name(directory.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    tables = {
+        "bounds.parquet": bounds,
+        "edges.parquet": edges,
+        "secrets.parquet": secrets,
+        "weights.parquet": pl.DataFrame(
+            {"example_id": np.arange(len(weights), dtype=np.uint32), "weight": np.asarray(weights, np.float64)}
+        ),
+    }
+    for name in TABLES:
+        tables[name].write_parquet(partial / name)
+    certificate = Certificate(
+        facts=facts,
+        tables={name: hash_file(partial / name) for name in TABLES},
+        model_files=hash_directory(model_dir),
+    ).sealed()
+    (partial / DOCUMENT).write_bytes(certificate.canonical())
+    _sync(partial)
+    shutil.rmtree(directory, ignore_errors=True)
+    os.replace(partial, directory)
+    return certificate
+
+
+def _sync(directory: Path) -> None:
+    for path in [*directory.iterdir(), directory]:
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)

@@ -1,0 +1,41 @@
+"""The few ways in which hush refuses, each a type of its own.
+
+A message names where (file, line, key, secret or layer), what is wrong and how to mend it. It never holds
+a value read from the user's data: such a value may be the secret itself.
+"""
+
+from __future__ import annotations
+
+
+class HushError(Exception):
+    """Base of every refusal that hush raises on purpose."""
+
+
+class InputError(HushError):
+    """The user's input cannot be used: config, repository, table or model. The command line exits with 2.
+
+    >>> str(InputError("demo.yaml: rounds", "must be at least 1, got 0", "give a positive number"))
+    'demo.yaml: rounds: must be at least 1, got 0. Mend: give a positive number'
+    """
+
+    def __init__(self, where: str, what: str, mend: str) -> None:
+        super().__init__(where, what, mend)
+        self.where, self.what, self.mend = where, what, mend
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}. Mend: {self.mend}"
+
+
+class CertificationError(HushError):
+    """The numerics cannot certify a bound here; no number is returned in its place."""
+
+
+class VerificationError(HushError):
+    """A certificate does not hold: a missing file, an edited byte, or a number that does not come out again."""
+
+    def __init__(self, failures: list[str]) -> None:
+        super().__init__(failures)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        return "the certificate does not verify:\n" + "\n".join(f"  - {line}" for line in self.failures)

@@ -1,0 +1,109 @@
+"""ProtectionPlan: the one frozen value that couples sampling rates, noise, rounds, batch, clip norm and bounds.
+
+Training takes a plan and nothing looser, so that what is run cannot drift from what was certified.
+
+>>> plan = make_plan(weights, edges, secrets, rounds=300, expected_batch=128, clip_norm=1.0)  # doctest: +SKIP
+>>> plan.noise_multiplier, plan.certificates                                                 # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from hush_core.accounting import calibrate
+from hush_core.config import Method
+from hush_core.errors import InputError
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ProtectionPlan:
+    """T rounds of weighted Poisson DP-SGD and what they prove (paper, Algorithm 2).
+
+    Attributes:
+        rates: (n,) float64, ρ_i, the probability of example i in each round; read-only; Σρ = expected_batch.
+        noise_multiplier: σ; the noise on the SUM of clipped gradients is N(0, σ²C²I).
+        rounds: T, the most releases ever made under this plan, lost ones included.
+        expected_batch: B, what the noisy sum is divided by.
+        clip_norm: C.
+        method: the certificate method that was asked for.
+        certificates: one row a secret (`hush_core.accounting.calibrate` documents the columns).
+    """
+
+    rates: np.ndarray
+    noise_multiplier: float
+    rounds: int
+    expected_batch: int
+    clip_norm: float
+    method: str
+    certificates: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        rates = np.array(self.rates, dtype=np.float64)
+        if rates.ndim != 1 or not np.all((rates >= 0) & (rates <= 1)):
+            raise InputError("plan: rates", "a rate lies outside [0, 1]", "make the plan with make_plan")
+        for name in ("noise_multiplier", "rounds", "expected_batch", "clip_norm"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise InputError(f"plan: {name}", "is not a positive number", "make the plan with make_plan")
+        rates.setflags(write=False)
+        object.__setattr__(self, "rates", rates)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything that training depends on: rates, σ, T, B and C."""
+        hasher = hashlib.sha256(self.rates.astype("<f8").tobytes())
+        for value in (self.noise_multiplier, self.rounds, self.expected_batch, self.clip_norm):
+            hasher.update(float(value).hex().encode() + b"\n")
+        return hasher.hexdigest()
+
+
+def sampling_rates(weights: np.ndarray, expected_batch: int) -> np.ndarray:
+    """ρ_i = B·w_i / Σw (paper, Algorithm 2, line 3), shape (n,).
+
+    Raises:
+        InputError: B is so large that a rate would exceed 1; names the largest batch that works.
+    """
+    total, largest = float(np.sum(weights)), float(np.max(weights, initial=0.0))
+    if largest == 0:
+        raise InputError("weights", "every example has weight 0", "raise weights.c or the secrets' levels")
+    if expected_batch * largest > total:
+        raise InputError(
+            "train.batch",
+            f"an expected batch of {expected_batch} exceeds the retained weight (Σw = {total:.1f})",
+            f"set it to {int(total / largest)} or less, or raise weights.c",
+        )
+    return np.minimum(weights * (expected_batch / total), 1.0)
+
+
+def make_plan(
+    weights: np.ndarray,
+    edges: pl.DataFrame,
+    secrets: pl.DataFrame,
+    *,
+    rounds: int,
+    expected_batch: int,
+    clip_norm: float,
+    method: Method = "best",
+    progress: Progress | None = None,
+) -> ProtectionPlan:
+    """The plan with the smallest noise for which every secret's bound is certified (Algorithm 2, lines 3-5).
+
+    Args:
+        weights: (n,) from `solve_weights`. edges, secrets: as in docs/guarantee.md.
+
+    Guarantee: for every row of `certificates`, bound ≤ posterior, evaluated at the returned σ itself.
+
+    Raises:
+        InputError: names the key or secret. CertificationError: no method can certify a secret.
+    """
+    rates = sampling_rates(weights, expected_batch)
+    calibration = calibrate(edges, rates, secrets, rounds=rounds, method=method, progress=progress)
+    return ProtectionPlan(
+        rates, calibration.noise_multiplier, rounds, expected_batch, clip_norm, method, calibration.table
+    )

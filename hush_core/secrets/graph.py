@@ -1,0 +1,91 @@
+"""The SecretGraph: examples, secrets and the edges between them, as frames that are checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+EXAMPLES = {
+    "example_id": pl.UInt32,
+    "source": pl.String,
+    "path": pl.String,
+    "revision": pl.String,
+    "start": pl.UInt32,
+    "end": pl.UInt32,
+    "language": pl.String,
+    "text": pl.Binary,
+}
+SECRETS = {
+    "secret_id": pl.UInt32,
+    "kind": pl.String,
+    "name": pl.String,
+    "prior": pl.Float64,
+    "posterior": pl.Float64,
+    "bits": pl.Float64,
+    "provenance": pl.String,
+}
+EDGES = {"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String}
+OCCURRENCES = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+
+
+@dataclass(frozen=True, repr=False)
+class SecretGraph:
+    """Which example holds which secret. No frame but `examples` and `public` holds text of the user's.
+
+    examples: EXAMPLES, ids dense from 0; every example that may be trained on privately.
+    public: EXAMPLES with ids of its own; chunks named public that hold no secret.
+    secrets: SECRETS, ids dense from 0; those without an example are kept.
+    edges: EDGES, unique and sorted by (example_id, secret_id).
+    occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
+
+    Raises:
+        ValueError: a frame breaks its contract (a fault of the caller's code, not of the user's data).
+    """
+
+    examples: pl.DataFrame
+    public: pl.DataFrame
+    secrets: pl.DataFrame
+    edges: pl.DataFrame
+    occurrences: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        for name, schema in (
+            ("examples", EXAMPLES),
+            ("public", EXAMPLES),
+            ("secrets", SECRETS),
+            ("edges", EDGES),
+            ("occurrences", OCCURRENCES),
+        ):
+            frame = getattr(self, name)
+            if dict(frame.schema) != {c: t() for c, t in schema.items()}:
+                raise ValueError(f"{name}: columns or types differ from the contract")
+            if sum(frame.null_count().row(0)):
+                raise ValueError(f"{name}: holds nulls")
+        for name, column in (("examples", "example_id"), ("public", "example_id"), ("secrets", "secret_id")):
+            ids = getattr(self, name)[column].to_numpy()
+            if not np.array_equal(ids, np.arange(len(ids))):
+                raise ValueError(f"{name}.{column}: not dense from 0")
+        pairs = self.edges.select(
+            pl.col("example_id").cast(pl.UInt64) * 2**32 + pl.col("secret_id").cast(pl.UInt64)
+        ).to_series()
+        if not (pairs.diff(null_behavior="drop") > 0).all():
+            raise ValueError("edges: not unique and sorted by (example_id, secret_id)")
+        self._check_ids("edges")
+        self._check_ids("occurrences")
+        p, r = self.secrets["prior"], self.secrets["posterior"]
+        if not ((p > 0) & (p < r) & (r < 1)).all():
+            raise ValueError("secrets: 0 < prior < posterior < 1 does not hold")
+
+    def _check_ids(self, name: str) -> None:
+        frame = getattr(self, name)
+        for column, count in (("example_id", len(self.examples)), ("secret_id", len(self.secrets))):
+            if len(frame) and frame[column].max() >= count:
+                raise ValueError(f"{name}.{column}: names a row that does not exist")
+
+    def __repr__(self) -> str:
+        return (
+            f"SecretGraph({len(self.examples)} examples, {len(self.secrets)} secrets, "
+            f"{len(self.edges)} edges, {len(self.public)} public)"
+        )

@@ -1,0 +1,46 @@
+"""How much weight a secret may carry: the right-hand sides c·κ_j of the linear program.
+
+`paper` takes κ_j = KL(Bern(r_j)‖Bern(p_j)) (paper §4). `matched`, ours, takes what the certificate can bear:
+in the Gaussian limit a secret with total rate Σρ needs σ_j ≈ √T·Σρ/κ_j, so equal loads relative to κ_j mean
+equal noise. The limit of the `kl` bound gives κ_j = √(2μ_j); that of the tight and the Rényi bounds gives
+κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/guarantee.md §4).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from hush_core.accounting import target_kl
+from hush_core.config import Capacities, Method
+
+CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles"]
+
+
+def capacity_rule(capacities: Capacities, method: Method) -> CapacityRule:
+    """The rule that `capacities` means under a certificate method.
+
+    Only the rule, not the method, decides the weights: runs that differ in the method alone share them.
+    """
+    if capacities == "paper":
+        return "kl"
+    return "sqrt_kl" if method == "kl" else "normal_quantiles"
+
+
+def unit_capacities(secrets: pl.DataFrame, rule: CapacityRule) -> np.ndarray:
+    """κ_j for every row of `secrets` (columns prior, posterior), shape (m,), all positive."""
+    prior = secrets["prior"].to_numpy().astype(np.float64)
+    posterior = secrets["posterior"].to_numpy().astype(np.float64)
+    if rule == "normal_quantiles":
+        return ndtri(posterior) - ndtri(prior)
+    mu = np.asarray(target_kl(prior, posterior), dtype=np.float64)
+    return mu if rule == "kl" else np.sqrt(2 * mu)
+
+
+def largest_useful_c(edges: pl.DataFrame, kappa: np.ndarray) -> float:
+    """c_max: the smallest c at which no secret binds, so that every weight is 1 (0 without edges)."""
+    counts = np.bincount(edges["secret_id"].to_numpy(), minlength=len(kappa))
+    return float(np.max(counts / kappa, initial=0.0))

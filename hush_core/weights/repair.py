@@ -1,0 +1,49 @@
+"""From a solver's answer to weights that really keep every capacity, in exact float comparison."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+SAFETY = 1 - 1e-12
+"""Loads are held to capacity·SAFETY, so that another order of summation cannot exceed the capacity."""
+
+
+def repair(matrix: sparse.csr_matrix, capacities: np.ndarray, w: np.ndarray, rounds: int = 10) -> np.ndarray:
+    """Feasible weights near `w`: scale down what is over, then fill the slack greedily.
+
+    Each example is scaled by the worst overload among its secrets; each filling round adds to every example
+    the least of its secrets' slack shared equally among those that still can grow. Shape (n,) → (n,).
+    """
+    columns = matrix.tocsc()
+    limit = capacities * SAFETY
+    w = _scale_down(matrix, columns, limit, np.clip(w, 0.0, 1.0))
+    for _ in range(rounds):
+        slack = np.maximum(limit - matrix @ w, 0.0)
+        growing = ((w < 1) & (_least(columns, slack) > 0)).astype(np.float64)
+        if not growing.any():
+            break
+        share = slack / np.maximum(matrix @ growing, 1.0)
+        w = np.minimum(w + growing * _least(columns, share), 1.0)
+    return _scale_down(matrix, columns, limit, w)
+
+
+def _scale_down(
+    matrix: sparse.csr_matrix, columns: sparse.csc_matrix, limit: np.ndarray, w: np.ndarray
+) -> np.ndarray:
+    load = matrix @ w
+    while np.any(load > limit):
+        factor = np.divide(limit, load, out=np.ones_like(load), where=load > limit)
+        scaled = w * _least(columns, factor)
+        w = np.where(scaled < w, np.nextafter(scaled, 0.0), w)
+        load = matrix @ w
+    return w
+
+
+def _least(columns: sparse.csc_matrix, value: np.ndarray) -> np.ndarray:
+    """min over each example's secrets of `value` (m,), with +inf for examples without a secret; shape (n,)."""
+    result = np.full(columns.shape[1], np.inf)
+    filled = np.flatnonzero(np.diff(columns.indptr))
+    if filled.size:
+        result[filled] = np.minimum.reduceat(value[columns.indices], columns.indptr[filled])
+    return result

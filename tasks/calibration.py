@@ -1,0 +1,68 @@
+"""Step 3: the smallest noise for which every secret's bound is certified."""
+
+from __future__ import annotations
+
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import Method
+from hush_core.plan import ProtectionPlan, make_plan, sampling_rates
+from tasks.caching import cached_task
+from tasks.environment import home
+from tasks.progress import progress_log
+from tasks.store import Ref, Store
+
+
+class Calibrated(BaseModel):
+    """A ProtectionPlan by reference: its numbers, and where its weights and bounds lie."""
+
+    model_config = ConfigDict(frozen=True)
+
+    weights: Ref
+    bounds: Ref
+    noise_multiplier: float
+    rounds: int
+    expected_batch: int
+    clip_norm: float
+    method: Method
+
+    def load(self, store: Store) -> ProtectionPlan:
+        """The plan itself; rates are recomputed from the weights, never stored beside them."""
+        weights = store.read_frame(self.weights)["weight"].to_numpy()
+        return ProtectionPlan(
+            sampling_rates(weights, self.expected_batch),
+            self.noise_multiplier,
+            self.rounds,
+            self.expected_batch,
+            self.clip_norm,
+            self.method,
+            store.read_frame(self.bounds),
+        )
+
+
+@cached_task(name="calibrate", version=1)
+def calibrate_noise(
+    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, clip_norm: float, method: Method
+) -> Calibrated:
+    """Calibrate by one method and certify every secret at the result."""
+    store = Store(home().store)
+    plan = make_plan(
+        store.read_frame(weights)["weight"].to_numpy(),
+        store.read_frame(edges),
+        store.read_frame(secrets),
+        rounds=rounds,
+        expected_batch=expected_batch,
+        clip_norm=clip_norm,
+        method=method,
+        progress=progress_log(),
+    )
+    get_run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)
+    return Calibrated(
+        weights=weights,
+        bounds=store.put_frame(plan.certificates, kind="bounds"),
+        noise_multiplier=plan.noise_multiplier,
+        rounds=rounds,
+        expected_batch=expected_batch,
+        clip_norm=clip_norm,
+        method=method,
+    )

@@ -1,0 +1,146 @@
+"""Where hush keeps its things, and the settings that must stand before Prefect or MLflow is imported.
+
+>>> home = prepare_environment()        # doctest: +SKIP
+>>> import prefect, mlflow              # doctest: +SKIP
+
+Everything lies under one folder, `HUSH_HOME` (default `~/.hush`), readable by its owner only: the store holds
+text of protected examples. What the user has set already (a server, a tracker) is respected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hush_core.errors import InputError
+
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folders under HUSH_HOME; a value, so passing it around creates nothing."""
+
+    root: Path
+
+    @property
+    def prefect(self) -> Path:
+        """The embedded orchestrator's database and settings."""
+        return self.root / "prefect"
+
+    @property
+    def mlflow_database(self) -> Path:
+        return self.root / "mlflow.db"
+
+    @property
+    def artifacts(self) -> Path:
+        """Where the embedded tracker keeps artifacts."""
+        return self.root / "mlartifacts"
+
+    @property
+    def store(self) -> Path:
+        """Content-addressed objects, task results and resumable work."""
+        return self.root / "store"
+
+    @property
+    def results(self) -> Path:
+        """Prefect's task results: references into the store, so they share its root."""
+        return self.store / "results"
+
+    @property
+    def keys(self) -> Path:
+        return self.root / "keys"
+
+    def identity_key(self) -> bytes:
+        """The 32-byte HMAC key that names secrets without showing them; created once, mode 0600.
+
+        Two processes that start together get the same key: the first complete file wins.
+        """
+        return _key(self.keys / "identity.key")
+
+    def create(self) -> Home:
+        """Make the folders (mode 0700)."""
+        for folder in (self.root, self.prefect, self.artifacts, self.store, self.results, self.keys):
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(
+                    f"HUSH_HOME ({folder})",
+                    f"cannot be created: {error.strerror}",
+                    "set HUSH_HOME to a folder that you may write to",
+                ) from None
+        for folder in (self.root, self.keys, self.store):
+            folder.chmod(0o700)
+        return self
+
+
+def home() -> Home:
+    """The home of this process, from HUSH_HOME; makes no folder."""
+    return Home(Path(os.environ.get("HUSH_HOME") or Path.home() / ".hush").expanduser().resolve())
+
+
+def settings(place: Home) -> dict[str, str]:
+    """The environment of a process that runs flows; values already set by the user come first.
+
+    Why each stands: `docs/design/orchestration.md`. No call leaves the machine; the embedded server listens
+    on loopback and takes no request from another origin; models are never unpickled.
+    """
+    return {
+        "HUSH_HOME": str(place.root),
+        "PREFECT_HOME": str(place.prefect),
+        "PREFECT_RESULTS_LOCAL_STORAGE_PATH": str(place.results),
+        # 20 s, the default, is too short for the embedded server on a busy machine
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4200",
+        "DO_NOT_TRACK": "true",
+        "MLFLOW_TRACKING_URI": f"sqlite:///{place.mlflow_database}",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "false",
+        "MLFLOW_RECORD_ENV_VARS_IN_MODEL_LOGGING": "false",
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+        "GIT_PYTHON_REFRESH": "quiet",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+    }
+
+
+def prepare_environment() -> Home:
+    """Make HUSH_HOME and set the environment; must run before prefect or mlflow is imported.
+
+    Raises:
+        InputError: HUSH_HOME cannot be written.
+        RuntimeError: Prefect is imported already under another home (its settings are read once, at import).
+    """
+    place = home().create()
+    missing = {name: value for name, value in settings(place).items() if not os.environ.get(name)}
+    if "prefect" in sys.modules and "PREFECT_HOME" in missing:
+        raise RuntimeError("prefect was imported before prepare_environment(): its settings would be ignored")
+    os.environ.update(missing)
+    return place
+
+
+def _key(path: Path) -> bytes:
+    """Read a key file, or create it: a complete temporary file is linked into place, never half of one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_bytes(KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):  # another process was first; its key is the key
+                os.link(temporary, path)
+        finally:
+            temporary.unlink()
+    value = path.read_bytes()
+    if len(value) != KEY_BYTES:
+        raise InputError(str(path), f"holds {len(value)} bytes, not {KEY_BYTES}", "restore it from a backup")
+    return value

@@ -1,0 +1,194 @@
+"""Step 6b: pictures, then one MLflow run with a registered model version that carries its certificate."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+from prefect import task
+from pydantic import BaseModel, ConfigDict
+
+from hush_core import figures
+from hush_core.certificate import read_certificate
+from hush_core.config import HushConfig
+from tasks.attack import Attacked
+from tasks.calibration import Calibrated
+from tasks.environment import home
+from tasks.extraction import Extracted
+from tasks.store import Ref, Store
+from tasks.tracking import Registered, record_run
+from tasks.training import Model, Trained
+from tasks.weighing import Weighed
+
+
+class Outcome(BaseModel):
+    """Everything that a finished job has to show."""
+
+    model_config = ConfigDict(frozen=True)
+
+    extracted: Extracted
+    weighed: Weighed
+    calibrated: Calibrated
+    by_method: dict[str, Calibrated | None]
+    pretrained: Model
+    trained: Trained
+    attacked: Attacked
+    unprotected: Model | None
+    unprotected_attacked: Attacked | None
+    certificate: Ref
+
+
+@task(name="record")
+def record(config: HushConfig, outcome: Outcome) -> Registered:
+    """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
+    store = Store(home().store)
+    certificate_dir = store.path(outcome.certificate, verify=True)
+    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+        return record_run(
+            experiment=config.tracking.experiment,
+            model_name=config.tracking.model,
+            params=_params(config, outcome),
+            metrics=_metrics(store, outcome),
+            tables=_tables(store, outcome),
+            pictures=draw(store, outcome, Path(folder)),
+            certificate_dir=certificate_dir,
+            model_dir=store.path(outcome.trained.model.files, verify=True),
+            tags=_tags(store, outcome),
+            description=describe(store, config, outcome),
+        )
+
+
+def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
+    train, model = config.train, config.model
+    return {
+        "method": config.method,
+        "capacities": config.weights.capacities,
+        "c": config.weights.c,
+        "rounds": train.rounds,
+        "expected_batch": train.batch,
+        "clip_norm": train.clip_norm,
+        "learning_rate": train.learning_rate,
+        "model": f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes",
+        "pretrain_steps": config.pretrain.steps,
+        **{f"source.{name}": commit for name, commit in outcome.extracted.revisions.items()},
+    }
+
+
+def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
+    extracted, weighed, trained = outcome.extracted, outcome.weighed, outcome.trained
+    metrics: dict[str, float] = {
+        "examples": extracted.n_examples,
+        "secrets": extracted.n_secrets,
+        "edges": extracted.n_edges,
+        "weight_retained": weighed.retained,
+        "weight_gap": weighed.gap,
+        "noise_multiplier": outcome.calibrated.noise_multiplier,
+        "rounds_released": trained.rounds_released,
+        "worst_bound_to_target": worst_ratio(store, outcome),
+        "extracted_protected": outcome.attacked.extracted,
+    }
+    if outcome.unprotected_attacked:
+        metrics["extracted_unprotected"] = outcome.unprotected_attacked.extracted
+    for method, calibrated in outcome.by_method.items():
+        if calibrated:
+            metrics[f"noise_multiplier_{method}"] = calibrated.noise_multiplier
+    for label, bits in losses(outcome).items():
+        metrics[f"bits_per_byte_{label}"] = bits
+    return metrics
+
+
+def losses(outcome: Outcome) -> dict[str, float]:
+    """Bits per byte on held-out examples without a secret, by model."""
+    models = {
+        "pretrained": outcome.pretrained,
+        "protected": outcome.trained.model,
+        "unprotected": outcome.unprotected,
+    }
+    return {name: next(iter(m.bits_per_byte.values())) for name, m in models.items() if m and m.bits_per_byte}
+
+
+def worst_ratio(store: Store, outcome: Outcome) -> float:
+    """The largest bound/target over all secrets: at most 1."""
+    return float(
+        store.read_frame(outcome.calibrated.bounds)
+        .select((pl.col("bound") / pl.col("posterior")).max())
+        .item()
+    )
+
+
+def _tables(store: Store, outcome: Outcome) -> dict[str, Path]:
+    tables = {
+        "secrets": outcome.extracted.secrets,
+        "edges": outcome.extracted.edges,
+        "weights": outcome.weighed.weights,
+        "bounds": outcome.calibrated.bounds,
+        "exposure": outcome.attacked.table,
+        "coverage": outcome.extracted.coverage,
+    }
+    if outcome.unprotected_attacked:
+        tables["exposure_unprotected"] = outcome.unprotected_attacked.table
+    return {name: store.path(ref) for name, ref in tables.items()}
+
+
+def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
+    """Every picture of the job, drawn from its tables into `folder`."""
+    read = store.read_frame
+    secrets, bounds = read(outcome.extracted.secrets), read(outcome.calibrated.bounds)
+    noise = {m: c.noise_multiplier for m, c in outcome.by_method.items() if c}
+    unprotected = outcome.unprotected_attacked
+    pictures = {
+        "weights_retained": figures.weights_retained(
+            read(outcome.weighed.weights),
+            read(outcome.extracted.edges),
+            secrets,
+            folder / "weights_retained.png",
+        ),
+        "noise_by_method": figures.noise_by_method(noise, folder / "noise_by_method.png"),
+        "posterior_against_target": figures.posterior_against_target(
+            bounds, secrets, folder / "posterior_against_target.png"
+        ),
+        "loss": figures.losses(losses(outcome), folder / "loss.png"),
+    }
+    if outcome.attacked.secrets:
+        pictures["exposure"] = figures.exposure(
+            read(outcome.attacked.table),
+            read(unprotected.table) if unprotected else None,
+            folder / "exposure.png",
+        )
+    return pictures
+
+
+def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
+    certificate = read_certificate(store.path(outcome.certificate))
+    return {
+        "method": outcome.calibrated.method,
+        "noise_multiplier": f"{outcome.calibrated.noise_multiplier:.6g}",
+        "rounds_released": str(outcome.trained.rounds_released),
+        "worst_bound_to_target": f"{worst_ratio(store, outcome):.6g}",
+        "certificate_digest": certificate.digest,
+        "runs_on_this_data": str(outcome.trained.runs_on_this_data),
+    }
+
+
+def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
+    """The registry's description of the version, in markdown, for the reviewer."""
+    c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
+    bounds = store.read_frame(c.bounds)
+    attacked = outcome.attacked
+    return "\n".join(
+        [
+            f"**{bounds.height} secrets certified** by `{c.method}`: every bound is at most its target "
+            f"(worst ratio {worst_ratio(store, outcome):.3f}).",
+            "",
+            f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
+            f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
+            f"- weight retained {w.retained:.1%} (certified within {w.gap:.1e} of the best possible)",
+            f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
+            f"- run {t.runs_on_this_data} on this data; sources: "
+            + ", ".join(f"{name}@{commit[:12]}" for name, commit in outcome.extracted.revisions.items()),
+            "",
+            f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "
+            f"`hush review models:/{config.tracking.model}/VERSION`.",
+        ]
+    )

@@ -1,0 +1,213 @@
+"""The content-addressed store: steps hand each other small references, never frames.
+
+>>> store = Store(home().store)                       # doctest: +SKIP
+>>> ref = store.put_frame(frame, kind="edges")        # doctest: +SKIP
+>>> store.read_frame(ref)                             # doctest: +SKIP
+
+An object is written to a temporary name, synced, and moved into place under the SHA-256 of its content. So
+writing is idempotent, a killed run leaves no half object, and equal content is kept once. Objects are mode
+0600 in folders of mode 0700: they may hold text of protected examples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field
+
+from hush_core.errors import HushError
+
+DIRECTORY = ".d"
+
+
+class StoreError(HushError):
+    """An object of the store is missing or is not what its name says; the step that made it must run again."""
+
+
+class Ref(BaseModel):
+    """A reference to one object: what it is for, the SHA-256 of its content, and how its file name ends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    suffix: str = Field(pattern=r"^(\.[a-z0-9]+)*$")
+
+
+class Store:
+    """Objects by content hash under `root`/objects, resumable work under `root`/work."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+        self._objects = self.root / "objects"
+        self._objects.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    # writing
+
+    def put_bytes(self, data: bytes, *, kind: str = "bytes", suffix: str = ".bin") -> Ref:
+        """Keep bytes; the reference is the same for the same content."""
+        ref = Ref(kind=kind, sha256=hashlib.sha256(data).hexdigest(), suffix=suffix)
+        target = self._target(ref)
+        if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
+            temporary = self._temporary(target)
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+            _sync_folder(target.parent)
+        return ref
+
+    def put_frame(self, frame: pl.DataFrame, *, kind: str = "frame") -> Ref:
+        """Keep a frame as parquet; equal frames give equal bytes, however their columns are chunked."""
+        buffer = io.BytesIO()
+        frame.rechunk().write_parquet(buffer, compression="zstd", compression_level=3, row_group_size=1 << 16)
+        return self.put_bytes(buffer.getvalue(), kind=kind, suffix=".parquet")
+
+    def put_json(self, value: Any, *, kind: str = "json") -> Ref:
+        """Keep a JSON value in canonical form (sorted keys, no NaN)."""
+        return self.put_bytes(canonical_json(value), kind=kind, suffix=".json")
+
+    def put_directory(self, folder: Path, *, kind: str = "directory") -> Ref:
+        """Keep a copy of a folder of plain files under the hash of its names and contents.
+
+        Raises:
+            StoreError: a link or another thing that is neither file nor folder lies in it.
+        """
+        ref = Ref(kind=kind, sha256=directory_sha256(Path(folder)), suffix=DIRECTORY)
+        target = self._target(ref)
+        if target.is_dir() and directory_sha256(target) == ref.sha256:
+            return ref
+        temporary = self._temporary(target)
+        shutil.copytree(folder, temporary)
+        for path in [temporary, *temporary.rglob("*")]:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+            _sync(path)
+        if directory_sha256(temporary) != ref.sha256:
+            shutil.rmtree(temporary)
+            raise StoreError(f"{folder} changed while it was copied into the store; run this step again")
+        if target.exists():  # damaged: move aside, as a folder cannot be replaced in one step
+            aside = self._temporary(target)
+            os.replace(target, aside)
+            shutil.rmtree(aside)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            if not target.is_dir():
+                raise
+            shutil.rmtree(temporary)  # another process stored the same content first
+        _sync_folder(target.parent)
+        return ref
+
+    # reading
+
+    def path(self, ref: Ref, *, verify: bool = False) -> Path:
+        """Where the object lies; with `verify`, its content is hashed first.
+
+        Raises:
+            StoreError: it is missing, or (with `verify`) its content has changed.
+        """
+        target = self._target(ref)
+        if not target.exists():
+            raise StoreError(self._mend(ref, "is missing"))
+        if verify and _sha256(target) != ref.sha256:
+            raise StoreError(self._mend(ref, "has been changed"))
+        return target
+
+    def read_bytes(self, ref: Ref, *, verify: bool = False) -> bytes:
+        """The object's bytes."""
+        return self.path(ref, verify=verify).read_bytes()
+
+    def read_frame(self, ref: Ref, *, verify: bool = False) -> pl.DataFrame:
+        """The object as a polars frame."""
+        return pl.read_parquet(self.path(ref, verify=verify))
+
+    def read_json(self, ref: Ref, *, verify: bool = False) -> Any:
+        """The object as a JSON value."""
+        return json.loads(self.read_bytes(ref, verify=verify))
+
+    def holds(self, ref: Ref) -> bool:
+        """Whether the object is here with exactly the content that its name promises."""
+        try:
+            self.path(ref, verify=True)
+        except (StoreError, OSError):
+            return False
+        return True
+
+    # resumable work
+
+    def work_dir(self, key: str) -> Path:
+        """A private folder that survives a killed run, for checkpoints; `key` is a content key."""
+        folder = self._work(key)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def clear_work(self, key: str) -> None:
+        """Remove that folder, once its outcome is in the store."""
+        shutil.rmtree(self._work(key), ignore_errors=True)
+
+    def _work(self, key: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", key):
+            raise ValueError("a work key holds letters, digits, - and _ only")
+        return self.root / "work" / key
+
+    def _target(self, ref: Ref) -> Path:
+        return self._objects / ref.sha256[:2] / (ref.sha256 + ref.suffix)
+
+    def _temporary(self, target: Path) -> Path:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return target.parent / f".{target.name[:16]}.{secrets.token_hex(8)}"
+
+    def _mend(self, ref: Ref, what: str) -> str:
+        return (
+            f"store object {ref.kind} {ref.sha256[:12]}… {what} (under {self._objects}); "
+            "start the flow again: the step that makes it will be recomputed"
+        )
+
+
+def canonical_json(value: Any) -> bytes:
+    """One byte string per JSON value: sorted keys, no spaces, UTF-8; NaN and infinity are refused."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of one file's content, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def directory_sha256(folder: Path) -> str:
+    """SHA-256 over the sorted (relative name, content hash) pairs of a folder, not over its own name."""
+    listing = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise StoreError(f"{path} is neither a plain file nor a folder; only those can be stored")
+        if path.is_file():
+            listing.append([path.relative_to(folder).as_posix(), file_sha256(path)])
+    return hashlib.sha256(canonical_json(listing)).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    return directory_sha256(path) if path.is_dir() else file_sha256(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(path: Path) -> None:
+    _sync(path)

@@ -1,0 +1,142 @@
+"""The attack finds what a model memorised, finds nothing where there is nothing, and tells no value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from hush_core.auditing import exposure
+from hush_core.auditing.alternatives import alternatives, fixed_prefix
+from hush_core.auditing.exposure import _contexts, _score
+from hush_core.config import ModelConfig
+from hush_core.training import byte_gpt, fit_plain
+from hush_core.training.data import collate, encode
+
+VALUE = b"ghp_aZ3kQ9mT2xLw8VbN"
+UNTRAINED = b"ghp_Xe7PqR2sKd9WnTz4"
+PUBLIC = [bytes(np.random.default_rng(i).integers(97, 110, 40).astype(np.uint8)) for i in range(8)]
+TEXTS = [b"token = '" + VALUE + b"'\n", b"other: " + VALUE, *PUBLIC, b"key = " + UNTRAINED, b"pin 12"]
+
+
+def places(*rows):
+    return pl.DataFrame(
+        list(rows),
+        schema=dict.fromkeys(("secret_id", "example_id", "start", "end"), pl.UInt32),
+        orient="row",
+    )
+
+
+OCCURRENCES = places((0, 0, 9, 29), (0, 1, 7, 27), (3, 10, 6, 26), (4, 11, 4, 6))
+SECRETS = pl.DataFrame(
+    {"secret_id": [0, 1, 3, 4], "name": ["planted", "nowhere", "unseen", "short"]},
+    schema={"secret_id": pl.UInt32, "name": pl.String},
+)
+
+
+def model():
+    return byte_gpt(ModelConfig(layers=1, width=64, heads=2), 64, seed=0)
+
+
+@pytest.fixture(scope="module")
+def over_trained():
+    return fit_plain(TEXTS[:10], model(), steps=150, batch=10, learning_rate=5e-3)
+
+
+def attack(model, **more):
+    return exposure(model, TEXTS, OCCURRENCES, SECRETS, alternatives=500, seed=1, **more)
+
+
+def test_an_over_trained_value_ranks_first_and_is_extracted(over_trained):
+    seen = []
+    table = attack(over_trained, progress=lambda *args: seen.append(args))
+    assert table.columns == [
+        "secret_id", "name", "alternatives", "rank", "exposure_bits", "extracted", "contexts",
+    ]  # fmt: skip
+    planted, unseen = table.rows(named=True)
+    assert planted == {
+        "secret_id": 0, "name": "planted", "alternatives": 500, "rank": 1,
+        "exposure_bits": math.log2(501), "extracted": True, "contexts": 2,
+    }  # fmt: skip
+    assert unseen["name"] == "unseen" and unseen["rank"] > 1 and not unseen["extracted"]
+    assert seen[-1] == ("exposure", 3, 3)
+    assert VALUE.decode() not in str(table.rows()) and UNTRAINED.decode() not in str(table.rows())
+
+
+def test_an_untrained_model_does_not(over_trained):
+    planted = attack(model()).row(0, named=True)
+    assert planted["rank"] > 5 and planted["exposure_bits"] < 7 and not planted["extracted"]
+
+
+def test_ranks_of_untrained_values_are_uniform():
+    """Under the null the rank is uniform: over 60 fresh values the mean exposure is near 1.44 bits."""
+    rng = np.random.default_rng(0)
+    values = [b"tok-" + alternatives(b"aB3dE6gH9j", 1, rng)[0] for _ in range(60)]
+    texts = [b"secret: " + value for value in values]
+    occurrences = places(*((i, i, 8, 22) for i in range(60)))
+    secrets = pl.DataFrame({"secret_id": range(60), "name": [str(i) for i in range(60)]})
+    table = exposure(model(), texts, occurrences, secrets, alternatives=63, seed=0)
+    ranks = table["rank"].to_numpy()
+    assert 32.5 - 6 * 18.5 / math.sqrt(60) < ranks.mean() < 32.5 + 6 * 18.5 / math.sqrt(60)
+
+
+def test_scores_equal_the_whole_text_run_in_one_piece(over_trained):
+    context = b"token = '"
+    candidates = [VALUE, UNTRAINED, b"ghp_" + b"a" * 16]
+    tokens = torch.tensor([list(c) for c in candidates]) + 3
+    with torch.no_grad():
+        got, greedy = _score(over_trained, torch.from_numpy(encode(context)), tokens)
+        for score, candidate in zip(got, candidates, strict=True):
+            batch = collate([context + candidate])
+            steps = over_trained(input_ids=batch.inputs).logits.log_softmax(-1)[0]
+            want = steps.gather(1, batch.labels[0][:, None])[len(context) :].sum()
+            assert float(score) == pytest.approx(float(want), rel=1e-4)
+    ids = over_trained.generate(
+        torch.from_numpy(encode(context))[None], max_new_tokens=len(VALUE), do_sample=False, eos_token_id=None
+    )
+    assert greedy == (bytes((ids[0, -len(VALUE) :] - 3).tolist()) == VALUE) and greedy
+
+
+def test_every_batch_of_candidates_starts_from_the_same_context(over_trained):
+    tokens = torch.tensor([list(VALUE)] * 600) + 3
+    with torch.no_grad():
+        got, _ = _score(over_trained, torch.from_numpy(encode(b"token = '")), tokens)
+    assert float(got.max() - got.min()) < 1e-4
+
+
+def test_contexts_are_distinct_fit_the_model_and_follow_the_commonest_form():
+    texts = [b"a=" + VALUE, b"a=" + VALUE, b"b" * 60 + VALUE, b"c=" + UNTRAINED]
+    rows = places((0, 0, 2, 22), (0, 1, 2, 22), (0, 2, 60, 80), (0, 3, 2, 22))
+    value, contexts = _contexts(texts, rows, 65, 8)
+    assert value == VALUE and [len(c) for c in contexts] == [3, 45]
+    assert len(_contexts(texts, rows, 65, 1)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "prefix"),
+    [
+        (b"ghp_abc", 4),
+        (b"AKIAIOSFODNN7EXAMPLE", 4),
+        (b"sk-live_9aK", 8),
+        (b"hunter2", 0),
+        (b"x" * 12 + b"_", 0),
+    ],
+)
+def test_the_prefix_of_a_type_stays(value, prefix):
+    assert fixed_prefix(value) == prefix
+
+
+def test_alternatives_keep_the_form():
+    rng = np.random.default_rng(0)
+    for other in alternatives(b"ghp_aZ3.9", 200, rng):
+        assert other.startswith(b"ghp_") and other[7:8] == b"."
+        assert other[4:5].islower() and other[5:6].isupper() and other[6:7].isdigit() and other[8:].isdigit()
+    hexes = alternatives(b"0123456789abcdef", 200, rng)
+    assert all(set(other) <= set(b"0123456789abcdef") for other in hexes)
+    assert any(other[:1].isalpha() for other in hexes)
+    assert len(set(hexes)) == 200 and b"0123456789abcdef" not in hexes
+    assert len(alternatives(b"1234", 10**5, rng)) < 10**4
+    assert alternatives(b"12", 10, rng) == alternatives(b"", 10, rng) == []

@@ -1,0 +1,368 @@
+"""From real repositories to the graph; each test breaks an extraction that misses a way of holding one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import random
+import string
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from hush_core.config import parse_config
+from hush_core.errors import InputError
+from hush_core.secrets import Extraction, extract, source_revisions
+
+KEY = b"k" * 32
+ALNUM = string.ascii_letters + string.digits
+
+
+def draw(n: int, seed: int = 0, alphabet: str = ALNUM) -> str:
+    return "".join(random.Random(f"{n}/{seed}").choices(alphabet, k=n))
+
+
+def token(seed: int = 0) -> str:
+    return "ghp_" + draw(36, seed)
+
+
+def job(repos, secrets, **keys):
+    data = {
+        "version": 1,
+        "repos": [r if isinstance(r, dict) else {"path": str(r.path)} for r in repos],
+        "secrets": [{"level": 1e-3, **s} for s in secrets],
+        "train": {"rounds": 1, "batch": 1},
+        "chunk_bytes": 64,
+        **keys,
+    }
+    return parse_config(data, where="test", folder=Path("/"))
+
+
+CREDENTIALS = {"id": "creds", "kind": "credentials"}
+
+
+def held(result: Extraction, secret: str = "") -> dict[tuple[str, str, int], str]:
+    """(source, path, start) → reason, for the secrets whose name starts with `secret`."""
+    rows = (
+        result.edges.join(result.examples, on="example_id")
+        .join(result.secrets, on="secret_id")
+        .filter(pl.col("name").str.starts_with(secret))
+    )
+    return {(s, p, a): r for s, p, a, r in rows.select("source", "path", "start", "reason").iter_rows()}
+
+
+def paths(result: Extraction, secret: str = "") -> set[str]:
+    return {path for _, path, _ in held(result, secret)}
+
+
+def test_a_secret_across_a_border_labels_both_chunks(make_repo):
+    repo = make_repo()
+    text = b"x" * 49 + b"\n" + token().encode() + b"\n" + b"y" * 60
+    repo.commit({"a.txt": text})
+    result = extract(job([repo], [CREDENTIALS]), KEY)
+    assert held(result) == {
+        ("repo", "a.txt", 0): "credentials:betterleaks.github-pat",
+        ("repo", "a.txt", 64): "credentials:betterleaks.github-pat",
+    }
+    assert len(result.occurrences) == 0  # it stands wholly in neither
+    assert b"".join(result.examples["text"]) == text
+
+
+def test_copies_are_found_in_every_encoding_path_and_repository(make_repo):
+    one, two = make_repo("one"), make_repo("two")
+    secret = token()
+    key = (
+        "-----BEGIN EC PRIVATE KEY-----\n"
+        + "\n".join(draw(64, i) for i in range(9))
+        + "\n-----END EC PRIVATE KEY-----\n"
+    )
+    one.commit(
+        {
+            "found.py": f'T = "{secret}"\n'.encode(),
+            "b64.txt": b"blob " + base64.b64encode(bytes(range(128, 169)) + secret.encode()) + b"\n",
+            "hex.txt": secret.encode().hex().encode() + b"\n",
+            "bare.log": f"x{secret}x\n".encode(),
+            "id_ec": key.encode(),
+            "crlf.pem": key.replace("\n", "\r\n").encode(),
+            "values.yaml": ("k: |\n" + "".join(f"    {line}\n" for line in key.splitlines())).encode(),
+            "config.json": json.dumps({"pem": key}).encode(),
+            "part.txt": key.splitlines()[5].encode() + b"\n",
+            "clean.txt": b"nothing here\n" * 20,
+        }
+    )
+    two.commit({"vendored/found.py": f'T = "{secret}"\n'.encode(), "again.py": f'T = "{secret}"\n'.encode()})
+    result = extract(job([one, two], [CREDENTIALS], chunk_bytes=4096), KEY)
+    assert len(result.secrets) == 2
+    reasons = {(s, p): r for (s, p, _), r in held(result, "creds/betterleaks.github-pat:").items()}
+    assert reasons == {
+        ("one", "found.py"): "credentials:betterleaks.github-pat",
+        ("one", "b64.txt"): "propagated:base64",
+        ("one", "hex.txt"): "propagated:hex",
+        ("one", "bare.log"): reasons["one", "bare.log"],
+        ("two", "vendored/found.py"): "credentials:betterleaks.github-pat",
+        ("two", "again.py"): "credentials:betterleaks.github-pat",
+    }
+    keys = {p: r for (_, p, _), r in held(result, "creds/betterleaks.private-key:").items()}
+    assert set(keys) == {"id_ec", "crlf.pem", "values.yaml", "config.json", "part.txt"}
+    assert keys["part.txt"] == "propagated:fragment"
+    counts = result.coverage["secrets"]["creds"]
+    assert counts["edges"] == len(result.edges) == counts["detected"] + counts["propagated"]
+    assert counts["propagated"] >= 3
+
+
+def test_all_chunks_of_a_key_are_labelled_whatever_the_border(make_repo):
+    repo = make_repo()
+    key = (
+        "-----BEGIN RSA PRIVATE KEY-----\n"
+        + "\n".join(draw(64, i) for i in range(9))
+        + "\n-----END RSA PRIVATE KEY-----\n"
+    )
+    files = {f"k{i}": b"#" * i + b"\n" + key.encode() + b"tail\n" * 40 for i in range(0, 64, 7)}
+    repo.commit(files)
+    result = extract(job([repo], [CREDENTIALS]), KEY)
+    want = {
+        ("repo", p, s)
+        for p, c in files.items()
+        for s in range(0, len(c), 64)
+        if s < c.index(b"-----\ntail") + 5 and s + 64 > c.index(b"-----BEGIN")
+    }
+    assert want <= set(held(result))
+    assert len(held(result)) <= len(want) + 2 * len(files)
+
+
+def test_occurrences_point_at_the_value(make_repo, tmp_path):
+    repo = make_repo()
+    (tmp_path / "names").write_text("Falcon Nine\nNever There\n")
+    repo.commit({"a.txt": b"the Falcon Nine and the FALCON NINE\n", "b.txt": f'"{token()}"\n'.encode()})
+    secrets = [CREDENTIALS, {"id": "code", "kind": "literals", "file": str(tmp_path / "names"), "bits": 25}]
+    result = extract(job([repo], secrets), KEY)
+    rows = result.occurrences.join(result.examples, on="example_id", suffix="_x").join(
+        result.secrets, on="secret_id"
+    )
+    spans = {
+        (n.partition(":")[0], t[a:b].decode())
+        for n, t, a, b in rows.select("name", "text", "start", "end").iter_rows()
+    }
+    assert spans == {("code/1", "Falcon Nine"), ("creds/betterleaks.github-pat", token())}
+    assert held(result, "code/1") == {("repo", "a.txt", 0): "literals"}
+    code = result.coverage["secrets"]["code"]
+    assert (code["secrets"], code["without_example"], code["edges"]) == (2, 1, 1)
+    assert result.secrets.filter(pl.col("kind") == "literals")["bits"].to_list() == [25.0, 25.0]
+
+
+def test_file_kinds_label_every_chunk_and_exact_copies(make_repo):
+    repo, other = make_repo(), make_repo("other")
+    long = draw(300).encode()
+    repo.commit(
+        {
+            "lib/a.py": long,
+            "lib/open/b.py": b"open\n",
+            "CODEOWNERS": b"* @all\n/lib/ @acme/risk\n/lib/open/ @all\n",
+            "copy/of_a.py": long,
+            "copy/grown.py": long[:128] + b"something else",
+            "docs/x.md": b"x\n",
+        }
+    )
+    other.commit({"third/a.py": long, "y.md": b"y\n"})
+    secrets = [
+        {"id": "p", "kind": "path", "globs": ["lib/**", "!lib/open/**"]},
+        {"id": "o", "kind": "codeowners", "teams": ["@Acme/Risk"]},
+    ]
+    result = extract(job([repo, other], secrets), KEY)
+    for name, reason in (("p", "path"), ("o", "codeowners")):
+        got = held(result, name)
+        assert {k for k, r in got.items() if r == reason} == {
+            ("repo", "lib/a.py", s) for s in range(0, 300, 64)
+        }
+        copies = {("repo", "copy/of_a.py", s) for s in range(0, 300, 64)}
+        copies |= {("other", "third/a.py", s) for s in range(0, 300, 64)}
+        copies |= {("repo", "copy/grown.py", 0), ("repo", "copy/grown.py", 64)}
+        assert {k for k, r in got.items() if r == "propagated:copy"} == copies
+    assert result.secrets["bits"].to_list() == pytest.approx([33.2, 33.2])
+
+
+def test_contributors_through_merges_mailmap_renames_and_other_repositories(make_repo):
+    repo, other = make_repo(), make_repo("other")
+    repo.commit({"a": b"one\n", "b": b"base\n", ".mailmap": b"Q <q@corp.com> <quinn@home.org>\n"})
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"moved": b"quinn's\n"}, who="Quinn@Home.org")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"c": b"c\n"}, message="c\n\nco-authored-by: Z <Z@CORP.com>\n")
+    repo.git("merge", "-q", "--no-commit", "--no-ff", "side")
+    repo.commit({"merged": b"merge only\n"}, who="m@corp.com")
+    repo.git("mv", "moved", "renamed")
+    repo.commit()
+    other.commit({"import/q.txt": b"quinn's\n", "z": b"z\n"})
+    secrets = [{"id": "corp", "kind": "contributors", "emails": ["*@corp.com"]}]
+    result = extract(job([repo, other], secrets), KEY)
+    assert {(s, p) for s, p, _ in held(result)} == {
+        ("repo", "renamed"),
+        ("repo", "merged"),
+        ("repo", "c"),
+        ("other", "import/q.txt"),
+    }
+    assert result.coverage["repositories"]["repo"]["history_commits"] == 5
+
+
+def test_a_shallow_clone_is_refused_for_contributors_only(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a": b"1\n"})
+    repo.commit({"a": b"2\n"})
+    repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
+    shallow = {"path": str(tmp_path / "shallow")}
+    with pytest.raises(InputError, match="shallow"):
+        extract(job([shallow], [{"id": "c", "kind": "contributors", "emails": ["*"]}]), KEY)
+    assert len(extract(job([shallow], [{"id": "p", "kind": "path", "globs": ["*"]}]), KEY).edges) == 1
+
+
+def test_public_chunks_with_a_secret_stay_protected(make_repo):
+    repo = make_repo()
+    repo.commit({"vendor/a.py": b"v" * 64 + f'\n"{token()}"\n'.encode() + b"w" * 200, "b.py": b"private\n"})
+    result = extract(job([repo], [CREDENTIALS], public=["**/vendor/**", "vendor/**"]), KEY)
+    assert set(result.public["path"]) == {"vendor/a.py"}
+    assert 0 in result.public["start"] and 64 not in result.public["start"]
+    assert ("repo", "vendor/a.py", 64) in held(result)
+    assert not any(token()[:12].encode() in t for t in result.public["text"])
+    assert "b.py" in set(result.examples["path"])
+    total = len(result.public) + len(result.examples)
+    assert total == result.coverage["repositories"]["repo"]["chunks"]
+
+
+def test_weak_credentials_are_refused_with_a_place_or_dropped_with_a_count(make_repo):
+    repo = make_repo()
+    weak = "Sommer2019!"
+    repo.commit(
+        {
+            "a/settings.py": f'# x\n\nURL = "postgres://app:{weak}@db.corp:5432/x"\n'.encode(),
+            "notes.txt": f"log in with {weak}\n".encode(),
+            "good.py": f'"{token()}"\n'.encode(),
+        }
+    )
+    with pytest.raises(InputError) as error:
+        extract(job([repo], [CREDENTIALS]), KEY)
+    assert error.value.where == "repo:a/settings.py:3"
+    assert weak not in str(error.value) and "weak: drop" in error.value.mend
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], public=["notes.txt"]), KEY)
+    assert set(result.examples["path"]) == {"good.py"}
+    assert len(result.public) == 0
+    counts = result.coverage["secrets"]["creds"]
+    assert (counts["secrets"], counts["weak_secrets"], counts["weak_examples_dropped"]) == (1, 1, 2)
+    assert result.coverage["repositories"]["repo"]["dropped_weak"] == 2
+    assert result.examples["example_id"].to_list() == [0]
+
+
+def test_a_weak_word_does_not_empty_the_corpus(make_repo):
+    repo = make_repo()
+    repo.commit(
+        {
+            "u.py": b'"postgres://app:password@db.corp:5432/x"\n',
+            "w.py": b"password = ask()\n",
+            "g.py": f'"{token()}"'.encode(),
+        }
+    )
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}]), KEY)
+    assert set(result.examples["path"]) == {"g.py", "w.py"}
+
+
+def test_a_target_at_or_below_the_measured_prior_is_refused(make_repo):
+    repo = make_repo()
+    repo.commit({"g.py": f'"{token()}"'.encode()})
+    secret = {**CREDENTIALS, "bits": 15, "level": 1e-3}
+    with pytest.raises(InputError, match="15 bits"):
+        extract(job([repo], [secret]), KEY)
+
+
+def test_nothing_to_protect_is_an_error(make_repo):
+    repo = make_repo()
+    repo.commit({"a.py": b"print()\n"})
+    with pytest.raises(InputError, match="no example holds any of the secrets"):
+        extract(job([repo], [CREDENTIALS]), KEY)
+    repo.commit({"a.py": b"\0"})
+    with pytest.raises(InputError, match="no file that can be read"):
+        extract(job([repo], [CREDENTIALS]), KEY)
+
+
+def test_inputs_that_cannot_be_told_apart_or_are_too_short(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a.py": f'"{token()}"'.encode()})
+    with pytest.raises(InputError, match="called"):
+        source_revisions(job([repo, repo], [CREDENTIALS]))
+    with pytest.raises(InputError, match="identity key"):
+        extract(job([repo], [CREDENTIALS]), b"short")
+    with pytest.raises(InputError, match="does not exist"):
+        source_revisions(job([{"path": str(tmp_path / "nowhere")}], [CREDENTIALS]))
+
+
+def test_revisions_are_resolved_and_used(make_repo):
+    repo = make_repo()
+    first = repo.commit({"a.py": f'"{token(1)}"'.encode()})
+    repo.git("tag", "v1")
+    repo.commit({"a.py": f'"{token(2)}"'.encode()})
+    config = job([{"path": str(repo.path), "rev": "v1", "name": "mono"}], [CREDENTIALS])
+    assert source_revisions(config) == {"mono": first}
+    result = extract(config, KEY)
+    assert set(result.examples["revision"]) == {first} and set(result.examples["source"]) == {"mono"}
+    assert token(1).encode() in result.examples["text"][0]
+
+
+def test_the_same_input_gives_identical_frames_and_another_key_other_names(make_repo):
+    repo = make_repo()
+    repo.commit({f"d/{i}.py": f'a = "{token(i % 5)}"\n'.encode() * 3 for i in range(20)})
+    secrets = [CREDENTIALS, {"id": "p", "kind": "path", "globs": ["d/1*"]}]
+    stages = []
+    one = extract(job([repo], secrets), KEY, lambda *step: stages.append(step))
+    two = extract(job([repo], secrets), KEY)
+    for name in ("examples", "public", "secrets", "edges", "occurrences"):
+        assert getattr(one, name).equals(getattr(two, name))
+    assert one.coverage == two.coverage == json.loads(json.dumps(one.coverage))
+    other = extract(job([repo], secrets), b"q" * 32)
+    names = set(one.secrets["name"]) & set(other.secrets["name"])
+    assert names == {"p"} and len(one.secrets) == 6
+    assert {s for s, *_ in stages} == {"read", "detect", "propagate"}
+    assert all(0 <= done <= total for _, done, total in stages)
+
+
+def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    repo = make_repo()
+    canaries = [token(), "canary codename seven", draw(40, 9)]
+    (tmp_path / "names").write_text(canaries[1] + "\n")
+    content = f'k = "{canaries[0]}"\n{canaries[1]}\naws_secret_access_key = {canaries[2]}\n'
+    repo.commit({"a.py": content.encode()}, message=canaries[1])
+    secrets = [CREDENTIALS, {"id": "code", "kind": "literals", "file": str(tmp_path / "names"), "bits": 25}]
+    result = extract(job([repo], secrets, chunk_bytes=1024), KEY)
+    assert len(result.secrets) == 3
+    shown = [result.coverage, repr(result), repr(result.graph), caplog.text, *capfd.readouterr()]
+    for name in ("examples", "secrets", "edges", "occurrences", "public"):
+        frame = getattr(result, name)
+        shown.append(frame.drop("text", strict=False).rows())
+    for canary in canaries:
+        for form in (canary, canary.encode().hex(), base64.b64encode(canary.encode()).decode().rstrip("=")):
+            assert form not in str(shown)
+    with pytest.raises(InputError) as error:
+        extract(job([repo], [{**CREDENTIALS, "bits": 1, "level": 0.9}]), KEY)
+    assert not any(c in str(error.value) + repr(error.value) for c in canaries)
+
+
+def test_what_is_skipped_is_counted_and_not_trained_on(make_repo):
+    repo = make_repo()
+    secret = token()
+    repo.write(
+        {"a.py": f'"{secret}"'.encode(), "w.txt": secret.encode("utf-16"), "b.bin": secret.encode() + b"\0"}
+    )
+    repo.write({"big.txt": secret.encode() * 100, "l1.txt": b"\xe9 " + secret.encode()})
+    os.symlink("a.py", repo.path / "link.py")
+    repo.commit()
+    result = extract(job([repo], [CREDENTIALS], max_file_bytes=1000), KEY)
+    assert set(result.examples["path"]) == {"a.py"}
+    skipped = result.coverage["repositories"]["repo"]["skipped"]
+    assert {k: v for k, v in skipped.items() if v} == {
+        "symlink": 1,
+        "too_large": 1,
+        "utf16": 1,
+        "binary": 1,
+        "undecodable": 1,
+    }

@@ -1,0 +1,88 @@
+"""Priors err upwards: whatever a person could have chosen is weak, machine-made tokens are not."""
+
+from __future__ import annotations
+
+import base64
+import random
+import string
+
+import pytest
+
+from hush_core.secrets.priors import ASSIGNED, PASSWORD_BITS, WEAK_BITS, guess_bits
+
+ALNUM = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+
+
+def draw(n: int, alphabet: str, seed: int) -> str:
+    return "".join(random.Random(seed).choices(alphabet, k=n))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    ("rule", "prefix", "length", "alphabet"),
+    [
+        ("github-pat", "ghp_", 36, ALNUM),
+        ("aws-access-token", "AKIA", 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+        ("aws-secret-access-key", "", 40, ALNUM + "+/"),
+        ("gcp-api-key", "AIza", 35, ALNUM + "-_"),
+        ("stripe-access-token", "sk_live_", 24, ALNUM),
+        ("slack-bot-token", "xoxb-123456789012-123456789012-", 24, ALNUM),
+        ("twilio-api-key", "SK", 32, HEX),
+        ("some-new-provider.1", "tok_", 40, ALNUM),
+        ("some-new-provider", "", 32, HEX),
+    ],
+)
+def test_machine_made_tokens_are_strong(rule, prefix, length, alphabet, seed):
+    assert guess_bits(f"betterleaks.{rule}", (prefix + draw(length, alphabet, seed)).encode()) >= WEAK_BITS
+
+
+@pytest.mark.parametrize("rule", [ASSIGNED, "betterleaks.generic-credential-uri", "betterleaks.new"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "hunter2",
+        "password123",
+        "Tr0ub4dor&3",
+        "correct-horse-battery-staple",
+        "MyCompany2024Secret!",
+        "qwertyuiopasdfghjkl",
+        "1234567890123456",
+        "deadbeefdeadbeefdeadbeef",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "changeme_in_production_please_now",
+        "00000000-0000-0000-0000-000000000000",
+        "0000",
+        "",
+        "\N{SNOWMAN}" * 30,
+    ],
+)
+def test_what_people_choose_is_weak(rule, value):
+    assert 0 <= guess_bits(rule, value.encode()) < WEAK_BITS
+
+
+def test_passwords_are_never_worth_more_than_ten_bits():
+    rule = "betterleaks.generic-credential-uri"
+    assert guess_bits(rule, draw(40, ALNUM, 3).encode()) == PASSWORD_BITS
+
+
+def test_only_what_is_secret_in_a_token_counts():
+    head = base64.urlsafe_b64encode(b'{"alg":"HS256"}').decode().rstrip("=")
+    claims = base64.urlsafe_b64encode(draw(60, ALNUM, 1).encode()).decode()
+    assert guess_bits("betterleaks.jwt", f"{head}.{claims}.".encode()) == 0
+    assert guess_bits("betterleaks.jwt", f"{head}.{claims}.{draw(43, ALNUM, 2)}".encode()) > 33.2
+    repeated = "ghp_" + "ab12" * 9
+    assert guess_bits("betterleaks.github-pat", repeated.encode()) < WEAK_BITS
+    time_based = "b6f0c3a2-7e1d-11ee-b962-0242ac120002"
+    assert guess_bits("betterleaks.heroku-api-key", time_based.encode()) == 0
+    short_pin = b"sk_live_1234"
+    assert guess_bits("betterleaks.stripe-access-token", short_pin) < 14
+
+
+def test_a_key_is_strong_and_a_dummy_key_is_not():
+    armour = "-----{} RSA PRIVATE KEY-----"
+    body = "\n".join(draw(64, ALNUM, i) for i in range(10))
+    key = f"{armour.format('BEGIN')}\n{body}\n{armour.format('END')}".encode()
+    assert guess_bits("betterleaks.private-key", key) > 100
+    dummy = f"{armour.format('BEGIN')}\n{'A' * 64}\n{'A' * 64}\n{armour.format('END')}".encode()
+    assert guess_bits("betterleaks.private-key", dummy) == 0

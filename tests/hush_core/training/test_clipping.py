@@ -1,0 +1,256 @@
+"""Clipping against a float64 loop over examples, and against wrong clipping that this loop must reject."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from hush_core.config import ModelConfig
+from hush_core.errors import InputError
+from hush_core.training import byte_gpt, clipped_gradient_sum, norms, per_example_losses
+from hush_core.training.data import MicroBatch, collate
+
+
+class Small(nn.Module):
+    """Linear, Embedding with padding, LayerNorm, RMSNorm, biases; one layer used twice; a token-free head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(11, 6, padding_idx=0)
+        self.norm, self.rms = nn.LayerNorm(6), nn.RMSNorm(8)
+        self.twice, self.up = nn.Linear(6, 6), nn.Linear(6, 8, bias=False)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.norm(self.embedding(ids))
+        x = self.twice(torch.tanh(self.twice(x)))
+        return self.head(self.rms(torch.tanh(self.up(x))).mean(1))
+
+
+def small_losses(model, batch):
+    ids, labels = batch
+    return functional.cross_entropy(model(ids), labels, reduction="none")
+
+
+def small_case():
+    torch.manual_seed(3)
+    ids = torch.randint(0, 11, (5, 7))
+    ids[:, :2] = 4  # repeated rows
+    return Small(), (ids, torch.randint(0, 3, (5,))), small_losses
+
+
+def gpt_case(width: int = 32, longest: int = 12):
+    """Tied GPT-2; padded texts, one with a single byte and one with none."""
+    model = byte_gpt(ModelConfig(layers=2, width=width, heads=2), longest, seed=1)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(0.05 * torch.randn(p.shape, generator=torch.Generator().manual_seed(p.numel())))
+    texts = [(b"aab" * 40)[:longest], b"xyzw" * 2, b"", b"q", (b"hello aa" * 20)[: longest - 1]]
+    return model, collate(texts), per_example_losses
+
+
+def one_of(batch, i):
+    return (
+        type(batch)(*(p[i : i + 1] for p in batch))
+        if isinstance(batch, MicroBatch)
+        else tuple(p[i : i + 1] for p in batch)
+    )
+
+
+def reference(model, batch, losses, clip):
+    """Norms (B,) and clipped sums by a float64 loop with plain autograd."""
+    model = copy.deepcopy(model).double()
+    named = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    sums, all_norms = {n: torch.zeros_like(p) for n, p in named.items()}, []
+    for i in range(len(batch[0])):
+        loss = losses(model, one_of(batch, i)).sum()
+        grads = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+        grads = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, named.values(), strict=True)]
+        norm = math.sqrt(sum(float(g.square().sum()) for g in grads))
+        all_norms.append(norm)
+        for n, g in zip(named, grads, strict=True):
+            sums[n] += g * min(1.0, clip / norm if norm else 1.0)
+    return torch.tensor(all_norms, dtype=torch.float64), sums
+
+
+def agrees(got, expected) -> bool:
+    """Norms within 2e-5 (the shrink), sums within 1e-4 of the whole sum's norm."""
+    norms_, sums = expected
+    size = math.sqrt(sum(float(s.square().sum()) for s in sums.values()))
+    return torch.allclose(got.norms, norms_, rtol=2e-5, atol=1e-9) and all(
+        float((got.gradients[n] - sums[n]).norm()) < 1e-4 * size for n in sums
+    )
+
+
+CASES = {"small": small_case, "gpt-ghost": gpt_case, "gpt-kept": lambda: gpt_case(longest=64)}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("clip", [0.05, 1.0, 1e6])
+def test_matches_a_float64_loop(case, clip):
+    model, batch, losses = CASES[case]()
+    got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=clip)
+    assert agrees(got, reference(model, batch, losses, clip))
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_instances_that_are_not_kept_match_too(monkeypatch):
+    monkeypatch.setattr(norms, "GHOST_CONSTANT", 0.0)
+    monkeypatch.setattr(norms, "_CHUNK", 3 * 259 * 32)
+    model, batch, losses = gpt_case()
+    got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3)
+    assert agrees(got, reference(model, batch, losses, 0.3))
+
+
+def test_the_routes_are_all_taken():
+    model = gpt_case()[0]
+    shape = model.lm_head.weight.shape
+    assert not norms.keeps_instance(shape, 12) and norms.keeps_instance(shape, 64)
+
+
+@pytest.mark.parametrize("longest", [12, 64])
+def test_dropping_the_tied_cross_term_is_rejected(longest):
+    model, batch, losses = gpt_case(longest=longest)
+    untied = copy.deepcopy(model)
+    untied.lm_head.weight = nn.Parameter(untied.lm_head.weight.detach().clone())
+    wrong = clipped_gradient_sum(untied, batch, losses=losses, clip_norm=0.3)
+    wrong.gradients["transformer.wte.weight"] += wrong.gradients.pop("lm_head.weight")
+    assert not agrees(wrong, reference(model, batch, losses, 0.3))
+
+
+def test_clipping_each_parameter_alone_is_rejected():
+    model, batch, losses = gpt_case()
+    wrong = clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3)
+    for gradient in wrong.gradients.values():
+        gradient.zero_()
+    for i in range(len(batch.inputs)):
+        one = clipped_gradient_sum(model, one_of(batch, i), losses=losses, clip_norm=math.inf)
+        for name, gradient in one.gradients.items():
+            wrong.gradients[name] += gradient * min(1.0, 0.3 / max(float(gradient.norm()), 1e-9))
+    assert not agrees(wrong, reference(model, batch, losses, 0.3))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_with_all_factors_one_it_is_plain_backward(case):
+    model, batch, losses = CASES[case]()
+    got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=math.inf)
+    losses(model, batch).sum().backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(got.gradients[name], parameter.grad, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("clip", [1e-3, 0.37, 2.0])
+def test_no_single_example_releases_more_than_the_clip_norm(case, clip):
+    model, batch, losses = CASES[case]()
+    for i in range(len(batch[0])):
+        got = clipped_gradient_sum(model, one_of(batch, i), losses=losses, clip_norm=clip)
+        released = math.sqrt(sum(float(g.double().square().sum()) for g in got.gradients.values()))
+        assert released <= clip
+
+
+def test_cancellation_in_a_ghost_norm_never_under_counts():
+    """Tokens whose gradients cancel: fp32 ghost norms lose all digits there."""
+    torch.manual_seed(0)
+    layer = nn.Linear(64, 64, bias=False)
+    x = torch.randn(1, 2, 64).repeat(1, 4, 1)
+    weight = torch.randn(64)
+
+    def losses(model, x):
+        signs = torch.tensor([1.0, -1.0]).repeat_interleave(2).repeat(2) * 1e3
+        signs[0] += 1e-3
+        return ((model(x) @ weight) * signs).sum(1)
+
+    assert not norms.keeps_instance(layer.weight.shape, 8)
+    got = clipped_gradient_sum(layer, x, losses=losses, clip_norm=0.01)
+    assert float(got.gradients["weight"].double().norm()) <= 0.01
+
+
+def test_an_example_with_an_infinite_gradient_adds_nothing():
+    model, (ids, labels), _ = small_case()
+
+    def losses(model, batch):
+        scale = torch.ones(len(batch[0]))
+        scale[1] = math.inf
+        return small_losses(model, batch) * scale
+
+    got = clipped_gradient_sum(model, (ids, labels), losses=losses, clip_norm=1.0)
+    keep = [0, 2, 3, 4]
+    want = clipped_gradient_sum(model, (ids[keep], labels[keep]), losses=small_losses, clip_norm=1.0)
+    for name, gradient in want.gradients.items():
+        torch.testing.assert_close(got.gradients[name], gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_frozen_parameters_are_left_out():
+    model, batch, losses = gpt_case()
+    model.transformer.wte.weight.requires_grad_(False)
+    model.transformer.h[0].mlp.c_fc.weight.requires_grad_(False)
+    got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3)
+    assert agrees(got, reference(model, batch, losses, 0.3))
+    assert "transformer.wte.weight" not in got.gradients
+
+
+class Odd(nn.Module):
+    def __init__(self, odd: nn.Module) -> None:
+        super().__init__()
+        self.first, self.odd = nn.Linear(4, 4), odd
+
+
+class Raw(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("odd", "name"),
+    [
+        (nn.Bilinear(4, 4, 4), "odd.bias"),
+        (nn.BatchNorm1d(4), "layer odd"),
+        (nn.BatchNorm1d(4, affine=False), "layer odd"),
+        (nn.Conv1d(4, 4, 1), "odd.bias"),
+        (nn.Embedding(4, 4, max_norm=1.0), "odd.weight"),
+        (Raw(), "odd.scale"),
+    ],
+)
+def test_what_has_no_rule_is_refused_by_name_before_anything_runs(odd, name):
+    def never(model, batch):
+        raise AssertionError("the forward pass ran")
+
+    with pytest.raises(InputError, match=name):
+        clipped_gradient_sum(Odd(odd), torch.ones(2, 4), losses=never, clip_norm=1.0)
+
+
+def test_a_parameter_used_outside_its_layer_is_refused():
+    model = Odd(nn.Identity())
+
+    def losses(model, x):
+        return functional.linear(model.first(x), model.first.weight).sum(1)
+
+    with pytest.raises(InputError, match=r"first\.weight"):
+        clipped_gradient_sum(model, torch.ones(2, 4), losses=losses, clip_norm=1.0)
+
+
+def test_broadcast_position_ids_are_refused():
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_positions=8, n_embd=8, n_layer=1, n_head=1))
+    ids = torch.randint(0, 20, (3, 8))
+
+    def losses(model, ids):
+        return model(input_ids=ids, use_cache=False).logits.sum((1, 2))
+
+    with pytest.raises(InputError, match="wpe"):
+        clipped_gradient_sum(model, ids, losses=losses, clip_norm=1.0)
+
+
+def test_averaged_losses_and_bad_clip_norms_are_refused():
+    model, batch, losses = small_case()
+    with pytest.raises(InputError, match=r"\(B,\)"):
+        clipped_gradient_sum(model, batch, losses=lambda m, b: losses(m, b).mean(), clip_norm=1.0)
+    with pytest.raises(InputError, match="clip_norm"):
+        clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.0)

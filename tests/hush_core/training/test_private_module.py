@@ -1,0 +1,174 @@
+"""One training step is one release: counted first, noised always, divided by the expected batch."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+import pytorch_lightning as lightning
+import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy import stats
+from torch import nn
+
+from hush_core.config import ModelConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training import (
+    PrivateModule,
+    ReleaseLedger,
+    SecureGaussian,
+    WeightedPoissonSampler,
+    byte_gpt,
+    clipped_gradient_sum,
+    per_example_losses,
+)
+from hush_core.training.data import Rounds, collate
+from hush_core.training.module import make_optimizer
+
+TEXTS = [b"one", b"two and more", b"three", b"", b"four four", b"five 5"]
+
+
+def make_plan(rates, *, noise=1.0, rounds=3, batch=4, clip=0.5):
+    return ProtectionPlan(np.asarray(rates, float), noise, rounds, batch, clip, "best", pl.DataFrame())
+
+
+def tiny():
+    return byte_gpt(ModelConfig(layers=1, width=16, heads=2), 12, seed=2)
+
+
+def train(
+    plan, model, path, *, texts=TEXTS, micro_batch=2, rounds=None, key=b"s" * 32, trainer=None, **module
+):
+    """SGD at rate 1 through a bare Trainer; returns the flat change of the weights after every round."""
+    optimizer = make_optimizer(model, "sgd", 1.0)
+    flat = lambda: torch.cat([p.detach().flatten() for p in model.parameters()]).double().numpy()  # noqa: E731
+    seen = [flat()]
+    with ReleaseLedger(path / "ledger", run="test", rounds=plan.rounds) as ledger, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = PrivateModule(
+            plan,
+            model,
+            losses=per_example_losses,
+            optimizer=optimizer,
+            ledger=ledger,
+            on_step=lambda _: seen.append(flat()),
+            **module,
+        )
+        data = Rounds(
+            texts,
+            WeightedPoissonSampler(plan.rates, key=key),
+            rounds=plan.rounds if rounds is None else rounds,
+            micro_batch=micro_batch,
+        )
+        settings = {"max_epochs": 1, "accelerator": "cpu", "logger": False, "enable_checkpointing": False}
+        settings |= {"enable_progress_bar": False, "enable_model_summary": False} | (trainer or {})
+        lightning.Trainer(**settings, default_root_dir=path).fit(made, train_dataloaders=data.loader())
+        return np.diff(np.array(seen), axis=0), ledger.released
+
+
+def has_scale(x, sigma, error=1e-6):
+    low, high = stats.chi2.interval(1 - error, len(x))
+    return bool(low < np.sum((x / sigma) ** 2) < high)
+
+
+def test_empty_batches_release_noise_of_the_right_scale_independent_across_rounds(tmp_path):
+    plan = make_plan(np.zeros(6), noise=3.0, clip=0.5, batch=4)
+    steps, released = train(plan, tiny(), tmp_path)
+    assert released == 3 and len(steps) == 3
+    for step in steps:
+        noise = step * 4
+        assert has_scale(noise, 1.5) and not has_scale(noise, 1.0) and not has_scale(noise, 2.25)
+    for i, j in ((0, 1), (1, 2), (0, 2)):
+        assert stats.pearsonr(steps[i], steps[j]).pvalue > 1e-6
+
+
+def test_the_sum_is_divided_by_the_expected_batch_not_the_realised(tmp_path):
+    model = tiny()
+    start = copy.deepcopy(model)
+    (step,), _ = train(make_plan(np.ones(6), noise=1e-9, rounds=1, batch=4), model, tmp_path)
+    total = clipped_gradient_sum(start, collate(TEXTS), losses=per_example_losses, clip_norm=0.5)
+    want = -np.concatenate([g.flatten().double().numpy() for g in total.gradients.values()])
+    np.testing.assert_allclose(step, want / 4, atol=2e-6 * np.abs(want).max() + 1e-7)
+    assert np.abs(step - want / 6).max() > 1e-2 * np.abs(want).max()
+
+
+def test_micro_batches_do_not_change_the_release(tmp_path):
+    plan = make_plan(np.ones(6), noise=1.0, rounds=1)
+    steps = []
+    for size in (1, 2, 6):
+        (tmp_path / str(size)).mkdir()
+        steps.append(
+            train(plan, tiny(), tmp_path / str(size), micro_batch=size, noise=SecureGaussian(b"n" * 32))[0]
+        )
+    np.testing.assert_allclose(steps[0], steps[1], atol=1e-6)
+    np.testing.assert_allclose(steps[0], steps[2], atol=1e-6)
+
+
+def test_a_release_is_counted_before_it_is_applied(tmp_path):
+    model = tiny()
+    before = copy.deepcopy(model.state_dict())
+
+    class Dies(SecureGaussian):
+        def draw(self, counter, size):
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        train(make_plan(np.zeros(6)), model, tmp_path, noise=Dies())
+    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
+        assert ledger.released == 1
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_more_rounds_than_certified_are_refused(tmp_path):
+    with pytest.raises(InputError, match="certified rounds are spent"):
+        train(make_plan(np.zeros(6), rounds=2), tiny(), tmp_path, rounds=3)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"gradient_clip_val": 1.0}, {"accumulate_grad_batches": 2}, {"precision": "bf16-mixed"}],
+    ids=str,
+)
+def test_trainers_that_change_the_step_are_refused(tmp_path, setting):
+    with pytest.raises((InputError, MisconfigurationException)):
+        train(make_plan(np.zeros(6)), tiny(), tmp_path, trainer=setting)
+    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
+        assert ledger.released == 0
+
+
+def test_a_loader_that_is_not_the_samplers_is_refused(tmp_path):
+    plan, model = make_plan(np.zeros(6)), tiny()
+    with ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger:
+        module = PrivateModule(
+            plan,
+            model,
+            losses=per_example_losses,
+            optimizer=make_optimizer(model, "sgd", 1.0),
+            ledger=ledger,
+        )
+        with pytest.raises(InputError, match="not the next round"):
+            module.training_step([collate(TEXTS)], 0)
+        data = Rounds(TEXTS, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2)
+        with pytest.raises(InputError, match="not the next round"):
+            module.training_step(data[1], 0)
+        assert ledger.released == 0
+
+
+def test_a_layer_without_a_rule_is_refused_when_the_module_is_made(tmp_path):
+    model = tiny()
+    model.odd = nn.BatchNorm1d(3)
+    with (
+        ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger,
+        pytest.raises(InputError, match="odd"),
+    ):
+        PrivateModule(
+            make_plan(np.zeros(6)),
+            model,
+            losses=per_example_losses,
+            optimizer=make_optimizer(model, "sgd", 1.0),
+            ledger=ledger,
+        )

@@ -1,0 +1,181 @@
+"""Whole runs: killed at random moments, interrupted, resumed; never more releases than certified."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from hush_core.config import ModelConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training import byte_gpt, evaluate, fit_plain, fit_private
+from hush_core.training.ledger import ReleaseLedger
+
+TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
+ROUNDS = 24
+
+
+def make_plan(rounds=ROUNDS, noise=0.5):
+    return ProtectionPlan(np.full(40, 0.2), noise, rounds, 8, 1.0, "best", pl.DataFrame())
+
+
+def config(every=5):
+    return TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
+
+
+def tiny(seed=0):
+    return byte_gpt(ModelConfig(layers=1, width=16, heads=2), 32, seed=seed)
+
+
+def lines(path):
+    return len((path / "releases.jsonl").read_bytes().splitlines()) - 1
+
+
+CHILD = """
+    import importlib.util, sys
+    from pathlib import Path
+    spec = importlib.util.spec_from_file_location("runs", sys.argv[1])
+    runs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runs)
+    say = lambda stage, done, total: print(done, flush=True)
+    runs.fit_private(runs.make_plan(), runs.TEXTS, runs.tiny(), runs.config(), Path(sys.argv[2]), say)
+"""
+
+
+def test_killed_at_random_rounds_it_resumes_and_never_releases_more(tmp_path):
+    rng = random.Random(5)
+    for attempt in range(2):
+        command = [sys.executable, "-c", textwrap.dedent(CHILD), __file__, str(tmp_path)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        stop = rng.randint(2, 8)
+        for _ in range(stop):
+            assert child.stdout.readline()
+        child.kill()
+        child.communicate()
+        assert child.returncode == -signal.SIGKILL
+        assert stop <= lines(tmp_path) <= ROUNDS, attempt
+    spent = lines(tmp_path)
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    assert fitted.resumed and fitted.rounds_released == lines(tmp_path) == ROUNDS
+    assert ROUNDS - spent <= fitted.rounds_applied <= ROUNDS
+    again = fit_private(make_plan(), TEXTS, tiny(seed=9), config(), tmp_path)
+    assert again.rounds_released == lines(tmp_path) == ROUNDS
+    for one, other in zip(fitted.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_dying_between_count_and_step_loses_the_round_not_the_count(tmp_path, monkeypatch):
+    count = ReleaseLedger.count
+
+    def dies(ledger):
+        number = count(ledger)
+        if number == 12:
+            raise MemoryError
+        return number
+
+    monkeypatch.setattr(ReleaseLedger, "count", dies)
+    with pytest.raises(MemoryError):
+        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    monkeypatch.undo()
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    assert (fitted.rounds_released, lines(tmp_path)) == (ROUNDS, ROUNDS)
+    assert fitted.rounds_applied == ROUNDS - 3  # rounds 10, 11 (after the checkpoint) and 12 are lost
+    assert [row["round"] for row in fitted.log] == [*range(10), *range(13, ROUNDS)]
+
+
+def test_sigint_finishes_the_round_and_loses_nothing(tmp_path):
+    def interrupt(stage, done, total):
+        if done == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, interrupt)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert lines(tmp_path) == 7
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    assert fitted.rounds_applied == fitted.rounds_released == ROUNDS
+
+
+def test_two_sigints_stop_at_once_and_the_ledger_still_holds(tmp_path):
+    def interrupt(stage, done, total):
+        if done == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, interrupt)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert lines(tmp_path) == 7
+
+
+def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypatch, capfd):
+    cwd = tmp_path / "cwd"
+    cwd.mkdir()
+    monkeypatch.chdir(cwd)
+    calls = []
+    fitted = fit_private(
+        make_plan(), TEXTS, tiny(), config(), tmp_path / "w", lambda *args: calls.append(args)
+    )
+    assert calls == [("train", k + 1, ROUNDS) for k in range(ROUNDS)]
+    assert fitted.log == [{"round": k, "learning_rate": 1e-2} for k in range(ROUNDS)]
+    fit_plain(TEXTS, tiny(), steps=2, batch=4, learning_rate=1e-3)
+    assert list(cwd.iterdir()) == []
+    assert {path.name for path in (tmp_path / "w").iterdir()} == {"checkpoint.pt", "releases.jsonl"}
+    assert (tmp_path / "w").stat().st_mode & 0o077 == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_two_runs_never_share_keys(tmp_path):
+    models = []
+    for name in "ab":
+        models.append(fit_private(make_plan(2), TEXTS, tiny(), config(), tmp_path / name).model)
+    assert not torch.equal(models[0].lm_head.weight, models[1].lm_head.weight)
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path):
+    fit_private(make_plan(2), TEXTS, tiny(), config(), tmp_path)
+    for plan, texts in (
+        (make_plan(3), TEXTS),
+        (make_plan(2, noise=0.4), TEXTS),
+        (make_plan(2), [b"z", *TEXTS[1:]]),
+    ):
+        with pytest.raises(InputError, match="another plan"):
+            fit_private(plan, texts, tiny(), config(), tmp_path)
+    with pytest.raises(InputError, match="40 rates"):
+        fit_private(make_plan(2), TEXTS[1:], tiny(), config(), tmp_path)
+
+
+def test_it_learns_and_runs_off_the_main_thread(tmp_path):
+    model = tiny()
+    before = evaluate(model, TEXTS)
+    thread = threading.Thread(target=fit_private, args=(make_plan(), TEXTS, model, config(), tmp_path))
+    thread.start()
+    thread.join(timeout=60)
+    assert lines(tmp_path) == ROUNDS
+    assert evaluate(model, TEXTS) < before - 0.5
+
+
+def test_plain_training_is_repeatable_and_weighted():
+    one, two, other = (
+        fit_plain(TEXTS, tiny(), steps=5, batch=8, learning_rate=1e-2, seed=seed) for seed in (1, 1, 2)
+    )
+    assert torch.equal(one.lm_head.weight, two.lm_head.weight)
+    assert not torch.equal(one.lm_head.weight, other.lm_head.weight)
+    rates = np.zeros(40)
+    rates[0::3] = 0.5  # only texts of "a"
+    model = fit_plain(TEXTS, tiny(), steps=40, batch=7, learning_rate=1e-2, rates=rates)
+    assert evaluate(model, TEXTS[0::3]) < 0.3 < 2 < evaluate(model, TEXTS[1::3])
+    with pytest.raises(InputError, match="none to train on"):
+        fit_plain([], tiny(), steps=1, batch=1, learning_rate=1.0)

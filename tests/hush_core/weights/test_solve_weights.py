@@ -1,0 +1,95 @@
+"""The weights are feasible in exact floats, optimal to a certified gap, and agree with an independent solver."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from hush_core.errors import InputError
+from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
+from hush_core.weights.program import build_program
+from hush_core.weights.repair import repair
+from hush_core.weights.solve import _dual_bound
+
+
+def graph(pairs):
+    examples, secrets = zip(*sorted(pairs), strict=True)
+    return pl.DataFrame(
+        {"example_id": examples, "secret_id": secrets}, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}
+    )
+
+
+programs = st.integers(1, 12).flatmap(
+    lambda n: st.integers(1, 6).flatmap(
+        lambda m: st.tuples(
+            st.just(n),
+            st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, m - 1)), min_size=1),
+            st.lists(st.floats(0, 5, allow_subnormal=False), min_size=m, max_size=m),
+        )
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs)
+def test_agrees_with_highs_and_certifies_its_gap(program):
+    n, pairs, caps = program
+    edges, caps = graph(pairs), np.array(caps)
+    solved = solve_weights(edges, n_examples=n, capacities=caps)
+    incidence = build_program(edges, n, caps).incidence
+    peer = linprog(-np.ones(n), A_ub=incidence.toarray(), b_ub=caps, bounds=(0, 1), method="highs")
+    assert solved.objective == pytest.approx(-peer.fun, abs=1e-7)
+    assert np.all((solved.weights >= 0) & (solved.weights <= 1))
+    assert np.all(incidence @ solved.weights <= caps)
+    assert solved.objective <= solved.upper_bound <= -peer.fun + 1e-7
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs, st.integers(0, 2**32 - 1))
+def test_dual_bound_holds_for_any_dual_and_repair_mends_any_weights(program, seed):
+    n, pairs, caps = program
+    edges, caps, random = graph(pairs), np.array(caps), np.random.default_rng(seed)
+    built = build_program(edges, n, caps)
+    best = solve_weights(edges, n_examples=n, capacities=caps).objective
+    assert _dual_bound(built, random.normal(0, 2, len(caps))) >= best - 1e-9
+    mended = repair(built.incidence, caps, random.normal(0.5, 1, n))
+    assert np.all(built.incidence @ mended <= caps) and np.all((mended >= 0) & (mended <= 1))
+
+
+def test_an_overweight_answer_is_told_apart():
+    """A solver that ignored one capacity would exceed the certified upper bound."""
+    edges = graph([(i, 0) for i in range(10)])
+    solved = solve_weights(edges, n_examples=10, capacities=np.array([3.0]))
+    assert solved.upper_bound < 10 and solved.objective == pytest.approx(3.0, rel=1e-9)
+    assert solved.gap < 1e-9
+
+
+def test_examples_without_secrets_and_loose_secrets_keep_weight_one():
+    solved = solve_weights(graph([(0, 0), (1, 0), (2, 1)]), n_examples=5, capacities=np.array([1.0, 9.0]))
+    assert solved.weights[2:].tolist() == [1, 1, 1]
+    assert solved.weights[:2].sum() == pytest.approx(1.0)
+
+
+def test_c_max_is_where_nothing_binds():
+    edges = graph([(i, i % 2) for i in range(9)])
+    secrets = pl.DataFrame({"prior": [1e-10, 1e-6], "posterior": [2e-4, 1e-3]})
+    kappa = unit_capacities(secrets, "normal_quantiles")
+    c_max = largest_useful_c(edges, kappa)
+    assert solve_weights(edges, n_examples=9, capacities=c_max * kappa).objective == pytest.approx(9)
+    assert solve_weights(edges, n_examples=9, capacities=0.9 * c_max * kappa).objective < 9 - 0.1
+
+
+@pytest.mark.parametrize("capacity", [np.nan, -1.0, np.inf])
+def test_bad_capacity_names_the_secret(capacity):
+    with pytest.raises(InputError, match="secret 1"):
+        solve_weights(graph([(0, 0), (0, 1)]), n_examples=1, capacities=np.array([1.0, capacity]))
+
+
+def test_bad_edges_are_refused():
+    with pytest.raises(InputError, match="example 3 of 2"):
+        solve_weights(graph([(3, 0)]), n_examples=2, capacities=np.ones(1))
+    twice = pl.concat([graph([(0, 0)])] * 2)
+    with pytest.raises(InputError, match="twice"):
+        solve_weights(twice, n_examples=1, capacities=np.ones(1))
