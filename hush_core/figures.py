@@ -21,7 +21,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
 WIDTH, DPI = 8.0, 120
@@ -65,7 +65,7 @@ def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.Dat
     with _figure(path, height=1.7 + 0.42 * max(len(rows), 4), columns=2) as (left, right):
         left.hist(with_secret, bins=np.linspace(0, 1, 21), color=BLUE, edgecolor="white")
         left.set(
-            title="Weights of examples with a secret", xlabel="weight (0: never drawn, 1: as any other)",
+            title="Examples with a secret", xlabel="weight (0: never drawn, 1: as any other)",
             ylabel="examples", xlim=(0, 1),
         )  # fmt: skip
         left.grid(axis="y")
@@ -74,7 +74,7 @@ def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.Dat
         right.barh([f"{kind}\n({n:,} examples)" for kind, _, n in rows], shares, color=colors, height=0.6)
         for place, share in enumerate(shares):
             right.text(share + 0.02, place, _percent(share), va="center", fontsize=9)
-        right.set(title=f"Weight retained: {_percent(total)} overall", xlabel="share of the weight", xlim=(0, 1.18))
+        right.set(title=f"Weight retained: {_percent(total)}", xlabel="share of the weight, by kind of secret", xlim=(0, 1.22))
         right.set_xticks(np.linspace(0, 1, 5))
         right.xaxis.set_major_formatter(PercentFormatter(1.0))
         right.invert_yaxis()
@@ -96,10 +96,12 @@ def noise_by_method(noise: Mapping[str, float | None], path: Path) -> Path:
             low, high = min(known.values()), max(known.values())
             left = low / 3
             axes.set_xlim(left, high * (high / left) ** 0.35)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.xaxis.set_minor_formatter(NullFormatter())
             for place, method in enumerate(noise):
                 text = " cannot be certified"
                 if method in known:
-                    text = f" {known[method]:.3g}"
+                    text = f" {known[method]:#.3g}".rstrip(".")
                     if reference and method != "kl":
                         text += _ratio(reference / known[method])
                 axes.text(known.get(method, left), place, text, va="center", fontweight="bold", fontsize=10)
@@ -191,7 +193,7 @@ def exposure(protected: pl.DataFrame, unprotected: pl.DataFrame | None, path: Pa
         axes.axvline(math.log2(20), color=GREY, linestyle=":", label="1 in 20 by chance")
         axes.axvline(ceiling, color=GREY, linestyle="--", label="ranked first")
         axes.set(
-            title=_title("Exposure of each planted or found value", shown, rows, "most exposed"),
+            title=_title("Exposure of each secret with a value", shown, rows, "most exposed"),
             xlabel="exposure in bits (0: ranked last among its alternatives)",
             xlim=(-0.03 * ceiling, 1.05 * ceiling),
         )
@@ -229,7 +231,7 @@ def _height(rows: pl.DataFrame) -> float:
 def _title(text: str, shown: pl.DataFrame, rows: pl.DataFrame, which: str) -> str:
     if shown.height == rows.height:
         return text
-    return f"{text} (the {shown.height} {which}, of {rows.height:,})"
+    return f"{text}\n(the {shown.height} {which}, of {rows.height:,})"
 
 
 def _name_rows(axes: Axes, rows: pl.DataFrame) -> None:

@@ -30,7 +30,7 @@ DIRECTORY = ".d"
 
 
 class StoreError(HushError):
-    """An object of the store is missing or is not what its name says; the step that made it must run again."""
+    """An object of the store is missing or not what its name says; run the step that made it again."""
 
 
 class Ref(BaseModel):

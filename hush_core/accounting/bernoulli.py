@@ -1,7 +1,7 @@
 """From a divergence to a posterior: the largest r with F(Bern(r), Bern(p)) ≤ budget (Hush! Lemma 3.2).
 
-All divergences here are written with a gauge g ≥ 0 of the log ratio, F(P, Q) = E_Q[g(log P/Q)], so that nothing is
-lost when P and Q are nearly equal.
+All divergences here are written with a gauge g ≥ 0 of the log ratio, F(P, Q) = E_Q[g(log P/Q)], so that
+nothing is lost when P and Q are nearly equal.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from numpy.typing import ArrayLike
 from hush_core.errors import InputError
 
 
-def kl_gauge(loss: np.ndarray) -> np.ndarray:
-    """e^L·L − e^L + 1 ≥ 0, whose mean under Q is KL(P‖Q); a series where L is small."""
-    loss = np.maximum(np.asarray(loss, dtype=np.float64), -700.0)
-    small = np.abs(loss) < 0.05
+def log_kl_gauge(loss: np.ndarray) -> np.ndarray:
+    """log of e^L·L − e^L + 1 ≥ 0, whose mean under Q is KL(P‖Q); a series where L is small."""
+    loss = np.asarray(loss, dtype=np.float64)
+    small, large = np.abs(loss) < 0.05, loss > 30
     z = np.where(small, loss, 0.0)
-    # Σ_{n≥2} L^n (n−1)/n!
-    series = z * z * (1 / 2 + z * (1 / 3 + z * (1 / 8 + z * (1 / 30 + z * (1 / 144 + z * (1 / 840 + z / 5760))))))
-    with np.errstate(over="ignore"):
-        direct = loss * np.exp(loss) - np.expm1(loss)
-    return np.where(small, series, direct)
+    # Σ_{n≥2} L^(n−2) (n−1)/n!
+    series = 1 / 2 + z * (1 / 3 + z * (1 / 8 + z * (1 / 30 + z * (1 / 144 + z * (1 / 840 + z / 5760)))))
+    middle = np.where(small | large, 1.0, np.maximum(loss, -700.0))
+    with np.errstate(divide="ignore"):
+        near = np.log(series) + 2 * np.log(np.abs(z))
+    far = np.where(large, loss, 31.0)
+    direct = np.log(middle * np.exp(middle) - np.expm1(middle))
+    return np.where(small, near, np.where(large, far + np.log(far - 1 + np.exp(-far)), direct))
 
 
 def log_ratios(prior: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -39,14 +42,19 @@ def target_kl(prior: ArrayLike, posterior: ArrayLike) -> np.ndarray | float:
     """
     p, r = np.broadcast_arrays(np.asarray(prior, np.float64), np.asarray(posterior, np.float64))
     if not np.all((p > 0) & (p < 1) & (r >= p) & (r <= 1)):
-        raise InputError("prior and posterior", "0 < prior ≤ posterior ≤ 1 does not hold", "correct the targets")
+        raise InputError(
+            "prior and posterior", "0 < prior ≤ posterior ≤ 1 does not hold", "correct the targets"
+        )
     up, down = log_ratios(p, r - p)
-    mu = p * kl_gauge(up) + (1 - p) * np.where(np.isneginf(down), 1.0, kl_gauge(down))
+    mu = p * np.exp(log_kl_gauge(up)) + (1 - p) * np.exp(log_kl_gauge(down))
     return float(mu) if mu.ndim == 0 else mu
 
 
-def largest_posterior(exceeds: Callable[[np.ndarray], np.ndarray], prior: float, shape: tuple[int, ...]) -> np.ndarray:
-    """p + the gap at which `exceeds(gap)` turns true, from above (so never below the root); 1 where it never does.
+def largest_posterior(
+    exceeds: Callable[[np.ndarray], np.ndarray], prior: float, shape: tuple[int, ...]
+) -> np.ndarray:
+    """p + the gap at which `exceeds(gap)` turns true, from above (so never below the root); 1 where it
+    never does.
 
     `exceeds` is monotone in the gap. Bisection on log gap to one part in 1e13.
     """

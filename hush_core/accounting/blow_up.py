@@ -1,18 +1,20 @@
 """The tight certificate: r = B_{P^T,Q^T}(p), the most that an event of Q-mass p can weigh under P.
 
-Theorem 2 of Hayes et al. 2023; the Hush! paper (§3.3, §5.1) gave it up as numerically unstable. Read in the dual form
+Theorem 2 of Hayes et al. 2023; the Hush! paper (§3.3, §5.1) gave it up as numerically unstable. Read in the
+dual form
 
     r = min over t of  e^t·p + δ(t),      δ(t) = Σ_{v>t} (1 − e^{t−v})·P^T(v) + P^T(∞),
 
-it is stable: EVERY t gives a valid bound, P's masses are used as they are (Q's are never formed), and an error of ν in
-a mass moves r by at most ν. The T-fold convolution is one power of an FFT. What is cut or rounded is added to r:
+it is stable: EVERY t gives a valid bound, P's masses are used as they are (Q's are never formed), and an
+error of ν in a mass moves r by at most ν. The T-fold convolution is one power of an FFT. What is cut or
+rounded is added to r:
 
 - K's tail and the loss's tail: infinity mass of each round; 1 − (1 − m)^T after T rounds;
 - mass beyond the window of the FFT (it would wrap around): a Chernoff bound on it from the discrete masses;
 - round-off: an a-priori bound ν on each mass, from the spectrum itself.
 
-Esscher tilt: the masses are weighted by e^{θv} before and e^{−θv} after. θ is the saddle point at which the tilted
-mean is the threshold t, so that round-off is relative to r however small r is.
+Esscher tilt: the masses are weighted by e^{θv} before and e^{−θv} after. θ is the saddle point at which the
+tilted mean is the threshold t, so that round-off is relative to r however small r is.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ _TOLERANCE = 2e-5
 _LONGEST_FFT = 1 << 20
 _NEGLIGIBLE = 1e-9
 """Relative to r: what the window may cut."""
+_WRAPPED = 1e-13
+"""Tilted mass on either side of the window; it wraps around and only raises the bound."""
 _BEYOND_PRIOR = 32.0
 """A loss above log(1/p) + 32 counts as certain detection: Q gives it less than e^{−32}·p."""
 _EPS = float(np.finfo(np.float64).eps)
@@ -64,7 +68,9 @@ def blow_up_posterior(pair: DominatingPair, rounds: int, prior: float, cut: floa
     cell = np.sqrt(_TOLERANCE / (curvature * spread)) if spread > 0 else np.inf
     discrete = discretise(pair, low=low, high=high, cell=cell, step=step)
     found: BlowUp | None = None
-    for trial in dict.fromkeys((tilt, tilt / 2, tilt / 8, 0.0)):
+    # half the saddle's tilt first: round-off is nearly as small there, and rare large losses need a shorter
+    # window
+    for trial in dict.fromkeys((tilt / 2, tilt, tilt / 8, 0.0)):
         discrete, window = _fitting_window(pair, discrete, rounds, prior, trial, low, high, cell)
         result = _compose(discrete, rounds, prior, trial, *window)
         if found is None or result.posterior < found.posterior:
@@ -73,12 +79,15 @@ def blow_up_posterior(pair: DominatingPair, rounds: int, prior: float, cut: floa
             break
     assert found is not None
     if not found.cut <= 1e-2 * found.posterior:
-        raise CertificationError(f"round-off and cuts are {found.cut / found.posterior:.1%} of the blow-up bound")
+        raise CertificationError(
+            f"round-off and cuts are {found.cut / found.posterior:.1%} of the blow-up bound"
+        )
     return found
 
 
 def _saddle(pair: DominatingPair, rounds: int, prior: float, low: float, high: float) -> tuple[float, float]:
-    """(θ, E_θ[L'²]): the tilt at which the tilted mean loss is the threshold of Q-mass p, and the loss's slope there.
+    """(θ, E_θ[L'²]): the tilt at which the tilted mean loss is the threshold of Q-mass p, and the loss's
+    slope there.
 
     Only accuracy hangs on these two numbers, never validity.
     """
@@ -150,12 +159,16 @@ def _window(discrete: DiscreteLoss, rounds: int, prior: float, tilt: float) -> t
     candidates = np.unique(np.concatenate([shifts[shifts < 1e9], offsets]))
     exponents = np.array([moment(t) for t in candidates])
     ends = np.where(np.isfinite(exponents), (exponents - wanted) / candidates, np.inf)
-    best = int(ends.argmin())
-    last = int(np.ceil(ends[best] / discrete.step)) + 1
+    # tilted mass above the window would wrap to its bottom, where undoing the tilt makes it large: none may
+    # be left
+    ups = np.concatenate([shifts, np.geomspace(0.02, 20, 24)])
+    tilted_end = min((moment(tilt + s) - base - np.log(_WRAPPED)) / s for s in ups)
+    last = int(np.ceil(max(ends.min(), tilted_end) / discrete.step)) + 1
     lasting = np.min(exponents - candidates * (last * discrete.step))
-    # below: mass of the TILTED law only; it would wrap to the top and raise the bound, so this is for accuracy alone
+    # below: mass of the TILTED law only; it would wrap to the top and raise the bound, so this is for
+    # accuracy alone
     downs = np.concatenate([shifts, np.geomspace(0.02, 20, 24)])
-    starts = [(base - moment(tilt - s) + np.log(1e-13)) / s for s in downs]
+    starts = [(base - moment(tilt - s) + np.log(_WRAPPED)) / s for s in downs]
     first = int(np.floor(max(starts) / discrete.step)) - 1
     smallest, largest = rounds * discrete.first, rounds * (discrete.first + len(discrete.mass) - 1)
     above = 0.0 if last >= largest else float(np.exp(min(lasting, 0.0)))
@@ -172,7 +185,8 @@ def _fitting_window(
     high: float,
     cell: float,
 ) -> tuple[DiscreteLoss, tuple[int, int, float]]:
-    """Coarsen the grid until its window fits the longest FFT; the result is then less tight, never less valid."""
+    """Coarsen the grid until its window fits the longest FFT; the result is then less tight, never less
+    valid."""
     window = _window(discrete, rounds, prior, tilt)
     for _ in range(6):
         excess = (window[1] - window[0] + 1) / _LONGEST_FFT
@@ -206,7 +220,9 @@ def _compose(
     if not (np.all(np.isfinite(composed)) and abs(total - 1) <= rounds * one + one):
         raise CertificationError(f"the composed masses sum to {total!r} after tilting, not 1")
     if composed.min() < -noise:
-        raise CertificationError(f"a composed mass is {composed.min():.1e}, more than round-off ({noise:.1e}) below 0")
+        raise CertificationError(
+            f"a composed mass is {composed.min():.1e}, more than round-off ({noise:.1e}) below 0"
+        )
 
     indices = np.arange(first, first + size)
     values = indices * step
@@ -238,7 +254,8 @@ def _least(
     infinity: float,
     above: float,
 ) -> BlowUp:
-    """The least of e^t·p + δ(t) over the grid's t, with all that was cut; masses are e^{θv − scale} times P's."""
+    """The least of e^t·p + δ(t) over the grid's t, with all that was cut; masses are e^{θv − scale} times
+    P's."""
     lost = -float(np.expm1(rounds * np.log1p(-infinity))) + above
     # weights far below the threshold overflow and those far above vanish: keep to where they are finite
     log_weight = scale - tilt * values
@@ -258,7 +275,8 @@ def _least(
         part = -np.expm1(values[i] - values[i:])
         delta = float(part @ p_mass[i:])
         round_off = noise * float(part @ weight[i:])
-        # losses, weights and masses of a round are good to 1e-13 of themselves, and that grows with the rounds
+        # losses, weights and masses of a round are good to 1e-13 of themselves, and that grows with the
+        # rounds
         growth = 1 + 1e-11 + rounds * 2e-13
         value = (float(t_factor[i]) * prior + max(delta, 0.0)) * growth + lost + round_off
         if best is None or value < best.posterior:

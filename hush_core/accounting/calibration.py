@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from hush_core.accounting.bounds import Bound, BoundMethod, check_mechanism, posterior_bound
+from hush_core.accounting.bounds import (
+    LEAST_NOISE,
+    MOST_NOISE,
+    Bound,
+    BoundMethod,
+    check_mechanism,
+    posterior_bound,
+)
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError, InputError
 
 Progress = Callable[[str, int, int], None]
 
-PRECISION = 2e-4
+PRECISION = 1e-5
 """Relative precision of a smallest noise multiplier; it errs upwards."""
-LEAST, MOST = 1e-3, 1e7
-"""Noise multipliers that are tried."""
+_PASSES = 5
 
 
 @dataclass(frozen=True)
@@ -48,26 +55,76 @@ def smallest_noise(
     Guarantee: `posterior_bound` was evaluated at the very σ that is returned, and met the target.
 
     Raises:
-        InputError: posterior ≤ prior or out of range. CertificationError: no σ in [LEAST, MOST] is certified.
+        InputError: posterior ≤ prior or out of range. CertificationError: no σ in [LEAST_NOISE, MOST_NOISE]
+        is certified.
     """
     check_mechanism(noise_multiplier=1.0, rounds=rounds)
     _check_target("posterior", prior, posterior)
-    if participation.silent:
+    if participation.mean == 0:
         return 0.0
 
-    def holds(sigma: float) -> bool:
+    def miss(log_sigma: float) -> float:
+        """log bound/target at a σ: at most 0 where it is certified, +inf where the bound refuses."""
         try:
             bound = posterior_bound(
-                participation, noise_multiplier=sigma, rounds=rounds, prior=prior, method=method
+                participation, noise_multiplier=_sigma(log_sigma), rounds=rounds, prior=prior, method=method
             )
         except CertificationError:
-            return False
-        return bound.value <= posterior
+            return np.inf
+        ratio = float(np.log(bound.value) - np.log(posterior))
+        # the comparison that counts is that of the numbers themselves
+        return min(ratio, 0.0) if bound.value <= posterior else max(ratio, 1e-300)
 
-    low, high = _bracket(holds, _guess(participation, rounds, prior, posterior))
-    while high > low * (1 + PRECISION):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if holds(middle) else (middle, high)
+    guess = _guess(participation, rounds, prior, posterior)
+    if method in ("blow_up", "best"):
+        # Rényi is cheap and a little above: a start from which the tight bound takes few evaluations
+        with suppress(CertificationError):
+            guess = 0.95 * smallest_noise(
+                participation, rounds=rounds, prior=prior, posterior=posterior, method="renyi"
+            )
+    return _sigma(_smallest(miss, float(np.log(guess))))
+
+
+def _sigma(log_sigma: float) -> float:
+    return float(np.clip(np.exp(log_sigma), LEAST_NOISE, MOST_NOISE))
+
+
+def _smallest(miss: Callable[[float], float], guess: float) -> float:
+    """A point where `miss`, which falls, is at most 0, no more than PRECISION above one where it is not.
+
+    Regula falsi with halved weights (Illinois); plain halving where the upper side refuses. The answer is a
+    point that was itself evaluated, so noise in `miss` costs precision and not validity.
+    """
+    least, most = float(np.log(LEAST_NOISE)), float(np.log(MOST_NOISE))
+    high = float(np.clip(guess, least, most))
+    at_high = miss(high)
+    step, low, at_low = 0.1, high, at_high
+    while at_high > 0:
+        if high >= most:
+            raise CertificationError(f"no noise multiplier up to {MOST_NOISE:g} is certified")
+        low, at_low = high, at_high
+        high = min(high + step, most)
+        step, at_high = step * 2, miss(high)
+    while at_low <= 0:
+        if low <= least:
+            return low  # certified at the smallest noise that we certify at all
+        high, at_high = low, at_low
+        low = max(low - step, least)
+        step, at_low = step * 2, miss(low)
+    weight_low, weight_high = at_low, at_high
+    while high - low > PRECISION:
+        if np.isfinite(weight_low) and weight_high < 0:
+            share = weight_low / (weight_low - weight_high)
+            # stay inside, and lean to the certified side by half the precision: the next point then closes in
+            margin = PRECISION / 2
+            middle = float(np.clip(low + share * (high - low) + margin / 2, low + margin, high - margin))
+        else:
+            middle = 0.5 * (low + high)
+        found = miss(middle)
+        if found > 0:
+            low, weight_low, weight_high = middle, found, weight_high / 2
+        else:
+            high, weight_high, weight_low = middle, found, weight_low / 2
     return high
 
 
@@ -112,62 +169,57 @@ def calibrate(
     """The smallest σ for which every secret's bound is at most its target, and every secret's row at that σ.
 
     Args:
-        edges: example_id, secret_id. rates: (n,) ρ_i by example_id. secrets: secret_id, prior, posterior, name.
+        edges: example_id, secret_id. rates: (n,) ρ_i by example_id. secrets: secret_id, prior, posterior,
+        name.
 
-    Secrets are tried in the order of their Gaussian-limit need; one that the current σ already certifies cannot
-    be the maximum, and its own need is not computed (`noise_needed` is null).
+    Secrets are tried in the order of their Gaussian-limit need; one that the current σ already certifies
+    cannot be the maximum, and its own need is not computed (`noise_needed` is null).
 
     Raises:
-        InputError: names the secret; also where no secret has an example. CertificationError: none is certified.
+        InputError: names the secret; also where no secret has an example. CertificationError: none is
+        certified.
     """
     check_mechanism(noise_multiplier=1.0, rounds=rounds)
     profiles = _profiles(edges, rates, secrets)
-    heard = [p for p in profiles if not p.participation.silent]
+    heard = [p for p in profiles if p.participation.mean > 0]
     if not heard:
-        raise InputError("the graph", "no secret has an example with a weight above 0", "nothing needs protection")
+        raise InputError(
+            "the graph", "no secret has an example with a weight above 0", "nothing needs protection"
+        )
     heard.sort(key=lambda p: _guess(p.participation, rounds, p.prior, p.posterior), reverse=True)
-    sigma, needed = 0.0, {}
+    needed: dict[int, float] = {}
+    certified_at = {"rounds": rounds, "method": method}
+
+    def need(profile: _Profile) -> float:
+        target = {"prior": profile.prior, "posterior": profile.posterior}
+        least = _named(secrets, profile, smallest_noise, **target, **certified_at)
+        needed.update((i, least) for i in profile.secrets if targets[i] == profile.posterior)
+        return least
+
+    targets = secrets["posterior"].to_list()
+    sigma = 0.0
     for done, profile in enumerate(heard):
         if progress:
             progress("calibrating", done, len(heard))
-        if sigma and _certified(profile, sigma, rounds, method):
-            continue
-        need = _named(
-            secrets, profile, smallest_noise,
-            rounds=rounds, prior=profile.prior, posterior=profile.posterior, method=method,
-        )  # fmt: skip
-        needed[profile.secrets[0]] = need
-        sigma = max(sigma, need)
-    table = certify(
-        edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, method=method, progress=progress
-    )
-    missed = table.filter(pl.col("bound") > pl.col("posterior"))
-    if missed.height:
-        raise CertificationError(f"{missed.height} secrets miss their target at the calibrated noise")
-    column = pl.Series("noise_needed", [needed.get(i) for i in table["secret_id"]], dtype=pl.Float64)
-    return Calibration(sigma, table.with_columns(column))
+        if not sigma or not _certified(profile, sigma, rounds, method):
+            sigma = max(sigma, need(profile))
+    for _ in range(_PASSES):
+        table = certify(edges, rates, secrets, noise_multiplier=sigma, progress=progress, **certified_at)
+        missed = set(table.filter(pl.col("bound") > pl.col("posterior"))["secret_id"])
+        if not missed:
+            break
+        # the cheap bound let one pass that the method itself, on its grid, puts a hair above the target
+        sigma = max([sigma * (1 + PRECISION), *(need(p) for p in heard if missed.intersection(p.secrets))])
+    else:
+        raise CertificationError(f"{len(missed)} secrets miss their target at the calibrated noise")
+    silent = {i: 0.0 for p in profiles if p.participation.mean == 0 for i in p.secrets}
+    column = [silent.get(i, needed.get(i)) for i in table["secret_id"]]
+    return Calibration(sigma, table.with_columns(pl.Series("noise_needed", column, dtype=pl.Float64)))
 
 
 def _guess(participation: Participation, rounds: int, prior: float, posterior: float) -> float:
     """The σ of the Gaussian limit: √T·Σρ / (Φ⁻¹(r) − Φ⁻¹(p)); a place to start, never a certificate."""
     return float(np.sqrt(rounds) * participation.mean / (ndtri(posterior) - ndtri(prior)))
-
-
-def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
-    high = float(np.clip(guess, LEAST, MOST))
-    if holds(high):
-        low = high / 1.5
-        while low > LEAST and holds(low):
-            low, high = low / 1.5, low
-        return low, high
-    low = high
-    while True:
-        high = low * 1.5
-        if high > MOST:
-            raise CertificationError(f"no noise multiplier up to {MOST:g} is certified")
-        if holds(high):
-            return low, high
-        low = high
 
 
 def _certified(profile: _Profile, sigma: float, rounds: int, method: BoundMethod) -> bool:
@@ -176,7 +228,11 @@ def _certified(profile: _Profile, sigma: float, rounds: int, method: BoundMethod
     for tried in (*cheap, method):
         try:
             bound = posterior_bound(
-                profile.participation, noise_multiplier=sigma, rounds=rounds, prior=profile.prior, method=tried
+                profile.participation,
+                noise_multiplier=sigma,
+                rounds=rounds,
+                prior=profile.prior,
+                method=tried,
             )
         except CertificationError:
             continue
@@ -188,25 +244,45 @@ def _certified(profile: _Profile, sigma: float, rounds: int, method: BoundMethod
 def _profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> list[_Profile]:
     """Group the secrets; every one of `secrets` is in exactly one profile."""
     rates = np.asarray(rates, dtype=np.float64)
-    if not np.all((rates >= 0) & (rates <= 1)):
-        raise InputError("rates", "a sampling rate is outside [0, 1] or not a number", "see sampling_rates")
+    _check_graph(edges, rates, secrets)
     members = dict(edges.group_by("secret_id").agg("example_id").iter_rows())
     groups: dict[tuple[bytes, float], list[int]] = {}
-    for index, (secret, prior, posterior) in enumerate(
-        secrets.select("secret_id", "prior", "posterior").iter_rows()
-    ):
-        if secret != index:
-            raise InputError("secrets", "are not numbered densely from 0 in order", "sort them by secret_id")
-        _check_target(f"secret {_label(secrets, index)}", prior, posterior)
-        own = rates[np.asarray(members.get(secret, []), dtype=np.int64)]
-        groups.setdefault((np.sort(own[own > 0]).tobytes(), prior), []).append(index)
     targets = secrets["posterior"].to_list()
+    for index, (prior, posterior) in enumerate(zip(secrets["prior"], targets, strict=True)):
+        _check_target(f"secret {_label(secrets, index)}", prior, posterior)
+        own = rates[np.asarray(members.get(index, []), dtype=np.int64)]
+        groups.setdefault((np.sort(own[own > 0]).tobytes(), prior), []).append(index)
     return [
         _Profile(
-            Participation.from_rates(np.frombuffer(key)), prior, min(targets[i] for i in members), tuple(members)
+            Participation.from_rates(np.frombuffer(key)), prior, min(targets[i] for i in own), tuple(own)
         )
-        for (key, prior), members in groups.items()
+        for (key, prior), own in groups.items()
     ]
+
+
+def _check_graph(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> None:
+    if secrets["secret_id"].to_list() != list(range(secrets.height)):
+        raise InputError("secrets", "are not numbered densely from 0 in order", "sort them by secret_id")
+    if not edges.height:
+        raise InputError(
+            "edges", "the graph is empty: no example is tagged with a secret", "check the detectors"
+        )
+    if edges["secret_id"].max() >= secrets.height:
+        raise InputError(
+            "edges", "name a secret that is not among the secrets", "pass both of one extraction"
+        )
+    ids = edges["example_id"]
+    if rates.ndim != 1 or ids.max() >= len(rates):
+        raise InputError(
+            "rates", "an example of the edges has no rate", "give one rate an example, by example_id"
+        )
+    if edges.select("example_id", "secret_id").is_duplicated().any():
+        raise InputError("edges", "hold a pair twice, which would count an example twice", "make them unique")
+    wrong = np.flatnonzero(~((rates >= 0) & (rates <= 1)))
+    if len(wrong):
+        tagged = edges.filter(pl.col("example_id") == int(wrong[0]))["secret_id"].to_list()
+        of = f" of secret {_label(secrets, min(tagged))}" if tagged else ""
+        raise InputError(f"rates[{wrong[0]}]{of}", "is outside [0, 1] or not a number", "see sampling_rates")
 
 
 def _table(secrets: pl.DataFrame, profiles: list[_Profile], bounds: list[Bound]) -> pl.DataFrame:

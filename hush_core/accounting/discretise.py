@@ -1,10 +1,11 @@
 """One round's privacy loss on a grid, pessimistic: connect the dots, under P (Doroshenko et al. 2022).
 
-The x-axis is cut into cells; the mass of a cell goes to its two ends so that its masses under P and under Q are both
-kept (that IS connect-the-dots on the grid of the cells' losses); each end's mass then goes to the two neighbouring
-points of the uniform grid of losses by the same rule. Both steps dominate what they replace, whatever the widths,
-and err by the square of the width. The share of a cell that goes to its upper end is an integral of a positive
-function (Gauss–Legendre on the densities), not a difference of CDFs: relative accuracy deep into the tails.
+The x-axis is cut into cells; the mass of a cell goes to its two ends so that its masses under P and under Q
+are both kept (that IS connect-the-dots on the grid of the cells' losses); each end's mass then goes to the
+two neighbouring points of the uniform grid of losses by the same rule. Both steps dominate what they
+replace, whatever the widths, and err by the square of the width. The share of a cell that goes to its upper
+end is an integral of a positive function (Gauss–Legendre on the densities), not a difference of CDFs:
+relative accuracy deep into the tails.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class DiscreteLoss:
 
 
 def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, step: float) -> DiscreteLoss:
-    """Connect the dots on losses that are multiples of `step`, from cells of width ≤ `cell` in x ∈ [low, high].
+    """Connect the dots on losses that are multiples of `step`, from cells of width ≤ `cell` in x ∈ [low,
+    high].
 
     Mass of P below `low` is raised to L(low); above `high` it goes to infinity.
 
@@ -45,18 +47,23 @@ def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, st
     cell = min(cell, pair.fine_step / 8)  # keeps the 4-point rule below 1e-12, tails included
     x, loss = pair.uniform(low, high, cell, _PLACES)
     width = (high - low) / len(x)
+    inside = loss[:, 2:]
+    raw = np.append(loss[:, 0], loss[-1, 1])
+    # where the loss is flat to the last bit, rounding may let it fall; raising it again is on the safe side
+    ends = np.maximum.accumulate(raw)
+    if not (np.all(np.isfinite(loss)) and np.all(ends - raw <= 1e-11 * (1 + np.abs(raw)))):
+        raise CertificationError("the privacy loss is not increasing in floating point; no certificate here")
+    left, right = ends[:-1], ends[1:]
+    width = (high - low) / len(x)
     left, right, inside = loss[:, 0], loss[:, 1], loss[:, 2:]
     density = np.exp(pair.log_q(x[:, 2:]) + inside) * (_NODE_WEIGHTS * width / 2)
     mass = density.sum(axis=1)
     rise = right - left
-    if not (np.all(np.isfinite(loss)) and np.all(rise >= 0)):
-        raise CertificationError("the privacy loss is not increasing in floating point; no certificate here")
     with np.errstate(invalid="ignore", divide="ignore"):
         share = -np.expm1(np.minimum(left[:, None] - inside, 0.0)) / -np.expm1(-rise)[:, None]
     # a cell flat to the last bit goes up as a whole
     share = np.where(rise[:, None] > 0, np.clip(share, 0.0, 1.0), 1.0)
     to_right = (density * share).sum(axis=1)
-    ends = np.append(left, right[-1])
     end_mass = np.zeros(len(ends))
     end_mass[:-1] += np.maximum(mass - to_right, 0.0)
     end_mass[1:] += to_right
@@ -73,7 +80,9 @@ def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, st
     index = np.floor(place).astype(np.int64)
     up = np.expm1(-(place - index) * step) / np.expm1(-step)
     first, size = int(index[0]), int(index[-1] - index[0]) + 2
-    grid = np.bincount(index - first, end_mass * (1 - up), size) + np.bincount(index - first + 1, end_mass * up, size)
+    grid = np.bincount(index - first, end_mass * (1 - up), size) + np.bincount(
+        index - first + 1, end_mass * up, size
+    )
     result = DiscreteLoss(step, first, grid, above)
     with np.errstate(over="ignore"):
         under_q = float((grid * np.exp(-np.maximum(result.values, -700.0))).sum())
@@ -81,5 +90,3 @@ def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, st
     if not 1 - pair.q_above(-low) - pair.q_above(high) - 1e-9 <= under_q <= 1 + 1e-9:
         raise CertificationError(f"the discretised loss has mass {under_q!r} under Q, not 1")
     return result
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from hush_core.accounting.bernoulli import kl_gauge, largest_posterior, target_kl
+from hush_core.accounting.bernoulli import log_kl_gauge, largest_posterior, target_kl
 from hush_core.accounting.mixture import TAIL, DominatingPair
 
 _ROUND_OFF = 1e-9
@@ -13,13 +13,12 @@ _ROUND_OFF = 1e-9
 
 
 def kl_divergence(pair: DominatingPair) -> float:
-    """KL(P‖Q) of one round in nats, from above: ∫ Q·(e^L·L − e^L + 1) dx by the trapezoid rule, all terms ≥ 0."""
+    """KL(P‖Q) of one round in nats, from above: ∫ Q·(e^L·L − e^L + 1) dx by the trapezoid rule, all terms ≥
+    0."""
     low, high = -TAIL * pair.sigma, pair.last + TAIL * pair.sigma
     x, loss = pair.uniform(low, high, pair.fine_step, np.zeros(1))
-    gauge = kl_gauge(loss[:, 0])
     step = (high - low) / len(x)
-    with np.errstate(divide="ignore"):
-        inner = float(np.exp(pair.log_q(x[:, 0]) + np.log(gauge)).sum() * step)
+    inner = float(np.exp(pair.log_q(x[:, 0]) + log_kl_gauge(loss[:, 0])).sum() * step)
     # below `low` the gauge is at most 1; above `high`, L ≤ k·x/σ² and P's mass falls as a Gaussian's
     slope = pair.last / pair.sigma**2
     outer = ndtr(-TAIL) * (1 + slope * (pair.last + (TAIL + 1) * pair.sigma))

@@ -1,9 +1,9 @@
 """The dominating pair of one round: P = N(K, σ²), a mixture of Gaussians, against Q = N(0, σ²).
 
-P is the run on the real data; in Q the gradients of the secret's examples are zero (docs/guarantee.md §2). The loss
-L = log P/Q increases in x and is analytic up to |Im x| = πσ²: Σ w_k u^k is real-rooted for a Poisson-binomial, the
-factors e^{−k²/2σ²} keep it so (a multiplier sequence), and u = e^{x/σ²}. Hence the trapezoid rule with the step
-`fine_step` errs by less than e^{−45} of the integral of the absolute value.
+P is the run on the real data; in Q the gradients of the secret's examples are zero (docs/guarantee.md §2).
+The loss L = log P/Q increases in x and is analytic up to |Im x| = πσ²: Σ w_k u^k is real-rooted for a
+Poisson-binomial, the factors e^{−k²/2σ²} keep it so (a multiplier sequence), and u = e^{x/σ²}. Hence the
+trapezoid rule with the step `fine_step` errs by less than e^{−45} of the integral of the absolute value.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from hush_core.errors import CertificationError
 _LARGEST_TABLE = 60_000_000
 """Points × counts that one table of losses may take (about half a minute); beyond it we refuse."""
 TAIL = 14.0
-"""Standard deviations beyond the outermost mean where integrals end; Φ(−14) = 8e-45, and the rest is bounded."""
+"""Standard deviations beyond the outermost mean where integrals end; Φ(−14) = 8e-45, and the rest is
+bounded."""
 
 
 class DominatingPair:
     """P = Σ w_k N(k, σ²) and Q = N(0, σ²), with the loss L(x) = log P(x)/Q(x) in relative accuracy.
 
     Args:
-        counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at infinity), P sums to 1.
+        counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at infinity), P
+        sums to 1.
         sigma: the noise multiplier (clip norm 1).
     """
 
@@ -65,7 +67,9 @@ class DominatingPair:
         x = np.asarray(x, dtype=np.float64)
         return self.loss_table(x.ravel(), np.zeros(1)).reshape(x.shape)
 
-    def uniform(self, low: float, high: float, step: float, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def uniform(
+        self, low: float, high: float, step: float, inner: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Cells of equal width ≤ `step` from `low` to `high`: points (cells, inner) and L there.
 
         `inner` are places within a cell in [0, 1].
@@ -85,10 +89,12 @@ class DominatingPair:
     def loss_table(self, starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """L(starts[b] + offsets[o]), shape (b, o), by one matrix product of exponentials.
 
-        The sum of the exponentials' positive products is relatively accurate; where L is small, Σ w_k·expm1(·) is
-        summed instead, so that L is relatively accurate there too.
+        The sum of the exponentials' positive products is relatively accurate; where L is small, Σ
+        w_k·expm1(·) is summed instead, so that L is relatively accurate there too.
         """
-        if (len(starts) + len(offsets)) * len(self.k) > _LARGEST_TABLE or len(starts) * len(offsets) > _LARGEST_TABLE:
+        if (len(starts) + len(offsets)) * len(self.k) > _LARGEST_TABLE or len(starts) * len(
+            offsets
+        ) > _LARGEST_TABLE:
             raise CertificationError(
                 f"the privacy loss needs {len(starts) * len(offsets)} points for {len(self.k)} participation counts; "
                 "raise the noise multiplier or the number of rounds it is spread over"
@@ -122,7 +128,8 @@ class DominatingPair:
         return out
 
     def inverse_loss(self, loss: float, low: float, high: float) -> float:
-        """The smallest point of a fine bisection in [low, high] with L ≥ `loss` (`high` where there is none)."""
+        """The smallest point of a fine bisection in [low, high] with L ≥ `loss` (`high` where there is
+        none)."""
         if float(self.loss(np.array([high]))[0]) <= loss:
             return high
         for _ in range(60):

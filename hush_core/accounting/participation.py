@@ -5,9 +5,9 @@
 0.1707
 
 Probabilities are sums and products of non-negative numbers only, so each is accurate relative to itself.
-What lies too far out is never dropped: the far upper tail is reported as `tail` (the accountants add it to the
-posterior as mass at infinity) and the far lower tail is raised to the smallest count kept, which can only raise a bound
-(the bound grows with K in stochastic order; docs/guarantee.md §4).
+What lies too far out is never dropped: the far upper tail is reported as `tail` (the accountants add it to
+the posterior as mass at infinity) and the far lower tail is raised to the smallest count kept, which can
+only raise a bound (the bound grows with K in stochastic order; docs/guarantee.md §4).
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class Participation:
 
 def _checked(rates: np.ndarray, where: str) -> np.ndarray:
     if rates.ndim != 1 or not np.all((rates >= 0) & (rates <= 1)):
-        raise InputError(where, "a sampling rate is not a number in [0, 1]", "give probabilities in one array")
+        raise InputError(
+            where, "a sampling rate is not a number in [0, 1]", "give probabilities in one array"
+        )
     return rates
 
 
@@ -162,7 +164,8 @@ def _convolve(a: CountDistribution, b: CountDistribution) -> CountDistribution:
 
 
 def _binomial(count: int, rate: float) -> CountDistribution:
-    """Ratios of neighbours outwards from the mode, then normalised: no difference, no log-gamma of a big number."""
+    """Ratios of neighbours outwards from the mode, then normalised: no difference, no log-gamma of a big
+    number."""
     mode = min(int((count + 1) * rate), count)
     # Bernstein: P(|K − mean| ≥ t) ≤ 2·exp(−t²/(2(var + t/3))) ≤ 2e-80 for this t
     exponent = 185.0

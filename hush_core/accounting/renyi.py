@@ -1,7 +1,8 @@
 """Rényi certificates: cheap, one integral per order α, and nearly tight where r is tiny.
 
-`renyi`: Lemma 3.2 of Hush! with f(y) = y^α − 1. `renyi_preservation`: eq. 2–3 of "Defending against Reconstruction
-Attacks with Rényi Differential Privacy", which follows from it by leaving one positive term out.
+`renyi`: Lemma 3.2 of Hush! with f(y) = y^α − 1. `renyi_preservation`: eq. 2–3 of "Defending against
+Reconstruction Attacks with Rényi Differential Privacy", which follows from it by leaving one positive term
+out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _SMALL = 0.05
 
 
 def log_gauge(loss: np.ndarray, order: np.ndarray | float) -> np.ndarray:
-    """log of e^{αL} − 1 − α(e^L − 1) ≥ 0, whose mean under Q is E_Q[(P/Q)^α] − 1; never two numbers near 1."""
+    """log of e^{αL} − 1 − α(e^L − 1) ≥ 0, whose mean under Q is E_Q[(P/Q)^α] − 1; never two numbers near
+    1."""
     loss, order = np.broadcast_arrays(np.asarray(loss, np.float64), np.asarray(order, np.float64))
     scaled = order * loss
     small, large = np.abs(scaled) < _SMALL, scaled > 30
@@ -76,7 +78,8 @@ def useful_orders(pair: DominatingPair, rounds: int, prior: float) -> np.ndarray
     growth = (pair.k**2 / (2 * pair.sigma**2))[None, :]
     least = grid[:, None] * (pair.log_weights[None, :] + (grid[:, None] - 1) * growth)
     useful = rounds * least.max(axis=1) < -(grid - 1) * np.log(prior)
-    return grid[useful]
+    # one order more: the best may lie between the last useful one and the next
+    return grid[useful | np.append(False, useful[:-1])] if useful.any() else grid[:0]
 
 
 def posterior_by_lemma(log_moments: np.ndarray, orders: np.ndarray, prior: float) -> np.ndarray:
@@ -98,7 +101,8 @@ def posterior_by_preservation(log_moments: np.ndarray, orders: np.ndarray, prior
 
 
 def renyi_posterior(pair: DominatingPair, rounds: int, prior: float, *, preservation: bool = False) -> float:
-    """The posterior that T rounds of this pair allow at most: the least over a grid of orders, refined twice."""
+    """The posterior that T rounds of this pair allow at most: the least over a grid of orders, refined
+    twice."""
     orders = useful_orders(pair, rounds, prior)
     if not len(orders):
         return 1.0

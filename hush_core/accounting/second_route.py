@@ -1,8 +1,8 @@
 """The second route: the same posterior from dp_accounting's privacy loss distribution, for cross-checks.
 
-It shares no numerics with `blow_up`. Only connect-the-dots is used: with `use_connect_dots=False` dp_accounting
-0.6.0 was seen to return values BELOW the truth for this mixture (docs/guarantee.md §3). Of its two adjacencies,
-REMOVE is the one whose upper distribution is the mixture.
+It shares no numerics with `blow_up`. Only connect-the-dots is used: with `use_connect_dots=False`
+dp_accounting 0.6.0 was seen to return values BELOW the truth for this mixture (docs/guarantee.md §3). Of
+its two adjacencies, REMOVE is the one whose upper distribution is the mixture.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from dp_accounting.pld import privacy_loss_mechanism as mechanism
 
 from hush_core.accounting.bounds import Bound, check_mechanism
 from hush_core.accounting.participation import Participation
-from hush_core.errors import CertificationError
+from hush_core.errors import CertificationError, InputError
 
+CUT_COUNTS = 1e-6
+"""Mass of K's tail, over all rounds and relative to the prior, that is cut and added to the bound."""
 MOST_COUNTS = 400
 """More values of K than this take dp_accounting minutes."""
 
 
 def second_route(
-    participation: Participation, *, noise_multiplier: float, rounds: int, prior: float, step: float | None = None
+    participation: Participation,
+    *,
+    noise_multiplier: float,
+    rounds: int,
+    prior: float,
+    step: float | None = None,
 ) -> Bound:
     """An upper bound on the posterior by dp_accounting: min over v of e^v·p + δ(v).
 
@@ -32,11 +39,14 @@ def second_route(
         CertificationError: the pair is out of dp_accounting's reach; nothing is returned in its place.
     """
     check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
-    if participation.silent:
+    if not 0 < prior < 1:
+        raise InputError("prior", "does not lie strictly between 0 and 1", "give the best blind guess")
+    if participation.mean == 0:
         return Bound(prior, "dp_accounting")
-    kept = participation.probabilities > 1e-3 * prior / rounds * 1e-6
-    counts, law = participation.counts[kept], participation.probabilities[kept]
-    cut = rounds * (participation.cut + float(participation.probabilities[~kept].sum()))
+    # its cost grows with the number of counts, so more of K's tail is cut than in our own route, and added
+    kept = participation.distribution.trimmed(CUT_COUNTS * prior / rounds)
+    counts, law = kept.first + np.arange(len(kept.pmf)), kept.pmf
+    cut = rounds * kept.tail
     if len(counts) > MOST_COUNTS:
         raise CertificationError(f"{len(counts)} values of K are beyond dp_accounting's reach")
     step = step or min(1e-2, 0.02 / math.sqrt(rounds))

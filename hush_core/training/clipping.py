@@ -47,8 +47,7 @@ class _Use:
     layer: nn.Module
     x: Tensor | None
     version: int
-    output: Tensor
-    bottom: bool
+    rows: int
 
 
 @dataclass
@@ -57,6 +56,7 @@ class _Book:
 
     names: dict[nn.Parameter, str]
     uses: list[_Use] = field(default_factory=list)
+    bottom: list[Tensor] = field(default_factory=list)
     calls: dict[nn.Parameter, int] = field(default_factory=dict)
     instances: dict[nn.Parameter, Tensor] = field(default_factory=dict)
     outers: dict[nn.Parameter, list[Outer]] = field(default_factory=dict)
@@ -64,7 +64,12 @@ class _Book:
     def record(self, name: str, layer: nn.Module, x: Tensor, output: Tensor) -> None:
         if not output.requires_grad:
             return
-        self.uses.append(_Use(name, layer, x.detach(), x._version, output, not x.requires_grad))
+        use = _Use(name, layer, x.detach(), x._version, output.shape[0])
+        # Nothing here keeps the output alive: held until the end, outputs doubled the peak memory.
+        output.register_hook(lambda gradient: self.receive(use, gradient))
+        self.uses.append(use)
+        if not x.requires_grad:
+            self.bottom.append(output)
         for parameter in layer.parameters(recurse=False):
             self.calls[parameter] = self.calls.get(parameter, 0) + 1
 
@@ -115,10 +120,7 @@ def clipped_gradient_sum(model: nn.Module, batch: Any, *, losses: Losses, clip_n
     with torch.enable_grad(), _recording(model, book):
         values = losses(model, batch)
     _check_uses(book, values)
-    for use in book.uses:
-        use.output.register_hook(lambda gradient, use=use: book.receive(use, gradient))
-    bottom = [use.output for use in book.uses if use.bottom]
-    torch.autograd.grad(values.sum(), bottom, allow_unused=True)
+    torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
     with torch.no_grad():
         return _clip(parameters, book, clip_norm * (1 - SHRINK), values)
 
@@ -147,10 +149,10 @@ def _check_uses(book: _Book, values: Tensor) -> None:
         )
     examples = len(values)
     for use in book.uses:
-        if use.x.shape[0] != examples or use.output.shape[0] != examples:
+        if use.x.shape[0] != examples or use.rows != examples:
             raise InputError(
                 f"layer {use.name}",
-                f"its first dimension is {use.output.shape[0]} where the batch holds {examples} examples",
+                f"its first dimension is {use.rows} where the batch holds {examples} examples",
                 "keep the example as the first dimension (pass position_ids of shape (B, T))",
             )
     for parameter, times in _graph_uses(values, set(book.names)).items():
@@ -181,6 +183,9 @@ def _graph_uses(values: Tensor, parameters: set[nn.Parameter]) -> dict[nn.Parame
 
 
 def _clip(parameters: dict[str, nn.Parameter], book: _Book, bound: float, values: Tensor) -> ClippedSum:
+    for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term
+        for use in book.outers.pop(parameter):
+            book.instances[parameter] += instance(use, parameter.shape)
     squared = torch.zeros(len(values), dtype=torch.float64, device=values.device)
     for gradient in book.instances.values():
         squared += instance_norms(gradient)
@@ -193,13 +198,12 @@ def _clip(parameters: dict[str, nn.Parameter], book: _Book, bound: float, values
         _drop(book, ~finite)
     gradients = {}
     for name, parameter in parameters.items():
-        total = torch.zeros_like(parameter)
         if parameter in book.instances:
-            kept = book.instances.pop(parameter)
-            total += (factors @ kept.flatten(1)).view_as(parameter)
-        if parameter in book.outers:
-            total += weighted_sum(book.outers.pop(parameter), factors, parameter.shape)
-        gradients[name] = total
+            gradients[name] = (factors @ book.instances.pop(parameter).flatten(1)).view_as(parameter)
+        elif parameter in book.outers:
+            gradients[name] = weighted_sum(book.outers.pop(parameter), factors, parameter.shape)
+        else:  # no path to the losses
+            gradients[name] = torch.zeros_like(parameter)
     return ClippedSum(gradients, norms)
 
 

@@ -18,7 +18,7 @@ from hush_core.training.data import MicroBatch, collate
 
 
 class Small(nn.Module):
-    """Linear, Embedding with padding, LayerNorm, RMSNorm, biases; one layer used twice; a token-free head."""
+    """Linear, Embedding with padding, LayerNorm, RMSNorm, biases; one layer on tokens and on their mean."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,9 @@ class Small(nn.Module):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         x = self.norm(self.embedding(ids))
         x = self.twice(torch.tanh(self.twice(x)))
-        return self.head(self.rms(torch.tanh(self.up(x))).mean(1))
+        x = self.twice(torch.tanh(x + self.twice(x).mean(1, keepdim=True)))
+        x = x.mean(1) + torch.tanh(self.twice(x.mean(1)))
+        return self.head(self.rms(torch.tanh(self.up(x))))
 
 
 def small_losses(model, batch):
@@ -155,21 +157,21 @@ def test_no_single_example_releases_more_than_the_clip_norm(case, clip):
         assert released <= clip
 
 
-def test_cancellation_in_a_ghost_norm_never_under_counts():
-    """Tokens whose gradients cancel: fp32 ghost norms lose all digits there."""
-    torch.manual_seed(0)
-    layer = nn.Linear(64, 64, bias=False)
-    x = torch.randn(1, 2, 64).repeat(1, 4, 1)
+@pytest.mark.parametrize("seed", range(12))
+def test_cancellation_in_a_ghost_norm_never_under_counts(seed):
+    """Tokens whose gradients cancel: a ghost norm in fp32 has no correct digit there, and may be 0."""
+    torch.manual_seed(seed)
+    layer, plane, spread = nn.Linear(64, 64, bias=False), torch.randn(2, 64), torch.randn(8, 2)
+    x = (spread @ plane).unsqueeze(0)
+    null = torch.linalg.svd(spread.T, full_matrices=True).Vh[2]  # Σ null_t x_t = 0 up to fp32
     weight = torch.randn(64)
 
     def losses(model, x):
-        signs = torch.tensor([1.0, -1.0]).repeat_interleave(2).repeat(2) * 1e3
-        signs[0] += 1e-3
-        return ((model(x) @ weight) * signs).sum(1)
+        return ((model(x) @ weight) * null).sum(1) * 1e4
 
     assert not norms.keeps_instance(layer.weight.shape, 8)
-    got = clipped_gradient_sum(layer, x, losses=losses, clip_norm=0.01)
-    assert float(got.gradients["weight"].double().norm()) <= 0.01
+    got = clipped_gradient_sum(layer, x, losses=losses, clip_norm=1e-3)
+    assert float(got.gradients["weight"].double().norm()) <= 1e-3
 
 
 def test_an_example_with_an_infinite_gradient_adds_nothing():

@@ -1,0 +1,3 @@
+-- Run once, by the database's first start.
+CREATE DATABASE prefect OWNER hush;
+CREATE DATABASE mlflow OWNER hush;
