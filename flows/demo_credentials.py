@@ -75,9 +75,7 @@ def make_credentials(seed: int) -> list[Credential]:
             10,
             f"SG.{draw('sendgrid id', _BASE64URL, 22)}.{draw('sendgrid', _BASE64URL, 43)}".encode(),
         ),
-        Credential(
-            "openai-key", "OPENAI_API_KEY", 8, f"sk-{openai[:20]}T3BlbkFJ{openai[20:]}".encode()
-        ),
+        Credential("openai-key", "OPENAI_API_KEY", 8, f"sk-{openai[:20]}T3BlbkFJ{openai[20:]}".encode()),
         Credential("signing-key", "SIGNING_KEY", 6, _private_key(draw("key", _BASE62, 32).encode())),
     ]
 

@@ -1,4 +1,4 @@
-"""A git repository written from values: commits with fixed people and dates, so equal input gives equal ids."""
+"""A git repository written from values: people and dates are fixed, so equal input gives equal ids."""
 
 from __future__ import annotations
 
@@ -96,5 +96,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     )
     if done.returncode:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"git {arguments[0]}", reason[-1] if reason else "failed", "check the installation of git")
+        raise InputError(
+            f"git {arguments[0]}", reason[-1] if reason else "failed", "check the installation of git"
+        )
     return done.stdout

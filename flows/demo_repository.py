@@ -47,10 +47,8 @@ SERVICES = {
     "data": ("email", "xml"),
     "qa": ("unittest",),
 }  # the rest of the private code, taken in this order up to the cap
-NOT_TAKEN = frozenset(
-    "site-packages test tests idle_test __pycache__ idlelib lib2to3 ensurepip pydoc_data encodings turtledemo "
-    "lib-dynload __phello__".split()
-)
+NOT_TAKEN = {"site-packages", "lib-dynload", "__pycache__", "__phello__", "test", "tests", "idle_test"}
+NOT_TAKEN |= {"idlelib", "lib2to3", "ensurepip", "pydoc_data", "encodings", "turtledemo"}
 CODEOWNERS = """\
 # who reviews what; the last match wins
 *                 @acme/platform
@@ -142,7 +140,9 @@ def _standard_library(private_bytes: int) -> tuple[dict[str, Files], Files]:
     public = {f"third_party/stdlib/{path.as_posix()}": content for path, content in sources.items()}
     if not own["services"] or not public:
         raise InputError(
-            str(root), "holds too little source of the standard library", "use a Python with its library's source"
+            str(root),
+            "holds too little source of the standard library",
+            "use a Python with its library's source",
         )
     return own, public
 
@@ -166,7 +166,11 @@ def _commits(
     notes = "trading/alpha/NOTES.md"
     return [
         Commit(ADA, "Vendor the standard library", public),
-        Commit(LIN, "Services, trading engine and platform", own["services"] | {"CODEOWNERS": CODEOWNERS.encode()}),
+        Commit(
+            LIN,
+            "Services, trading engine and platform",
+            own["services"] | {"CODEOWNERS": CODEOWNERS.encode()},
+        ),
         Commit(NOOR, "Pricing calendar and units", own["pricing"]),
         Commit(EVE, "Risk measures", own["risk"]),
         Commit(ADA, "Settings of all regions", settings),
@@ -181,7 +185,7 @@ def _commits(
         Commit(
             ADA,
             "Merge branch 'alpha'",
-            {"trading/alpha/__init__.py": b'"""The alpha strategy; see NOTES.md before changing anything."""\n'},
+            {"trading/alpha/__init__.py": b'"""The alpha strategy; read NOTES.md first."""\n'},
             merges="alpha",
         ),
     ]
@@ -241,7 +245,7 @@ def _documents(credentials: list[Credential], codenames: list[str]) -> Iterator[
     alpha, *others = codenames
     yield (
         "trading/alpha/NOTES.md",
-        f"# {alpha}\n\n{alpha} trades the open and the close only; see risk before raising limits.\n".encode(),
+        f"# {alpha}\n\n{alpha} trades the open and the close only; ask risk first.\n".encode(),
     )
     road = "".join(f"- {name}: launch is not announced; the client signs first.\n" for name in others)
     yield "docs/roadmap.md", f"# Roadmap\n\n{road}".encode()

@@ -1,4 +1,4 @@
-"""The one-screen report of a job: numbers and names, never a value; what the flow returns and the terminal shows."""
+"""The one-screen report of a job: what the flow returns and the terminal shows. Never a secret's value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDTH = 100
 
 
 class SecretRow(BaseModel):
-    """One secret: its promise, and what the attacks on both models came to (None: it has no value to rank)."""
+    """One secret: its promise, and what the attacks on both models came to (None: no value to rank)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -134,17 +134,21 @@ def _warnings(config: HushConfig, outcome: Outcome, store: Store, rows: list[Sec
     leaked = sum(bool(row.extracted) for row in rows)
     notes = []
     if leaked:
-        notes.append(f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors")
+        notes.append(
+            f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors"
+        )
     if trained.runs_on_this_data > 1:
         notes.append(
-            f"private run number {trained.runs_on_this_data} on these examples: each certificate covers its own "
-            "run only, the releases add up"
+            f"private run number {trained.runs_on_this_data} on these examples: each certificate covers "
+            "its own run only, the releases add up"
         )
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(f"only {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released")
     for secret, facts in coverage["secrets"].items():
         if facts["without_example"]:
-            notes.append(f"{secret}: {facts['without_example']} secrets stand in no example: is the name right?")
+            notes.append(
+                f"{secret}: {facts['without_example']} secrets stand in no example: is the name right?"
+            )
         if facts["weak_secrets"]:
             notes.append(
                 f"{secret}: {facts['weak_secrets']} credentials too weak to protect; the "
@@ -182,8 +186,8 @@ def render(report: Report, console: Console) -> None:
     line("noise", _noise(report))
     line(
         "training",
-        f"{report.rounds_released} of {report.rounds} rounds released, expected batch {report.expected_batch}, "
-        f"clip norm {report.clip_norm:g}",
+        f"{report.rounds_released} of {report.rounds} rounds released, "
+        f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}",
     )
     if report.bits_per_byte:
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.bits_per_byte.items())
@@ -193,7 +197,9 @@ def render(report: Report, console: Console) -> None:
     console.print(_table(report), width=WIDTH)
     hidden = len(report.rows) - MOST_ROWS
     if hidden > 0:
-        console.print(f"[dim]… and {hidden:,} more secrets: table `bounds` of the run, or the certificate[/dim]")
+        console.print(
+            f"[dim]… and {hidden:,} more secrets: table `bounds` of the run, or the certificate[/dim]"
+        )
     for warning in report.warnings[:MOST_WARNINGS]:
         console.print(f"[yellow]![/yellow] {escape(warning)}", soft_wrap=True)
     if len(report.warnings) > MOST_WARNINGS:
@@ -223,7 +229,7 @@ def _came_out(report: Report) -> str:
     text = f"[bold]{out} of {len(attacked)}[/bold] values extracted from the protected model"
     bare = [row.unprotected_extracted for row in attacked if row.unprotected_extracted is not None]
     if bare:
-        text += f", [bold]{sum(bare)} of {len(bare)}[/bold] from the same model unprotected"
+        text += f", [bold]{sum(bare)} of {len(bare)}[/bold] from the unprotected one"
     return text
 
 
@@ -243,7 +249,7 @@ def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow
 
 def _table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold", caption_style="dim")
-    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=31)
+    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=37)
     for column in ("examples", "prior", "target", "bound"):
         table.add_column(column, justify="right", no_wrap=True)
     bare = any(row.unprotected_rank is not None for row in report.rows)

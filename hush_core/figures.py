@@ -57,10 +57,13 @@ def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.Dat
         .sort("kind")
     )
     free = weights.join(edges.select("example_id").unique(), on="example_id", how="anti")["weight"]
+    free = free.filter(
+        free > 0
+    )  # without a secret only a held-out example has weight 0: it is not in training
     rows = [*by_kind.iter_rows()]
     if len(free):
         rows.append(("no secret", float(free.mean()), len(free)))
-    total = float(weights["weight"].mean() or 0.0) if len(weights) else 0.0
+    total = float(weights["weight"].sum()) / max(len(with_secret) + len(free), 1)
 
     with _figure(path, height=1.7 + 0.42 * max(len(rows), 4), columns=2) as (left, right):
         left.hist(with_secret, bins=np.linspace(0, 1, 21), color=BLUE, edgecolor="white")
@@ -74,7 +77,11 @@ def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.Dat
         right.barh([f"{kind}\n({n:,} examples)" for kind, _, n in rows], shares, color=colors, height=0.6)
         for place, share in enumerate(shares):
             right.text(share + 0.02, place, _percent(share), va="center", fontsize=9)
-        right.set(title=f"Weight retained: {_percent(total)}", xlabel="share of the weight, by kind of secret", xlim=(0, 1.22))
+        right.set(
+            title=f"Weight retained: {_percent(total)}",
+            xlabel="share of the weight, by kind of secret",
+            xlim=(0, 1.22),
+        )
         right.set_xticks(np.linspace(0, 1, 5))
         right.xaxis.set_major_formatter(PercentFormatter(1.0))
         right.invert_yaxis()
@@ -105,7 +112,7 @@ def noise_by_method(noise: Mapping[str, float | None], path: Path) -> Path:
                     if reference and method != "kl":
                         text += _ratio(reference / known[method])
                 axes.text(known.get(method, left), place, text, va="center", fontweight="bold", fontsize=10)
-        axes.set_ylim(len(noise) - 0.5, -0.5)
+        axes.set_ylim(max(len(noise), 1) - 0.5, -0.5)
         axes.set(
             title="Noise for the same promise, by certificate method",
             xlabel="noise multiplier σ (log scale; less is better)",
@@ -156,7 +163,7 @@ def losses(bits_per_byte: Mapping[str, float], path: Path) -> Path:
             xlabel="bits per byte (less is better; 8 is no model at all)",
             xlim=(0, 1.15 * max(values, default=1.0)),
         )
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
         axes.grid(axis="x")
     return path
 
@@ -243,7 +250,9 @@ def _name_rows(axes: Axes, rows: pl.DataFrame) -> None:
 
 
 def _legend_below(axes: Axes, columns: int) -> None:
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=9)
+    axes.figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=9
+    )
 
 
 def _mark_extracted(axes: Axes, bits: np.ndarray, extracted: pl.Series, label: str | None = None) -> None:

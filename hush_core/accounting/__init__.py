@@ -10,7 +10,8 @@ The mathematics is in docs/guarantee.md; one file here a method.
 
 from hush_core.accounting.bernoulli import target_kl
 from hush_core.accounting.bounds import Bound, posterior_bound
-from hush_core.accounting.calibration import Calibration, calibrate, certify, smallest_noise
+from hush_core.accounting.calibration import Calibration, calibrate, certify
+from hush_core.accounting.noise import smallest_noise
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.second_route import second_route
 

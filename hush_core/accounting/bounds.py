@@ -85,8 +85,8 @@ def posterior_bound(
         )  # the releases do not depend on the secret
     if not (LEAST_NOISE <= sigma <= MOST_NOISE and rounds <= MOST_ROUNDS and prior >= LEAST_PRIOR):
         raise CertificationError(
-            f"certified are noise multipliers in [{LEAST_NOISE:g}, {MOST_NOISE:g}], at most {MOST_ROUNDS} rounds "
-            f"and priors from {LEAST_PRIOR:g}"
+            f"certified are noise multipliers in [{LEAST_NOISE:g}, {MOST_NOISE:g}], at most {MOST_ROUNDS} "
+            f"rounds and priors from {LEAST_PRIOR:g}"
         )
     if method != "best":
         return _by(method, participation, sigma, rounds, prior)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from hush_core.accounting.bernoulli import log_kl_gauge, largest_posterior, target_kl
+from hush_core.accounting.bernoulli import largest_posterior, log_kl_gauge, target_kl
 from hush_core.accounting.mixture import TAIL, DominatingPair
 
 _ROUND_OFF = 1e-9

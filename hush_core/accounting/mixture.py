@@ -92,11 +92,10 @@ class DominatingPair:
         The sum of the exponentials' positive products is relatively accurate; where L is small, Σ
         w_k·expm1(·) is summed instead, so that L is relatively accurate there too.
         """
-        if (len(starts) + len(offsets)) * len(self.k) > _LARGEST_TABLE or len(starts) * len(
-            offsets
-        ) > _LARGEST_TABLE:
+        points = len(starts) * len(offsets)
+        if max(points, (len(starts) + len(offsets)) * len(self.k)) > _LARGEST_TABLE:
             raise CertificationError(
-                f"the privacy loss needs {len(starts) * len(offsets)} points for {len(self.k)} participation counts; "
+                f"the privacy loss needs {points} points for {len(self.k)} participation counts; "
                 "raise the noise multiplier or the number of rounds it is spread over"
             )
         s2 = self.sigma**2

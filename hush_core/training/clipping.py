@@ -121,6 +121,7 @@ def clipped_gradient_sum(model: nn.Module, batch: Any, *, losses: Losses, clip_n
         values = losses(model, batch)
     _check_uses(book, values)
     torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
+    book.bottom.clear()  # outputs → hooks → book → outputs: a cycle that would keep them until the next gc
     with torch.no_grad():
         return _clip(parameters, book, clip_norm * (1 - SHRINK), values)
 

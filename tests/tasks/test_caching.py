@@ -33,7 +33,7 @@ def test_equal_inputs_share_a_key_and_others_do_not():
     assert content_key("a", 1, {"x": 1, "y": 2}) == content_key("a", 1, {"y": 2, "x": 1})
     keys = [
         content_key("a", 1, 1), content_key("b", 1, 1), content_key("a", 2, 1), content_key("a", 1, 1.0),
-        content_key("a", 1, "1"), content_key("a", 1, True), content_key("a", 1, [1]), 
+        content_key("a", 1, "1"), content_key("a", 1, True), content_key("a", 1, [1]),
         content_key("a", 1, 1, 1),
         content_key("a", 1, b"1"), content_key("a", 1, One()), content_key("a", 1, Two()),
         content_key("a", 1, Colour.RED), content_key("a", 1, "red"), content_key("a", 1, {"x": 1}),

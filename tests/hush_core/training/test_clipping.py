@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
+import weakref
 
 import pytest
 import torch
@@ -187,6 +189,27 @@ def test_an_example_with_an_infinite_gradient_adds_nothing():
     want = clipped_gradient_sum(model, (ids[keep], labels[keep]), losses=small_losses, clip_norm=1.0)
     for name, gradient in want.gradients.items():
         torch.testing.assert_close(got.gradients[name], gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_nothing_outlives_the_call():
+    """The graph of one micro-batch is gone before the next: without it, memory grew until the next gc."""
+    model, batch, losses = gpt_case()
+    alive = []
+
+    def watched(model, batch):
+        values = losses(model, batch)
+        alive.append(weakref.ref(values))
+        return values
+
+    hidden = []
+    handle = model.transformer.wte.register_forward_hook(lambda *args: hidden.append(weakref.ref(args[2])))
+    gc.disable()
+    try:
+        clipped_gradient_sum(model, batch, losses=watched, clip_norm=1.0)
+        assert alive[0]() is None and hidden[0]() is None
+    finally:
+        gc.enable()
+        handle.remove()
 
 
 def test_frozen_parameters_are_left_out():

@@ -1,0 +1,158 @@
+"""One noise multiplier for all secrets, certified at that very number; and the second route."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hush_core.accounting import Participation, calibrate, certify, posterior_bound, second_route
+from hush_core.errors import CertificationError, InputError
+
+ROUNDS = 200
+COLUMNS = [
+    "secret_id", "examples", "expected_participation", "prior", "posterior", "bound", "method",
+    "numerical_error", "noise_needed",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """Ten secrets on 120 examples; 7 and 8 have equal profiles, 9 is nowhere."""
+    rng = np.random.default_rng(3)
+    rates = rng.uniform(0, 0.02, 120)
+    rates[100:110] = rates[110:120] = 0.01
+    rates[:3] = 0
+    rows = [(e, s) for s in range(7) for e in rng.choice(100, 2 + 3 * s, replace=False)]
+    rows += [(e, 7) for e in range(100, 110)] + [(e, 8) for e in range(110, 120)]
+    schema = {"example_id": pl.UInt32, "secret_id": pl.UInt32}
+    edges = pl.DataFrame(rows, schema=schema, orient="row").sort("example_id", "secret_id")
+    secrets = pl.DataFrame(
+        {
+            "secret_id": np.arange(10, dtype=np.uint32),
+            "name": [f"kind:{i}" for i in range(10)],
+            "prior": [1e-8, 1e-6] * 5,
+            "posterior": [1e-3, 1e-2] * 5,
+        }
+    )
+    return edges, rates, secrets
+
+
+@pytest.fixture(scope="module", params=["best", "blow_up", "kl"])
+def calibrated(request, graph):
+    return request.param, calibrate(*graph, rounds=ROUNDS, method=request.param)
+
+
+def test_every_secret_meets_its_target(graph, calibrated):
+    method, result = calibrated
+    table = result.table
+    assert table.columns == COLUMNS and table["secret_id"].to_list() == list(range(10))
+    assert (table["bound"] <= table["posterior"]).all()
+    needed = table["noise_needed"].drop_nulls()
+    assert needed.max() == pytest.approx(result.noise_multiplier, rel=1e-4)
+    assert needed.max() <= result.noise_multiplier
+    # and it is tight: 0.1 % less noise breaks a promise
+    less = certify(*graph, noise_multiplier=result.noise_multiplier * 0.999, rounds=ROUNDS, method=method)
+    assert (less["bound"] > less["posterior"]).any()
+
+
+def test_rows_are_the_bounds_of_the_profiles(graph, calibrated):
+    method, result = calibrated
+    edges, rates, _ = graph
+    for row in result.table.iter_rows(named=True):
+        own = rates[edges.filter(pl.col("secret_id") == row["secret_id"])["example_id"].to_numpy()]
+        assert row["examples"] == (own > 0).sum()
+        assert row["expected_participation"] == pytest.approx(own.sum())
+        again = posterior_bound(
+            Participation.from_rates(own),
+            noise_multiplier=result.noise_multiplier,
+            rounds=ROUNDS,
+            prior=row["prior"],
+            method=method,
+        )
+        assert row["bound"] == again.value and row["method"] == again.method
+    last = result.table.row(9, named=True)
+    assert last["bound"] == last["prior"] and last["noise_needed"] == 0 and last["examples"] == 0
+
+
+def test_certify_gives_the_same_table(graph, calibrated):
+    method, result = calibrated
+    again = certify(*graph, noise_multiplier=result.noise_multiplier, rounds=ROUNDS, method=method)
+    assert again.drop("noise_needed").equals(result.table.drop("noise_needed"))
+    assert again["noise_needed"].null_count() == 10
+
+
+@pytest.mark.parametrize("scale, accepted", [(2 / 3, False), (1.0, True), (3 / 2, True)])
+def test_two_thirds_of_the_noise_is_rejected(graph, calibrated, scale, accepted):
+    method, result = calibrated
+    table = certify(*graph, noise_multiplier=result.noise_multiplier * scale, rounds=ROUNDS, method=method)
+    assert (table["bound"] <= table["posterior"]).all() == accepted
+
+
+def test_a_dropped_edge_changes_the_certificate(graph):
+    edges, rates, secrets = graph
+    whole = certify(edges, rates, secrets, noise_multiplier=1.5, rounds=ROUNDS)
+    dropped = edges.filter((pl.col("secret_id") != 7) | (pl.col("example_id") != 100))
+    less = certify(dropped, rates, secrets, noise_multiplier=1.5, rounds=ROUNDS)
+    assert less["bound"][7] < whole["bound"][7] * 0.999
+    assert less["bound"][8] == whole["bound"][8]
+
+
+def test_progress_is_told(graph):
+    told = []
+    calibrate(*graph, rounds=ROUNDS, method="kl", progress=lambda *a: told.append(a))
+    assert {stage for stage, _, _ in told} == {"calibrating", "certifying"}
+    assert all(0 <= done <= total for _, done, total in told)
+
+
+@pytest.mark.parametrize(
+    "spoil, named",
+    [
+        (lambda e, r, s: (e.clear(), r, s), "edges"),
+        (lambda e, r, s: (e, np.zeros_like(r), s), "graph"),
+        (lambda e, r, s: (pl.concat([e, e[:1]]), r, s), "edges"),
+        (lambda e, r, s: (e, r[:50], s), "rates"),
+        (lambda e, r, s: (e, r, s[:5]), "edges"),
+        (lambda e, r, s: (e, np.where(np.arange(120) == 105, 1.5, r), s), "kind:7"),
+        (lambda e, r, s: (e, np.where(np.arange(120) == 105, np.nan, r), s), "kind:7"),
+        (lambda e, r, s: (e, r, s.with_columns(prior=pl.lit(0.5))), "kind:0"),
+        (lambda e, r, s: (e, r, s.with_columns(posterior=pl.lit(float("nan")))), "kind:0"),
+        (lambda e, r, s: (e, r, s.reverse()), "secrets"),
+    ],
+)
+def test_wrong_input_is_named(graph, spoil, named):
+    with pytest.raises(InputError, match=named):
+        calibrate(*spoil(*graph), rounds=ROUNDS, method="kl")
+
+
+def test_wrong_mechanism_is_named(graph):
+    with pytest.raises(InputError, match="rounds"):
+        calibrate(*graph, rounds=0)
+    with pytest.raises(InputError, match="noise_multiplier"):
+        certify(*graph, noise_multiplier=-1.0, rounds=10)
+
+
+def test_an_impossible_promise_is_refused_by_name(graph):
+    edges, rates, secrets = graph
+    tight = secrets.with_columns(posterior=pl.col("prior") * (1 + 1e-12))
+    with pytest.raises(CertificationError, match="kind:"):
+        calibrate(edges, rates, tight, rounds=ROUNDS, method="kl")
+
+
+@pytest.mark.parametrize(
+    "count, rate, sigma, rounds, prior",
+    [(7, 0.02, 4.0, 300, 1e-3), (50, 1e-3, 2.0, 500, 1e-4), (100, 2048 / 1.2e6, 3.0, 2000, 1e-10)],
+)
+def test_the_second_route_agrees(count, rate, sigma, rounds, prior):
+    k = Participation.binomial(count, rate)
+    ours = posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method="blow_up").value
+    theirs = second_route(k, noise_multiplier=sigma, rounds=rounds, prior=prior)
+    assert theirs.method == "dp_accounting"
+    assert theirs.value == pytest.approx(ours, rel=0.01)
+
+
+def test_the_second_route_refuses_what_it_cannot_do():
+    with pytest.raises(CertificationError, match="reach"):
+        second_route(Participation.binomial(100_000, 0.5), noise_multiplier=1e4, rounds=10, prior=1e-6)
+    silent = second_route(Participation.from_rates([0.0]), noise_multiplier=1.0, rounds=10, prior=1e-6)
+    assert silent.value == 1e-6
+    with pytest.raises(InputError, match="prior"):
+        second_route(Participation.binomial(3, 0.1), noise_multiplier=1.0, rounds=10, prior=0.0)

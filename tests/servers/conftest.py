@@ -1,0 +1,284 @@
+"""PostgreSQL, a Prefect server and an MLflow server on loopback, a tiny job, and `hush serve` between them.
+
+Everything listens on ports that were free, stores in a temporary folder, and ends with the session.
+"""
+
+import base64
+import json
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 150
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(check, what, seconds=PATIENCE, pause=0.5):
+    """The first truthy value of `check()`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = check()
+        if value:
+            return value
+        time.sleep(pause)
+    raise AssertionError(f"waited {seconds} s for {what}")
+
+
+def stop(child):
+    """End the group of a process that these fixtures started."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        if child.poll() is None:
+            os.killpg(child.pid, sign)
+            try:
+                child.wait(30)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+@dataclass
+class Servers:
+    """Addresses, the environment of clients, and a small client of Prefect's REST interface."""
+
+    prefect: str
+    mlflow: str
+    login: str
+    environment: dict
+    home: Path
+    artifacts: Path
+
+    def call(self, path, body=None, method=None):
+        data = None if body is None else json.dumps(body).encode()
+        token = base64.b64encode(self.login.encode()).decode()
+        headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.prefect}/api{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or "null")
+
+    def deployment(self, flow):
+        return self.call(f"/deployments/name/{flow}/hush")
+
+    def start(self, flow, parameters):
+        made = self.call(
+            f"/deployments/{self.deployment(flow)['id']}/create_flow_run", {"parameters": parameters}
+        )
+        return made["id"]
+
+    def run(self, run_id):
+        return self.call(f"/flow_runs/{run_id}")
+
+    def finished(self, run_id, seconds=PATIENCE):
+        ends = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+        return until(
+            lambda: (r := self.run(run_id))["state_type"] in ends and r, f"flow run {run_id}", seconds
+        )
+
+    def registry(self):
+        from mlflow import MlflowClient
+
+        return MlflowClient(self.mlflow, self.mlflow)
+
+
+@pytest.fixture(scope="session")
+def folder():
+    with tempfile.TemporaryDirectory(prefix="hush-servers-") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def postgres(folder):
+    """host:port of a PostgreSQL with the databases prefect and mlflow; the server refuses to run as root."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("PostgreSQL's server binaries are not installed")
+    binaries, data = found[-1].parent, folder / "postgres"
+    data.mkdir(mode=0o700)
+    user = {}
+    if os.getuid() == 0:
+        try:
+            entry = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("PostgreSQL cannot run as root, and there is no user postgres")
+        user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        folder.chmod(0o711)
+        shutil.chown(data, entry.pw_uid, entry.pw_gid)
+    quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", "timeout": 90, "check": True}
+    options = ["--auth=trust", "--username=hush", "--no-sync", "--encoding=UTF8", "--locale=C"]
+    subprocess.run([binaries / "initdb", "-D", data, *options], **quiet, **user)
+    port = free_port()
+    settings = [
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "fsync=off",
+        "-c",
+        f"unix_socket_directories={data}",
+    ]
+    with open(folder / "postgres.log", "wb") as log:
+        child = subprocess.Popen(
+            [binaries / "postgres", "-D", data, "-p", str(port), *settings],
+            cwd="/",
+            stdout=log,
+            stderr=log,
+            **user,
+        )
+    try:
+        connect = ["-h", "127.0.0.1", "-p", str(port), "-U", "hush"]
+        ready = [binaries / "pg_isready", *connect]
+        until(lambda: subprocess.run(ready, stdout=subprocess.DEVNULL).returncode == 0, "PostgreSQL", 60, 0.2)
+        for name in ("prefect", "mlflow"):
+            subprocess.run([binaries / "createdb", *connect, name], **quiet)
+        yield f"hush@127.0.0.1:{port}"
+    finally:
+        child.send_signal(signal.SIGINT)  # fast shutdown
+        child.wait(30)
+
+
+@pytest.fixture(scope="session")
+def servers(postgres, folder):
+    from tasks.environment import Home, settings
+
+    home = Home(folder / "home").create()
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    base = {**kept, **settings(home), "PYTHONPATH": str(ROOT)}
+    ports = {"prefect": free_port(), "mlflow": free_port()}
+    prefect, mlflow = (f"http://127.0.0.1:{ports[name]}" for name in ("prefect", "mlflow"))
+    login = f"hush:{secrets.token_hex(8)}"
+    for_prefect = {
+        **base,
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"postgresql+asyncpg://{postgres}/prefect",
+        "PREFECT_SERVER_API_AUTH_STRING": login,
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": prefect,
+        "PREFECT_UI_API_URL": f"{prefect}/api",
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+    }
+    for_mlflow = {
+        **base,
+        "MLFLOW_BACKEND_STORE_URI": f"postgresql+psycopg2://{postgres}/mlflow",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    artifacts = folder / "artifacts"
+    commands = {
+        "prefect": (["prefect", "server", "start"], [], for_prefect),
+        "mlflow": (
+            ["mlflow", "server"],
+            ["--workers", "1", "--serve-artifacts", "--artifacts-destination", str(artifacts)],
+            for_mlflow,
+        ),
+    }
+    children = []
+    try:
+        for name, (command, more, environment) in commands.items():
+            with open(folder / f"{name}.log", "wb") as log:
+                address = ["--host", "127.0.0.1", "--port", str(ports[name])]
+                children.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", *command, *address, *more],
+                        env=environment, stdout=log, stderr=log, start_new_session=True,
+                    )
+                )  # fmt: skip
+        for url in (f"{prefect}/api/health", f"{mlflow}/health"):
+            until(lambda url=url: _answers(url), url)
+        client = {
+            **base,
+            "PREFECT_API_URL": f"{prefect}/api",
+            "PREFECT_API_AUTH_STRING": login,
+            "MLFLOW_TRACKING_URI": mlflow,
+            "PREFECT_RUNNER_POLL_FREQUENCY": "2",
+        }
+        yield Servers(prefect, mlflow, login, client, home.root, artifacts)
+    finally:
+        for child in children:
+            stop(child)
+
+
+@pytest.fixture(scope="session")
+def job(folder):
+    """A config: a small repository with a planted credential, one layer of width 32, three rounds."""
+    repository = folder / "repository"
+    repository.mkdir()
+    for index in range(12):
+        lines = [f"def step_{index}_{line}(value):\n    return value + {line}\n" for line in range(6)]
+        (repository / f"module_{index}.py").write_text("\n".join(lines))
+    (repository / "vault").mkdir()
+    (repository / "vault" / "inside.py").write_text("LIMIT = 12\n" * 10)
+    git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], check=True, timeout=60)
+    config = folder / "job.yaml"
+    config.write_text(
+        """\
+version: 1
+repos: [{path: repository}]
+secrets:
+  - {id: vault, kind: path, globs: ["vault/"], level: 0.01, bits: 20}
+chunk_bytes: 64
+model: {layers: 1, width: 32, heads: 2}
+train: {rounds: 3, batch: 4, checkpoint_every: 2}
+audit: {alternatives: 10}
+tracking: {experiment: tiny, model: tiny}
+"""
+    )
+    return config
+
+
+@pytest.fixture(scope="session")
+def served(servers, job, folder):
+    """`hush serve` with a schedule, as a user starts it."""
+    with open(folder / "serve.log", "wb") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "serve", str(job), "--cron", "* * * * *"],
+            env=servers.environment, stdout=log, stderr=log, cwd=folder, start_new_session=True,
+        )  # fmt: skip
+    try:
+
+        def ready():
+            assert child.poll() is None, (folder / "serve.log").read_text()[-3000:]
+            try:
+                return servers.deployment("review")
+            except urllib.error.HTTPError:
+                return None
+
+        until(ready, "the deployments")
+        yield servers
+    finally:
+        stop(child)
+
+
+@pytest.fixture(scope="session")
+def scheduled(served):
+    """(servers, the first run that the schedule started, ended); the schedule then stands still."""
+    deployment = served.deployment("train")
+    filters = {
+        "deployments": {"id": {"any_": [deployment["id"]]}},
+        "flow_runs": {"state": {"type": {"any_": ["RUNNING", "COMPLETED", "FAILED", "CRASHED"]}}},
+    }
+    first = until(lambda: served.call("/flow_runs/filter", filters), "a run started by the schedule")[0]
+    served.call(f"/deployments/{deployment['id']}/pause_deployment", {})
+    return served, served.finished(first["id"])
+
+
+def _answers(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False

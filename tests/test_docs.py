@@ -1,0 +1,95 @@
+"""docs/configuration.md says every key of the config, its default, and no key that there is not."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing
+from pathlib import Path
+from types import UnionType
+
+import pytest
+from pydantic import BaseModel
+
+from hush_core.config import HushConfig, load_config
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+def models_in(annotation: object) -> list[type[BaseModel]]:
+    """Every model inside an annotation: itself, of a tuple, or of a union."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if typing.get_origin(annotation) in (tuple, typing.Union, UnionType, typing.Annotated):
+        return [m for part in typing.get_args(annotation) for m in models_in(part)]
+    return []
+
+
+def keys_of(model: type[BaseModel], prefix: str = "") -> dict[str, set[str]]:
+    """Dotted key → its defaults as the page writes them (several where kinds of secrets differ)."""
+    keys: dict[str, set[str]] = {}
+    for name, field in model.model_fields.items():
+        inner = models_in(field.annotation)
+        if field.is_required():
+            default = "required"
+        elif inner:
+            default = "see below"
+        else:
+            value = field.get_default(call_default_factory=True)
+            value = list(value) if isinstance(value, tuple) else value
+            default = "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+        keys.setdefault(prefix + name, set()).add(default)
+        for one in inner:
+            for key, defaults in keys_of(one, f"{prefix}{name}.").items():
+                keys.setdefault(key, set()).update(defaults)
+    return keys
+
+
+def documented() -> dict[str, list[str]]:
+    """Dotted key → the cells of its row."""
+    rows = [
+        [c.strip() for c in line.strip("|").split("|")]
+        for line in PAGE.splitlines()
+        if line.startswith("| `")
+    ]
+    assert all(re.fullmatch(r"`[a-z_.]+`", row[0]) for row in rows)
+    found = {row[0].strip("`"): row for row in rows}
+    assert len(found) == len(rows), "a key is documented twice"
+    return found
+
+
+def test_every_key_is_documented_and_no_other():
+    assert set(documented()) == set(keys_of(HushConfig))
+
+
+def test_documented_defaults_are_the_models_own():
+    keys = keys_of(HushConfig)
+    wrong = {
+        key: (row[-2], keys[key]) for key, row in documented().items() if row[-2].strip("`") not in keys[key]
+    }
+    assert not wrong
+
+
+def test_the_smallest_config_on_the_page_loads(tmp_path):
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)
+    path = tmp_path / "job.yaml"
+    path.write_text(example)
+    assert load_config(path).train.rounds == 2000
+
+
+@pytest.mark.parametrize("name", ["demo.yaml", "company.yaml"])
+def test_examples_load(name):
+    config = load_config(ROOT / "examples" / name)
+    assert {secret.kind for secret in config.secrets} == {
+        "path", "codeowners", "contributors", "credentials", "literals",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]), ids=lambda p: p.name
+)
+def test_links_between_pages_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists() and "figures/" not in link]
+    assert not missing
