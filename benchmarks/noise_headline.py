@@ -22,7 +22,11 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
     rows = []
-    print(f"{'examples':>8} {'rate':>9} {'r':>7}" + "".join(f" {m:>9} {'s':>5}" for m in METHODS) + "  kl / blow_up")
+    print(
+        f"{'examples':>8} {'rate':>9} {'r':>7}"
+        + "".join(f" {m:>9} {'s':>5}" for m in METHODS)
+        + "  kl / blow_up"
+    )
     for count, rate, posterior in CASES:
         row = {"examples": count, "rate": rate, "posterior": posterior}
         for method in METHODS:

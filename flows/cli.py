@@ -27,7 +27,9 @@ app = typer.Typer(
 console = Console(highlight=False)
 
 ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", show_default=False)]
-Target = Annotated[str, typer.Argument(help="a certificate's directory, or models:/NAME/VERSION", show_default=False)]
+Target = Annotated[
+    str, typer.Argument(help="a certificate's directory, or models:/NAME/VERSION", show_default=False)
+]
 MethodOption = Annotated[Method | None, typer.Option(help="certificate method, instead of the file's")]
 COption = Annotated[float | None, typer.Option("--c", help="weights.c, relative to c_max")]
 RoundsOption = Annotated[int | None, typer.Option(help="train.rounds")]
@@ -117,7 +119,9 @@ def serve(
     config: Annotated[Path | None, typer.Argument(help="the YAML file that scheduled runs use")] = None,
     cron: Annotated[str, typer.Option(help="when to retrain")] = "0 2 * * *",
     timezone: Annotated[str, typer.Option(help="of the schedule")] = "UTC",
-    with_servers: Annotated[bool, typer.Option(help="also start Prefect and MLflow servers on loopback")] = False,
+    with_servers: Annotated[
+        bool, typer.Option(help="also start Prefect and MLflow servers on loopback")
+    ] = False,
 ) -> None:
     """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
     if config is not None:

@@ -70,7 +70,11 @@ def plan(config_file: str, changes: Changes | None = None, sweep: list[float] | 
             note = str(error)
         rows.append(
             PlanRow(
-                c=c, weight_retained=weighed.retained, examples_kept=weighed.kept, noise_multiplier=noise, note=note
+                c=c,
+                weight_retained=weighed.retained,
+                examples_kept=weighed.kept,
+                noise_multiplier=noise,
+                note=note,
             )
         )
     report = PlanReport(

@@ -96,11 +96,15 @@ def _start_servers(
         _check_free(prefect_port, "Prefect")
         # the UI's own origin alone may call the API: any web page could otherwise start a run
         environment["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = f"http://{HOST}:{prefect_port}"
+        # no Host check either, so a login keeps out a page that rebinds its name, and other local users
+        environment["PREFECT_SERVER_API_AUTH_STRING"] = home.prefect_login()
+        environment["PREFECT_API_AUTH_STRING"] = home.prefect_login()
         environment["PREFECT_UI_API_URL"] = f"http://{HOST}:{prefect_port}/api"
         arguments = ["-m", "prefect", "server", "start", "--host", HOST, "--port", str(prefect_port)]
         children.start("Prefect server", [sys.executable, *arguments], environment)
         environment["PREFECT_API_URL"] = f"http://{HOST}:{prefect_port}/api"
         children.await_answer(environment["PREFECT_API_URL"] + "/health")
+        print(f"Prefect: http://{HOST}:{prefect_port}, login in {home.keys / 'prefect.login'}", flush=True)
     if environment.get("MLFLOW_TRACKING_URI", "").startswith("sqlite:"):
         _check_free(mlflow_port, "MLflow")
         arguments = ["--host", HOST, "--port", str(mlflow_port), "--workers", "1", "--serve-artifacts"]
@@ -110,6 +114,7 @@ def _start_servers(
         children.start("MLflow server", [sys.executable, "-m", "mlflow", "server", *arguments], server)
         environment["MLFLOW_TRACKING_URI"] = f"http://{HOST}:{mlflow_port}"
         children.await_answer(environment["MLFLOW_TRACKING_URI"] + "/health")
+        print(f"MLflow: {environment['MLFLOW_TRACKING_URI']}", flush=True)
 
 
 @dataclass

@@ -91,6 +91,9 @@ Secret = Annotated[
 ]
 
 
+SECRET_KINDS = ("path", "codeowners", "contributors", "credentials", "literals")
+
+
 class WeightsConfig(_Model):
     """How much each secret may weigh (`docs/guarantee.md` §4)."""
 
@@ -284,7 +287,12 @@ def _explain(error: ValidationError) -> tuple[str, str]:
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     message = re.sub(r"^Value error, ", "", first["msg"])
     if first["type"] == "extra_forbidden":
-        return f"unknown key {key}{more}", "remove it or correct its spelling; docs/configuration.md lists all"
+        return (
+            f"unknown key {key}{more}",
+            "remove it or correct its spelling; docs/configuration.md lists all",
+        )
+    if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
+        return f"{key}: unknown kind{more}", f"take one of {', '.join(SECRET_KINDS)}"
     if first["type"] == "missing":
         return f"missing key {key}{more}", "add it; docs/configuration.md says what it means"
     if first["type"] == "value_error":

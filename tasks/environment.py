@@ -13,6 +13,7 @@ import contextlib
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +61,12 @@ class Home:
 
         Two processes that start together get the same key: the first complete file wins.
         """
-        return _key(self.keys / "identity.key")
+        return _key(self.keys / "identity.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
+
+    def prefect_login(self) -> str:
+        """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
+        login = _key(self.keys / "prefect.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
+        return login.decode()
 
     def create(self) -> Home:
         """Make the folders (mode 0700)."""
@@ -125,7 +131,7 @@ def prepare_environment() -> Home:
     return place
 
 
-def _key(path: Path) -> bytes:
+def _key(path: Path, make: Callable[[], bytes], size: int) -> bytes:
     """Read a key file, or create it: a complete temporary file is linked into place, never half of one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
@@ -133,7 +139,7 @@ def _key(path: Path) -> bytes:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(secrets.token_bytes(KEY_BYTES))
+                file.write(make())
                 file.flush()
                 os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):  # another process was first; its key is the key
@@ -141,6 +147,6 @@ def _key(path: Path) -> bytes:
         finally:
             temporary.unlink()
     value = path.read_bytes()
-    if len(value) != KEY_BYTES:
-        raise InputError(str(path), f"holds {len(value)} bytes, not {KEY_BYTES}", "restore it from a backup")
+    if len(value) != size:
+        raise InputError(str(path), f"holds {len(value)} bytes, not {size}", "restore it from a backup")
     return value

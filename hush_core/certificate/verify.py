@@ -59,7 +59,9 @@ def verify_certificate(
     except VerificationError:
         raise
     except (HushError, pl.exceptions.PolarsError, KeyError, IndexError, ValueError) as error:
-        raise VerificationError([f"the tables do not give a certificate: {type(error).__name__}: {error}"]) from None
+        raise VerificationError(
+            [f"the tables do not give a certificate: {type(error).__name__}: {error}"]
+        ) from None
 
 
 def _check_files(certificate: Certificate, directory: Path, model_dir: Path | None) -> None:
@@ -73,12 +75,16 @@ def _check_files(certificate: Certificate, directory: Path, model_dir: Path | No
         for name, digest in certificate.model_files.items():
             if present.get(name) != digest:
                 failures.append(f"{model_dir / name}: missing or not the model that was certified")
-        failures += [f"{model_dir / name}: not part of the model" for name in present.keys() - certificate.model_files]
+        failures += [
+            f"{model_dir / name}: not part of the model" for name in present.keys() - certificate.model_files
+        ]
     if failures:
         raise VerificationError(sorted(failures))
 
 
-def _check_numbers(certificate: Certificate, tables: dict[str, pl.DataFrame], progress: Progress) -> Verification:
+def _check_numbers(
+    certificate: Certificate, tables: dict[str, pl.DataFrame], progress: Progress
+) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
     bounds, secrets, edges = (tables[f"{n}.parquet"] for n in ("bounds", "secrets", "edges"))
     weights = tables["weights.parquet"].sort("example_id")["weight"].to_numpy()
@@ -162,7 +168,9 @@ def _compare(rows: pl.DataFrame) -> list[str]:
 
 def _second_routes(rows: pl.DataFrame, edges: pl.DataFrame, rates: np.ndarray, plan, progress: Progress):
     """secret_id · second, for the secrets whose profile is among those nearest to their target."""
-    by_secret = edges.sort("secret_id", "example_id").group_by("secret_id", maintain_order=True).agg("example_id")
+    by_secret = (
+        edges.sort("secret_id", "example_id").group_by("secret_id", maintain_order=True).agg("example_id")
+    )
     members = dict(by_secret.iter_rows())
     nearest = rows.sort(pl.col("bound") / pl.col("posterior"), descending=True)
     done: dict[tuple, float | None] = {}

@@ -45,7 +45,10 @@ def write_certificate(
         "edges.parquet": edges,
         "secrets.parquet": secrets,
         "weights.parquet": pl.DataFrame(
-            {"example_id": np.arange(len(weights), dtype=np.uint32), "weight": np.asarray(weights, np.float64)}
+            {
+                "example_id": np.arange(len(weights), dtype=np.uint32),
+                "weight": np.asarray(weights, np.float64),
+            }
         ),
     }
     for name in TABLES:

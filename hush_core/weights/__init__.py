@@ -8,4 +8,12 @@ from hush_core.weights.capacities import CapacityRule, capacity_rule, largest_us
 from hush_core.weights.holdout import hold_out
 from hush_core.weights.solve import Weights, solve_weights
 
-__all__ = ["CapacityRule", "Weights", "capacity_rule", "hold_out", "largest_useful_c", "solve_weights", "unit_capacities"]
+__all__ = [
+    "CapacityRule",
+    "Weights",
+    "capacity_rule",
+    "hold_out",
+    "largest_useful_c",
+    "solve_weights",
+    "unit_capacities",
+]

@@ -1,6 +1,6 @@
 """The linear program as sparse arrays, after the checks that a solver would answer with an empty result.
 
-    max Σ w_i   s.t.   Σ_{i∋j} w_i ≤ cap_j for every secret j,   0 ≤ w_i ≤ 1            (paper, eq. 1)
+max Σ w_i   s.t.   Σ_{i∋j} w_i ≤ cap_j for every secret j,   0 ≤ w_i ≤ 1            (paper, eq. 1)
 """
 
 from __future__ import annotations

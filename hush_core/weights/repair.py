@@ -24,7 +24,7 @@ def repair(matrix: sparse.csr_matrix, capacities: np.ndarray, w: np.ndarray, rou
         if not growing.any():
             break
         share = slack / np.maximum(matrix @ growing, 1.0)
-        w = np.minimum(w + growing * _least(columns, share), 1.0)
+        w = np.where(growing > 0, np.minimum(w + _least(columns, share), 1.0), w)
     return _scale_down(matrix, columns, limit, w)
 
 
@@ -34,7 +34,7 @@ def _scale_down(
     load = matrix @ w
     while np.any(load > limit):
         factor = np.divide(limit, load, out=np.ones_like(load), where=load > limit)
-        scaled = w * _least(columns, factor)
+        scaled = w * np.minimum(_least(columns, factor), 1.0)
         w = np.where(scaled < w, np.nextafter(scaled, 0.0), w)
         load = matrix @ w
     return w

@@ -64,7 +64,8 @@ def certified(tmp_path_factory):
         name="tiny",
         plan=PlanFacts(
             noise_multiplier=done.noise_multiplier, rounds=rounds, expected_batch=batch, clip_norm=1.0,
-            method="best", capacities="matched", c=1.0, weight_objective=float(n), weight_upper_bound=float(n),
+            method="best", capacities="matched", c=1.0,
+            weight_objective=float(n), weight_upper_bound=float(n),
         ),
         training=TrainingFacts(
             rounds_released=rounds, rounds_applied=rounds, noise_source="os", sampler="poisson",

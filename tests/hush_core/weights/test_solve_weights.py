@@ -17,7 +17,8 @@ from hush_core.weights.solve import _dual_bound
 def graph(pairs):
     examples, secrets = zip(*sorted(pairs), strict=True)
     return pl.DataFrame(
-        {"example_id": examples, "secret_id": secrets}, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}
+        {"example_id": examples, "secret_id": secrets},
+        schema={"example_id": pl.UInt32, "secret_id": pl.UInt32},
     )
 
 

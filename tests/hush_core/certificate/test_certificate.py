@@ -1,0 +1,193 @@
+"""A certificate verifies as written, and no edited, incomplete or re-sealed one does."""
+
+import json
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hush_core.certificate import Audit, Facts, hash_directory, verify_certificate, write_certificate
+from hush_core.certificate.document import (
+    DOCUMENT,
+    TABLES,
+    PlanFacts,
+    TrainingFacts,
+    hash_file,
+    read_certificate,
+)
+from hush_core.errors import CertificationError, VerificationError
+from hush_core.plan import make_plan
+
+N, ROUNDS, BATCH = 60, 40, 6
+
+
+def build(directory, model, *, released=ROUNDS):
+    secrets = pl.DataFrame(
+        {
+            "secret_id": [0, 1, 2], "kind": ["path"] * 3, "name": ["alpha", "beta", "gamma"],
+            "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [20.0, 20.0, 13.0],
+            "provenance": ["test"] * 3,
+        },
+        schema_overrides={"secret_id": pl.UInt32},
+    )  # fmt: skip
+    pairs = sorted({(i, 0) for i in range(8)} | {(i, 1) for i in range(5, 20)} | {(30, 2)})
+    edges = pl.DataFrame(
+        {
+            "example_id": [p[0] for p in pairs],
+            "secret_id": [p[1] for p in pairs],
+            "reason": ["path"] * len(pairs),
+        },
+        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
+    )
+    weights = np.where(np.arange(N) < 8, 0.5, 1.0)
+    plan = make_plan(weights, edges, secrets, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0)
+    total = float(weights.sum())
+    facts = Facts(
+        name="test",
+        plan=PlanFacts(
+            noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
+            method="best", capacities="matched", c=0.5, weight_objective=total, weight_upper_bound=total,
+        ),
+        training=TrainingFacts(
+            rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
+            released_unprotected=(),
+        ),
+        sources={"repo": "0" * 40}, examples=N, examples_sha256="0" * 64, runs_on_this_data=1, coverage={},
+        audits=(Audit(name="exposure", secrets=0, succeeded=0, note=""),), code={"hush-secrets": "0"},
+    )  # fmt: skip
+    return write_certificate(
+        directory,
+        facts,
+        bounds=plan.certificates,
+        edges=edges,
+        secrets=secrets,
+        weights=weights,
+        model_dir=model,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("certificate")
+    model = root / "model"
+    model.mkdir()
+    (model / "model.safetensors").write_bytes(b"weights")
+    build(root / "certificate", model)
+    return root
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    shutil.copytree(made, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def reseal(directory, change=lambda facts: None):
+    """What a careful forger does: edit the document, then make every hash and the digest anew."""
+    data = json.loads((directory / DOCUMENT).read_bytes())
+    change(data["facts"])
+    data["tables"] = {name: hash_file(directory / name) for name in TABLES}
+    from hush_core.certificate import Certificate
+
+    (directory / DOCUMENT).write_bytes(Certificate.model_validate(data).sealed().canonical())
+    read_certificate(directory)  # the forgery is well-formed
+
+
+def refused(directory, match):
+    with pytest.raises(VerificationError, match=match):
+        verify_certificate(directory / "certificate", directory / "model")
+
+
+def test_what_was_written_verifies_by_two_routes(made):
+    verification = verify_certificate(made / "certificate", made / "model")
+    rows = verification.rows
+    assert rows.height == 3
+    assert (rows["bound"] <= rows["posterior"]).all()
+    assert rows["second"].null_count() == 0
+    assert np.allclose(rows["second"], rows["bound"], rtol=0.02)
+
+
+def test_any_edited_byte_of_any_file_is_refused(copied):
+    random = np.random.default_rng(5)
+    for path in sorted(p for p in copied.rglob("*") if p.is_file()):
+        data = path.read_bytes()
+        for place in {0, len(data) - 1, *random.integers(0, len(data), 12).tolist()}:
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            refused(copied, "certif|missing|edited")
+        path.write_bytes(data + b" ")
+        refused(copied, "certif|missing|edited")
+        path.write_bytes(data)
+    verify_certificate(copied / "certificate", copied / "model")
+
+
+@pytest.mark.parametrize("name", [DOCUMENT, *TABLES])
+def test_a_missing_file_is_refused(copied, name):
+    (copied / "certificate" / name).unlink()
+    refused(copied, name)
+
+
+def test_another_model_is_refused(copied):
+    (copied / "model" / "model.safetensors").write_bytes(b"other weights")
+    refused(copied, "not the model")
+    (copied / "model" / "model.safetensors").write_bytes(b"weights")
+    (copied / "model" / "more.bin").write_bytes(b"")
+    refused(copied, "not part of the model")
+
+
+def test_one_removed_edge_is_refused_even_when_every_hash_is_made_anew(copied):
+    path = copied / "certificate" / "edges.parquet"
+    edges = pl.read_parquet(path)
+    edges.filter(~((pl.col("example_id") == 6) & (pl.col("secret_id") == 1))).write_parquet(path)
+    refused(copied, "edges.parquet")
+    reseal(copied / "certificate")
+    refused(copied, "beta: 15 examples certified, 14 in the graph")
+
+
+def test_less_noise_is_refused_even_when_every_hash_is_made_anew(copied):
+    reseal(
+        copied / "certificate",
+        lambda f: f["plan"].update(noise_multiplier=f["plan"]["noise_multiplier"] * 2 / 3),
+    )
+    refused(copied, "when recomputed")
+
+
+def test_more_rounds_a_smaller_bound_and_other_weights_are_refused(copied):
+    certificate = copied / "certificate"
+    original = {p.name: p.read_bytes() for p in certificate.iterdir()}
+
+    def restore():
+        for name, data in original.items():
+            (certificate / name).write_bytes(data)
+
+    reseal(certificate, lambda f: f["training"].update(rounds_released=ROUNDS + 1))
+    refused(copied, "41 rounds released, 40 certified")
+    restore()
+    bounds = pl.read_parquet(certificate / "bounds.parquet")
+    bounds.with_columns(bound=pl.col("bound") * 0.5).write_parquet(certificate / "bounds.parquet")
+    reseal(certificate)
+    refused(copied, "when recomputed")
+    restore()
+    weights = pl.read_parquet(certificate / "weights.parquet")
+    swapped = weights.with_columns(weight=weights["weight"].reverse())
+    swapped.write_parquet(certificate / "weights.parquet")
+    reseal(certificate)
+    refused(copied, "rates do not sum")
+
+
+def test_a_loosened_target_in_one_table_is_refused(copied):
+    path = copied / "certificate" / "secrets.parquet"
+    pl.read_parquet(path).with_columns(posterior=pl.lit(0.5)).write_parquet(path)
+    reseal(copied / "certificate")
+    refused(copied, "differ between the tables")
+
+
+def test_no_certificate_for_more_rounds_than_planned(made, tmp_path):
+    with pytest.raises(CertificationError, match="more rounds"):
+        build(tmp_path / "certificate", made / "model", released=ROUNDS + 1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_models_files_are_all_named(made):
+    certificate = read_certificate(made / "certificate")
+    assert certificate.model_files == hash_directory(made / "model")

@@ -1,0 +1,81 @@
+"""A mistake in the YAML is one line that names file, key and mend, and never shows a value."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hush_core.config import Changes, load_config
+from hush_core.errors import InputError
+
+GOOD = {
+    "version": 1,
+    "repos": [{"path": "repo"}],
+    "levels": {"high": 2e-4},
+    "secrets": [{"id": "alpha", "kind": "path", "globs": ["a/**"], "level": "high"}],
+    "train": {"rounds": 10, "batch": 4},
+}
+
+
+def load(tmp_path, changes=None, **replaced):
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump({**GOOD, **replaced}))
+    return load_config(path, changes)
+
+
+def test_paths_are_taken_from_the_files_folder_and_numbers_without_a_point_are_numbers(tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump(GOOD).replace("0.0002", "2e-4"))
+    config = load_config(path)
+    assert config.repos[0].path == tmp_path / "repo"
+    assert config.levels["high"] == 2e-4
+    assert config.posterior(config.secrets[0]) == 2e-4
+
+
+def test_changes_replace_the_files_values(tmp_path):
+    config = load(tmp_path, Changes(rounds=3, c=0.1, method="kl", learning_rate=0.5))
+    assert (config.train.rounds, config.weights.c, config.method) == (3, 0.1, "kl")
+    assert config.train.learning_rate == 0.5 and config.train.batch == 4
+
+
+def secret(**fields):
+    return [{"id": "alpha", "kind": "path", "globs": ["a/**"], "level": "high", **fields}]
+
+
+@pytest.mark.parametrize(
+    ("replaced", "says"),
+    [
+        ({"rouns": 3}, "unknown key rouns"),
+        ({"train": {"rounds": 3}}, "missing key train.batch"),
+        ({"train": {"rounds": 0, "batch": 1}}, "train.rounds"),
+        ({"secrets": secret(kind="canary-value")}, "secrets.0: unknown kind"),
+        ({"secrets": secret(level="huge")}, "no such level"),
+        ({"secrets": secret(bits=5)}, "not above the prior"),
+        ({"secrets": secret() * 2}, "two secrets are called"),
+        ({"secrets": []}, "secrets"),
+        ({"model": {"width": 10, "heads": 4}}, "multiple of model.heads"),
+        ({"levels": {"high": 2}}, "levels.high"),
+        ({"train": "canary-value-123"}, "train"),
+    ],
+)
+def test_each_mistake_names_file_and_key(tmp_path, replaced, says):
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, **replaced)
+    text = str(caught.value)
+    assert says in text and "job.yaml" in text and "Mend:" in text
+    assert "\n" not in text and "canary" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("a: [1", ":1"), ("version: 1\nversion: 1", "given twice"), ("- 1", "not a mapping")]
+)
+def test_yaml_that_does_not_parse_names_the_line(tmp_path, text, says):
+    path = tmp_path / "job.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        load_config(path)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(InputError, match="nowhere.yaml"):
+        load_config(Path("nowhere.yaml"))
