@@ -48,8 +48,7 @@ def run(
 ) -> None:
     """The main job: extract, weigh, calibrate, train, attack, certify, register."""
     changes = _changes(method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate)
-    load_config(config, changes)  # a mistake is told before anything is started
-    _prepare()
+    _check(config, changes)
     from flows.report import render
     from flows.train import train
 
@@ -66,8 +65,7 @@ def plan(
 ) -> None:
     """What will it cost? Weights and noise for a range of c; trains nothing."""
     changes = _changes(method=method, rounds=rounds, batch=batch)
-    load_config(config, changes)
-    _prepare()
+    _check(config, changes)
     from flows.plan import plan as plan_flow
 
     report = plan_flow(str(config.resolve()), changes, c or None)
@@ -150,6 +148,15 @@ def _changes(**values: Any) -> Changes:
         first = error.errors(include_input=False)[0]  # type: ignore[attr-defined]
         key = str(first["loc"][0]).replace("_", "-")
         raise InputError(f"--{key}", first["msg"], "correct this option") from None
+
+
+def _check(config_file: Path, changes: Changes) -> None:
+    """Tell a mistake in the config, a repository or a literal file before anything is started."""
+    config = load_config(config_file, changes)
+    _prepare()
+    from tasks.extraction import sources
+
+    sources(config)
 
 
 def _prepare() -> Any:

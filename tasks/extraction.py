@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig, LiteralsSecret
+from hush_core.errors import InputError
 from hush_core.secrets import extract, source_revisions
 from tasks.caching import cached_task, content_key
 from tasks.environment import home
@@ -58,10 +60,16 @@ def sources(config: HushConfig) -> Sources:
     return Sources(
         settings=config.model_dump(mode="json", include=SECTIONS),
         revisions=source_revisions(config),
-        literals={str(path): file_sha256(path) for path in files if path.is_file()},
+        literals={str(path): _literals_sha256(path) for path in files},
         identity=content_key("identity", 1, home().identity_key()),
         rules=version("kingfisher-secret-scanner"),
     )
+
+
+def _literals_sha256(path: Path) -> str:
+    if not path.is_file():
+        raise InputError(str(path), "no such file of literals", "correct `file:` of this secret in the config")
+    return file_sha256(path)
 
 
 @cached_task(name="extract", version=1, ignore=["config"])

@@ -1,18 +1,7 @@
-"""One HUSH_HOME and one embedded Prefect server for all tests of the tasks."""
+"""An embedded Prefect server for all tests of the tasks, and a certified model to register."""
 
-import os
-import tempfile
-
-_FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
-if not os.environ.get("HUSH_HOME"):
-    os.environ["HUSH_HOME"] = _FOLDER.name  # before prefect is imported, by any test
-
-from tasks.environment import prepare_environment  # noqa: E402
-
-prepare_environment()
-
-import pytest  # noqa: E402
-from prefect.testing.utilities import prefect_test_harness  # noqa: E402
+import pytest
+from prefect.testing.utilities import prefect_test_harness
 
 
 @pytest.fixture(scope="session")

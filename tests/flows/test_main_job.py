@@ -1,0 +1,248 @@
+"""`hush run` as a user runs it: a process of its own, a real repository, Prefect and MLflow embedded.
+
+The repository is small and the model tiny; nothing is replaced by a stand-in.
+"""
+
+import os
+import random
+import re
+import shutil
+import signal
+import string
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ALPHABET = string.ascii_letters + string.digits
+CONFIG = """\
+version: 1
+repos: [{{path: {repository}}}]
+levels: {{critical: 1.0e-4, high: 1.0e-3}}
+public: ["third_party/**"]
+secrets:
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high}}
+  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high}}
+  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high}}
+  - {{id: creds, kind: credentials, level: critical}}
+  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20}}
+chunk_bytes: 128
+weights: {{c: 0.4}}
+model: {{layers: 1, width: 32, heads: 2}}
+pretrain: {{steps: 2, batch: 4}}
+train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 2}}
+audit: {{alternatives: 20, unprotected: true}}
+tracking: {{experiment: job, model: job}}
+"""
+
+
+class Job:
+    """A folder with a repository, a config and a HUSH_HOME; `hush(...)` runs the command line in it."""
+
+    def __init__(self, folder, seed):
+        chance = random.Random(seed)
+        self.folder, self.home = folder, folder / "home"
+        self.token = "ghp_" + "".join(chance.choices(ALPHABET, k=36))
+        self.codename = "zephyr" + "".join(chance.choices(string.ascii_lowercase, k=8))
+        self.values = [self.token.encode(), self.codename.encode()]
+        (folder / "codenames.txt").write_text(self.codename + "\n")
+        self._repository(folder / "repository")
+        self.config = self.write()
+
+    def write(self, name="job.yaml", rounds=4, batch=6, text=CONFIG, **more):
+        path = self.folder / name
+        path.write_text(text.format(repository="repository", rounds=rounds, batch=batch, **more))
+        return path
+
+    def _repository(self, path):
+        def put(name, lines):
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text("\n".join(lines) + "\n")
+
+        for i in range(20):
+            code = [line for j in range(8) for line in (f"def step_{i}_{j}(v):", f"    return v + {i * j}")]
+            put(f"app/module_{i}.py", code)
+            put(f"third_party/lib_{i}.py", code[::-1])
+        for i in range(5):
+            put(f"deploy/config_{i}.py", [f'GITHUB_TOKEN = "{self.token}"', f"# project {self.codename}", "x = 1"])
+        put("trading/strategy.py", [f"LIMIT_{i} = {i * 37 % 101}" for i in range(20)])
+        put("risk/model.py", [f"RISK_{i} = {i * 53 % 97}" for i in range(20)])
+        put("CODEOWNERS", ["* @acme/all", "/risk/ @acme/risk"])
+        git(path, "init", "-q", "-b", "main")
+        git(path, "add", ".")
+        git(path, "commit", "-q", "-m", "all of it")
+        put("app/module_3.py", ["QUANT = 5"] * 12)
+        git(path, "commit", "-q", "-a", "-m", "by a quant", email="noor@quant.example.com")
+
+    @property
+    def environment(self):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+        return {**kept, "HUSH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+
+    def start(self, *arguments):
+        command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def hush(self, *arguments, status=0):
+        child = self.start(*arguments)
+        output, _ = child.communicate(timeout=400)
+        assert child.returncode == status, output[-4000:]
+        return output
+
+    def versions(self):
+        from mlflow import MlflowClient
+
+        uri = f"sqlite:///{self.home / 'mlflow.db'}"
+        if not (self.home / "mlflow.db").exists():
+            return []
+        return sorted(int(v.version) for v in MlflowClient(uri, uri).search_model_versions())
+
+
+def git(path, *arguments, email="ada@acme.example.com"):
+    path.mkdir(exist_ok=True)
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ["-c", "user.name=someone", "-c", f"user.email={email}"]
+    subprocess.run(["git", "-C", path, *who, *arguments], check=True, env=environment, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    return Job(tmp_path_factory.mktemp("job"), seed=11)
+
+
+@pytest.fixture(scope="module")
+def first(job):
+    return job.hush("run", job.config)
+
+
+def states(output):
+    """Task name → how its runs ended, in order."""
+    found = re.findall(r"Task run '(\w+)-\w+' - Finished in state (\w+)", output)
+    return {name: [state for n, state in found if n == name] for name, _ in found}
+
+
+def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first):
+    assert "models:/job/1" in first and "4 of 4 rounds released" in first
+    for name in ("alpha", "owners", "quants", "creds/", "names/1"):
+        assert name in first
+    assert job.versions() == [1]
+    output = job.hush("verify", "models:/job/1")
+    assert "verified" in output and "dp_accounting" in output
+
+
+def test_the_second_run_trains_nothing(job, first):
+    output = job.hush("run", job.config)
+    ended = states(output)
+    assert set(ended) == set(states(first)) and "train" in ended
+    assert all(set(runs) == {"Cached"} for name, runs in ended.items() if name != "record")
+    assert "reused" in output and job.versions() == [1]
+
+
+def test_a_changed_method_runs_again_from_calibration_on(job, first):
+    output = job.hush("run", job.config, "--method", "renyi")
+    ended = states(output)
+    assert set(ended["extract"] + ended["weigh"] + ended["pretrain"]) == {"Cached"}
+    assert ended["train"] == ["Completed"]
+    assert "models:/job/2" in output and "run number 2 on these examples" in " ".join(output.split())
+    job.hush("verify", "models:/job/2")
+
+
+def test_no_value_reaches_log_tracker_or_orchestrator(job, first):
+    shared = [job.home / "mlflow.db", *(job.home / "mlartifacts").rglob("*"), *(job.home / "prefect").rglob("*")]
+    shared += [*(job.home / "store" / "results").rglob("*")]
+    files = [path for path in shared if path.is_file()]
+    assert any(path.suffix == ".parquet" for path in files) and len(files) > 10
+    forms = [f for value in job.values for f in (value, value.hex().encode(), value[4:])]
+    for path in files:
+        data = path.read_bytes()
+        if path.suffix == ".parquet":  # compressed: look at what a reader sees
+            data += str(pl.read_parquet(path).to_dicts()).encode()
+        assert not any(form in data for form in forms), path
+    assert not any(value.decode() in first for value in job.values)
+    examples = [p for p in (job.home / "store" / "objects").rglob("*.parquet") if b"ghp_" in _text(p)]
+    assert examples, "the test is blind: the private store does not hold the value either"
+
+
+def _text(path):
+    frame = pl.read_parquet(path)
+    return b"".join(frame["text"].to_list()) if "text" in frame.columns else b""
+
+
+def test_one_changed_byte_of_the_certificate_is_refused_by_the_command(job, first, tmp_path):
+    directory = re.search(r"proof\s+(\S+)", first).group(1)
+    copy = tmp_path / "certificate"
+    shutil.copytree(Path(directory).expanduser(), copy)
+    job.hush("verify", copy)
+    document = copy / "certificate.json"
+    data = document.read_bytes()
+    document.write_bytes(data.replace(b'"rounds": 4', b'"rounds": 5'))
+    output = job.hush("verify", copy, status=1)
+    assert "edited" in output and "Traceback" not in output
+
+
+def test_review_moves_the_champion_only_after_approval(job, first):
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{job.home / 'mlflow.db'}"
+    output = job.hush("review", "models:/job/1", "--decision", "reject", "--reason", "not yet")
+    assert "reject" in output and not MlflowClient(uri, uri).get_registered_model("job").aliases
+    job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "bounds hold", "--reviewer", "ada")
+    assert MlflowClient(uri, uri).get_model_version_by_alias("job", "champion").version in (1, "1")
+    assert MlflowClient(uri, uri).get_model_version("job", "1").tags["reviewed_by"] == "ada"
+
+
+MISTAKES = {
+    "unknown key": ("chunk_bytes: 128", "chunk_byte: 128", "unknown key chunk_byte"),
+    "missing repository": ("path: {repository}", "path: nowhere", "nowhere"),
+    "unknown revision": ("path: {repository}", "path: {repository}, rev: no-such-branch", "revision"),
+    "batch above the weight": ("batch: {batch}", "batch: 100000", "train.batch"),
+    "nothing found": ('globs: ["trading/**"]', 'globs: ["trading/**"], bits: 3', "not above the prior"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
+    old, new, says = MISTAKES[mistake]
+    job = Job(tmp_path, seed=3)
+    assert old in CONFIG
+    output = job.hush("run", job.write("wrong.yaml", text=CONFIG.replace(old, new)), status=2)
+    told = [line for line in output.splitlines() if line.startswith("hush: ")]
+    assert len(told) == 1 and says in told[0] and "Mend:" in told[0]
+    assert "Traceback" not in output and job.versions() == []
+
+
+def test_a_graph_without_edges_is_refused(tmp_path):
+    job = Job(tmp_path, seed=5)
+    text = re.sub(r"  - .*\n", "", CONFIG).replace(
+        "secrets:\n", 'secrets:\n  - {{id: none, kind: path, globs: ["nothing/here/**"], level: high}}\n'
+    )
+    output = job.hush("run", job.write("empty.yaml", text=text), status=2)
+    assert "no example" in output and "Traceback" not in output and job.versions() == []
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    job = Job(tmp_path, seed=7)
+    config = job.write(rounds=400)
+    child = job.start("run", config)
+    seen = ""
+    for line in child.stdout:
+        seen += line
+        if "train: 1 of 400" in line:
+            time.sleep(1.0)
+            child.send_signal(signal.SIGINT)
+            break
+    seen += child.stdout.read()
+    assert child.wait(timeout=120) == 130, seen[-4000:]
+    assert "goes on from here" in seen and job.versions() == []
+    output = job.hush("run", config)
+    assert states(output)["extract"] == ["Cached"]
+    assert "resumed: 400 rounds released, 0 of them lost" in output
+    assert "400 of 400 rounds released" in output
+    job.hush("verify", "models:/job/1")
