@@ -24,7 +24,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, typer's own included."""
 
 ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", show_default=False)]
 Target = Annotated[
@@ -184,9 +186,11 @@ def _exit_status():
     except HushError as error:
         print(f"hush: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
         print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ class Credential:
 def make_credentials(seed: int) -> list[Credential]:
     """Nine credentials, the same for the same seed; each depends on the seed and its own name only.
 
-    The numbers of copies spread over what repositories show: a few to thirty files that share one token.
+    The numbers of copies spread over what repositories show: a few to fifty files that share one token.
     """
 
     def draw(name: str, alphabet: str, length: int) -> str:
@@ -52,19 +52,19 @@ def make_credentials(seed: int) -> list[Credential]:
     team, hook = slack
     openai = draw("openai", _BASE62, 40)
     return [
-        Credential("github-token", "GITHUB_TOKEN", 30, _checked("ghp_", draw("github", _BASE62, 30))),
+        Credential("github-token", "GITHUB_TOKEN", 52, _checked("ghp_", draw("github", _BASE62, 30))),
         Credential(
             "aws-secret-key",
             "AWS_SECRET_ACCESS_KEY",
-            24,
+            44,
             draw("aws", _BASE62 + "/+", 40).encode(),
             ("AWS_ACCESS_KEY_ID", f"AKIA{account}"),
         ),
-        Credential("stripe-key", "STRIPE_API_KEY", 20, f"sk_live_{draw('stripe', _BASE62, 24)}".encode()),
+        Credential("stripe-key", "STRIPE_API_KEY", 36, f"sk_live_{draw('stripe', _BASE62, 24)}".encode()),
         Credential(
             "slack-webhook",
             "SLACK_WEBHOOK_URL",
-            16,
+            24,
             f"https://hooks.slack.com/services/T{team}/B{hook}/{draw('slack', _BASE62, 24)}".encode(),
         ),
         Credential("gitlab-token", "GITLAB_TOKEN", 14, f"glpat-{draw('gitlab', _BASE64URL, 20)}".encode()),

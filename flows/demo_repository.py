@@ -75,7 +75,7 @@ class Demo:
 
 
 def build_demo_repository(
-    directory: Path, *, seed: int = 7, private_bytes: int = 1_500_000, template: Path = TEMPLATE
+    directory: Path, *, seed: int = 7, private_bytes: int = 450_000, template: Path = TEMPLATE
 ) -> Demo:
     """Write `directory`/repository, demo.yaml (a copy of `template`) and codenames.txt.
 

@@ -38,6 +38,9 @@ class SecretRow(BaseModel):
     alternatives: int | None = None
     exposure_bits: float | None = None
     extracted: bool | None = None
+    before_rank: int | None = None
+    before_exposure_bits: float | None = None
+    before_extracted: bool | None = None
     unprotected_rank: int | None = None
     unprotected_exposure_bits: float | None = None
     unprotected_extracted: bool | None = None
@@ -116,10 +119,14 @@ def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
         .join(read(outcome.extracted.secrets).select("secret_id", "kind", "name"), on="secret_id", how="left")
         .join(read(outcome.attacked.table).select(attack), on="secret_id", how="left")
     )
-    if outcome.unprotected_attacked:
-        bare = read(outcome.unprotected_attacked.table).select(attack).drop("alternatives")
-        bare = bare.rename({c: f"unprotected_{c}" for c in bare.columns if c != "secret_id"})
-        table = table.join(bare, on="secret_id", how="left")
+    for label, attacked in {
+        "before": outcome.before_attacked,
+        "unprotected": outcome.unprotected_attacked,
+    }.items():
+        if attacked:
+            other = read(attacked.table).select(attack).drop("alternatives")
+            other = other.rename({c: f"{label}_{c}" for c in other.columns if c != "secret_id"})
+            table = table.join(other, on="secret_id", how="left")
     return [SecretRow(**row) for row in table.sort("secret_id").drop("secret_id").iter_rows(named=True)]
 
 
@@ -249,16 +256,18 @@ def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow
 
 def _table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold", caption_style="dim")
-    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=37)
+    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=28)
     for column in ("examples", "prior", "target", "bound"):
         table.add_column(column, justify="right", no_wrap=True)
     bare = any(row.unprotected_rank is not None for row in report.rows)
     ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
     if ranks > 1:
+        table.add_column("before", justify="right", no_wrap=True)
         table.add_column("protected", justify="right", no_wrap=True)
         table.caption_justify = "left"
         table.caption = (
-            f"rank of the true value among {ranks} (exposure in bits); OUT: completed word for word"
+            f"rank of the true value among {ranks} (exposure in bits), before any protected text was read and after; "
+            "OUT: completed word for word"
         )
         if bare:
             table.add_column("unprotected", justify="right", no_wrap=True)
@@ -266,6 +275,7 @@ def _table(report: Report) -> Table:
         cells = [escape(short_name(row.name)), f"{row.examples:,}"]
         cells += [f"{value:.1e}" for value in (row.prior, row.target, row.bound)]
         if ranks > 1:
+            cells.append(_cell(row.before_rank, row.before_exposure_bits, row.before_extracted))
             cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
             if bare:
                 cells.append(

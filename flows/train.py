@@ -65,16 +65,13 @@ def run_job(config: HushConfig) -> Outcome:
 
     examples, held_out = extracted.examples, weighed.held_out
     start = pretrain(extracted.public, examples, held_out, config.model, config.pretrain, config.chunk_bytes)
+    attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(calibrated, examples, held_out, start, config.train)
-    attacked = attack_model(
-        trained.model, examples, extracted.occurrences, extracted.secrets, config.audit.alternatives
-    )
+    before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:
         unprotected = train_unprotected(examples, held_out, start, config.train)
-        unprotected_attacked = attack_model(
-            unprotected, examples, extracted.occurrences, extracted.secrets, config.audit.alternatives
-        )
+        unprotected_attacked = attack_model(unprotected, *attack_on)
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
         config.weights.capacities, config.weights.c, config.audit.alternatives,
@@ -86,6 +83,7 @@ def run_job(config: HushConfig) -> Outcome:
         by_method=by_method,
         pretrained=start,
         trained=trained,
+        before_attacked=before,
         attacked=attacked,
         unprotected=unprotected,
         unprotected_attacked=unprotected_attacked,

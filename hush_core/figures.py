@@ -168,14 +168,21 @@ def losses(bits_per_byte: Mapping[str, float], path: Path) -> Path:
     return path
 
 
-def exposure(protected: pl.DataFrame, unprotected: pl.DataFrame | None, path: Path) -> Path:
+def exposure(
+    protected: pl.DataFrame,
+    unprotected: pl.DataFrame | None,
+    path: Path,
+    *,
+    before: pl.DataFrame | None = None,
+) -> Path:
     """How high each true value ranks among its alternatives, with and without protection.
 
     Exposure is log2(N + 1) − log2(rank), so a value that the model knows nothing about passes b bits with
     probability 2^−b; the line at 4.3 bits is where one secret in 20 lands by chance.
 
     Args:
-        protected, unprotected: the tables of `hush_core.auditing.exposure`.
+        protected, unprotected: the tables of `hush_core.auditing.exposure`; `before`: that of the model before it
+            read any protected text, which shows what a value's form alone gives away.
     """
     columns = ["secret_id", "exposure_bits", "extracted"]
     rows = protected.with_columns(ceiling=(pl.col("alternatives") + 1).log(2))
@@ -184,6 +191,8 @@ def exposure(protected: pl.DataFrame, unprotected: pl.DataFrame | None, path: Pa
         order = "exposure_bits_unprotected"
     else:
         order = "exposure_bits"
+    if before is not None:
+        rows = rows.join(before.select(columns[:2]), on="secret_id", how="left", suffix="_before")
     rows = rows.sort([order, "secret_id"], descending=[True, False], nulls_last=True)
     shown = rows.head(MOST_ROWS)
     ceiling = float(shown["ceiling"].max() or 1.0)
@@ -195,6 +204,15 @@ def exposure(protected: pl.DataFrame, unprotected: pl.DataFrame | None, path: Pa
             axes.hlines(places, bits, bare, color="#bbbbbb", linewidth=1.5)
             axes.plot(bare, places, "s", color=ORANGE, ms=7, label="unprotected")
             _mark_extracted(axes, bare, shown["extracted_unprotected"])
+        if before is not None:
+            axes.plot(
+                shown["exposure_bits_before"].to_numpy(),
+                places,
+                "x",
+                color=GREY,
+                ms=7,
+                label="before training",
+            )
         axes.plot(bits, places, "o", color=BLUE, ms=7, label="protected")
         _mark_extracted(axes, bits, shown["extracted"], label="value extracted word for word")
         axes.axvline(math.log2(20), color=GREY, linestyle=":", label="1 in 20 by chance")

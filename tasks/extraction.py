@@ -68,7 +68,9 @@ def sources(config: HushConfig) -> Sources:
 
 def _literals_sha256(path: Path) -> str:
     if not path.is_file():
-        raise InputError(str(path), "no such file of literals", "correct `file:` of this secret in the config")
+        raise InputError(
+            str(path), "no such file of literals", "correct `file:` of this secret in the config"
+        )
     return file_sha256(path)
 
 

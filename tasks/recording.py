@@ -33,6 +33,7 @@ class Outcome(BaseModel):
     by_method: dict[str, Calibrated | None]
     pretrained: Model
     trained: Trained
+    before_attacked: Attacked
     attacked: Attacked
     unprotected: Model | None
     unprotected_attacked: Attacked | None
@@ -124,6 +125,7 @@ def _tables(store: Store, outcome: Outcome) -> dict[str, Path]:
         "weights": outcome.weighed.weights,
         "bounds": outcome.calibrated.bounds,
         "exposure": outcome.attacked.table,
+        "exposure_before": outcome.before_attacked.table,
         "coverage": outcome.extracted.coverage,
     }
     if outcome.unprotected_attacked:
@@ -155,6 +157,7 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
             read(outcome.attacked.table),
             read(unprotected.table) if unprotected else None,
             folder / "exposure.png",
+            before=read(outcome.before_attacked.table),
         )
     return pictures
 

@@ -19,6 +19,8 @@ from tasks.store import Ref, Store
 SEED = 20250607
 """Of initialisation and public pre-training only. Sampling and noise of the private run take fresh secret keys."""
 
+UNPROTECTED_BATCH, UNPROTECTED_LEARNING_RATE = 16, 3e-3
+
 MOST_EVALUATED = 400
 """Examples that a loss is measured on; all of them public or without a secret."""
 
@@ -91,7 +93,11 @@ def train_protected(
 
 @cached_task(name="train_unprotected", version=1)
 def train_unprotected(examples: Ref, held_out: Ref, start: Model, settings: TrainConfig) -> Model:
-    """The same model on the same data, every example equally often, no clipping, no noise. Never registered."""
+    """The same model on the same data, no clipping, no noise, as many examples seen. Never registered.
+
+    Every example equally often, in the small batches and at the rate that are usual for AdamW at this size;
+    the protected run's are chosen for noise and would be unfair here.
+    """
     store = Store(home().store)
     model = load_model(store.path(start.files, verify=True))
     kept_out = set(store.read_json(held_out))
@@ -99,8 +105,8 @@ def train_unprotected(examples: Ref, held_out: Ref, start: Model, settings: Trai
     fit_plain(
         texts,
         model,
-        steps=settings.rounds,
-        batch=settings.batch,
+        steps=settings.rounds * settings.batch // UNPROTECTED_BATCH,
+        batch=UNPROTECTED_BATCH,
         learning_rate=UNPROTECTED_LEARNING_RATE,
         micro_batch=settings.micro_batch,
         seed=SEED,
@@ -108,10 +114,6 @@ def train_unprotected(examples: Ref, held_out: Ref, start: Model, settings: Trai
         progress=progress_log(),
     )
     return _keep(store, model, examples, held_out)
-
-
-UNPROTECTED_LEARNING_RATE = 1e-3
-"""Usual for AdamW at this size; the protected run's rate is tuned for noise and would be unfair here."""
 
 
 def _keep(store: Store, model, examples: Ref, held_out: Ref) -> Model:

@@ -68,7 +68,10 @@ class Job:
             put(f"app/module_{i}.py", code)
             put(f"third_party/lib_{i}.py", code[::-1])
         for i in range(5):
-            put(f"deploy/config_{i}.py", [f'GITHUB_TOKEN = "{self.token}"', f"# project {self.codename}", "x = 1"])
+            put(
+                f"deploy/config_{i}.py",
+                [f'GITHUB_TOKEN = "{self.token}"', f"# project {self.codename}", "x = 1"],
+            )
         put("trading/strategy.py", [f"LIMIT_{i} = {i * 37 % 101}" for i in range(20)])
         put("risk/model.py", [f"RISK_{i} = {i * 53 % 97}" for i in range(20)])
         put("CODEOWNERS", ["* @acme/all", "/risk/ @acme/risk"])
@@ -155,7 +158,11 @@ def test_a_changed_method_runs_again_from_calibration_on(job, first):
 
 
 def test_no_value_reaches_log_tracker_or_orchestrator(job, first):
-    shared = [job.home / "mlflow.db", *(job.home / "mlartifacts").rglob("*"), *(job.home / "prefect").rglob("*")]
+    shared = [
+        job.home / "mlflow.db",
+        *(job.home / "mlartifacts").rglob("*"),
+        *(job.home / "prefect").rglob("*"),
+    ]
     shared += [*(job.home / "store" / "results").rglob("*")]
     files = [path for path in shared if path.is_file()]
     assert any(path.suffix == ".parquet" for path in files) and len(files) > 10
@@ -193,7 +200,9 @@ def test_review_moves_the_champion_only_after_approval(job, first):
     uri = f"sqlite:///{job.home / 'mlflow.db'}"
     output = job.hush("review", "models:/job/1", "--decision", "reject", "--reason", "not yet")
     assert "reject" in output and not MlflowClient(uri, uri).get_registered_model("job").aliases
-    job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "bounds hold", "--reviewer", "ada")
+    job.hush(
+        "review", "models:/job/1", "--decision", "approve", "--reason", "bounds hold", "--reviewer", "ada"
+    )
     assert MlflowClient(uri, uri).get_model_version_by_alias("job", "champion").version in (1, "1")
     assert MlflowClient(uri, uri).get_model_version("job", "1").tags["reviewed_by"] == "ada"
 
