@@ -266,7 +266,7 @@ def _table(report: Report) -> Table:
         table.add_column("protected", justify="right", no_wrap=True)
         table.caption_justify = "left"
         table.caption = (
-            f"rank of the true value among {ranks} (exposure in bits), before any protected text was read and after; "
+            f"rank of the true value among {ranks} (exposure in bits), before training and after; "
             "OUT: completed word for word"
         )
         if bare:
