@@ -39,8 +39,6 @@ class SecretRow(BaseModel):
     exposure_bits: float | None = None
     extracted: bool | None = None
     before_rank: int | None = None
-    before_exposure_bits: float | None = None
-    before_extracted: bool | None = None
     unprotected_rank: int | None = None
     unprotected_exposure_bits: float | None = None
     unprotected_extracted: bool | None = None
@@ -119,14 +117,12 @@ def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
         .join(read(outcome.extracted.secrets).select("secret_id", "kind", "name"), on="secret_id", how="left")
         .join(read(outcome.attacked.table).select(attack), on="secret_id", how="left")
     )
-    for label, attacked in {
-        "before": outcome.before_attacked,
-        "unprotected": outcome.unprotected_attacked,
-    }.items():
-        if attacked:
-            other = read(attacked.table).select(attack).drop("alternatives")
-            other = other.rename({c: f"{label}_{c}" for c in other.columns if c != "secret_id"})
-            table = table.join(other, on="secret_id", how="left")
+    before = read(outcome.before_attacked.table).select("secret_id", before_rank="rank")
+    table = table.join(before, on="secret_id", how="left")
+    if outcome.unprotected_attacked:
+        bare = read(outcome.unprotected_attacked.table).select(attack).drop("alternatives")
+        bare = bare.rename({c: f"unprotected_{c}" for c in bare.columns if c != "secret_id"})
+        table = table.join(bare, on="secret_id", how="left")
     return [SecretRow(**row) for row in table.sort("secret_id").drop("secret_id").iter_rows(named=True)]
 
 
@@ -230,14 +226,18 @@ def _noise(report: Report) -> str:
 
 
 def _came_out(report: Report) -> str:
-    """The attack's summary: how many values each model completes word for word."""
+    """The attack's summary: how many values each model ranks first, and completes word for word."""
     attacked = [row for row in report.rows if row.rank is not None]
-    out = sum(bool(row.extracted) for row in attacked)
-    text = f"[bold]{out} of {len(attacked)}[/bold] values extracted from the protected model"
-    bare = [row.unprotected_extracted for row in attacked if row.unprotected_extracted is not None]
-    if bare:
-        text += f", [bold]{sum(bare)} of {len(bare)}[/bold] from the unprotected one"
-    return text
+
+    ranks = {"protected": [row.rank for row in attacked]}
+    out = {"protected": [row.extracted for row in attacked]}
+    if any(row.unprotected_rank is not None for row in attacked):
+        ranks["unprotected"] = [row.unprotected_rank for row in attacked]
+        out["unprotected"] = [row.unprotected_extracted for row in attacked]
+    ranks["before"] = [row.before_rank for row in attacked]
+    first = ", ".join(f"{name} [bold]{sum(r == 1 for r in found)}[/bold]" for name, found in ranks.items())
+    whole = ", ".join(f"{name} [bold]{sum(map(bool, found))}[/bold]" for name, found in out.items())
+    return f"first of {len(attacked)}: {first}; extracted {whole}"
 
 
 def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow]:
@@ -256,8 +256,8 @@ def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow
 
 def _table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold", caption_style="dim")
-    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=28)
-    for column in ("examples", "prior", "target", "bound"):
+    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=32)
+    for column in ("ex.", "prior", "target", "bound"):
         table.add_column(column, justify="right", no_wrap=True)
     bare = any(row.unprotected_rank is not None for row in report.rows)
     ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
@@ -275,7 +275,7 @@ def _table(report: Report) -> Table:
         cells = [escape(short_name(row.name)), f"{row.examples:,}"]
         cells += [f"{value:.1e}" for value in (row.prior, row.target, row.bound)]
         if ranks > 1:
-            cells.append(_cell(row.before_rank, row.before_exposure_bits, row.before_extracted))
+            cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
             cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
             if bare:
                 cells.append(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pytorch_lightning as pl
-import torch
 from torch import nn
 from transformers import GPT2LMHeadModel
 
@@ -127,7 +126,6 @@ def fit_plain(
     Args:
         rates: (n,) sampling rates as in a plan; min(1, batch/n) for every text by default.
         batch: the expected batch, by which each summed gradient is divided.
-        learning_rate: of the first step; it falls linearly to 0.
         seed: fixes every batch; not a secret here.
         progress: called as progress(stage, steps done, steps).
 
@@ -143,15 +141,13 @@ def fit_plain(
     if rates is None:
         batch = min(batch, len(texts))
         rates = np.full(len(texts), batch / len(texts))
-    descent = make_optimizer(model, optimizer, learning_rate)
-    decay = torch.optim.lr_scheduler.LambdaLR(descent, lambda step: 1 - step / steps)
-
-    def stepped(step: int) -> None:
-        decay.step()
-        if progress is not None:
-            progress(stage, step + 1, steps)
-
-    module = PlainModule(model, batch=batch, losses=per_example_losses, optimizer=descent, on_step=stepped)
+    module = PlainModule(
+        model,
+        batch=batch,
+        losses=per_example_losses,
+        optimizer=make_optimizer(model, optimizer, learning_rate),
+        on_step=None if progress is None else lambda step: progress(stage, step + 1, steps),
+    )
     sampler = WeightedPoissonSampler(rates, key=hashlib.sha256(f"plain {seed}".encode()).digest())
     if _fit(module, Rounds(texts, sampler, rounds=steps, micro_batch=micro_batch), Path.cwd()):
         raise KeyboardInterrupt

@@ -75,14 +75,14 @@ def test_the_fullest_report_is_one_screen():
     lines = shown(REPORT).splitlines()
     assert len(lines) <= 45
     assert max(len(line) for line in lines if not line.startswith("proof")) <= 100
-    assert "…" not in "".join(line for line in lines if " OUT " in line).replace(":00000…", "")
+    assert "…" not in "".join(line for line in lines if " OUT " in line).replace(":000…", "")
 
 
 def test_what_matters_is_said():
     text = shown(REPORT)
     for needed in (
         "12 of 13", "91.1% retained", "σ = 1.5 by best", "30, 20 times as much", "300 of 300 rounds",
-        "protected 3.020", "0 of 30 values extracted from the protected model", "30 of 30 from",
+        "protected 3.020", "extracted protected 0, unprotected 30",
         "hush verify models:/hush-demo/1", "mlflow ui --backend-store-uri sqlite:////srv/hush/mlflow.db",
         "17 more secrets", "4 more warnings", "[brackets]", "9.0e-05",
     ):  # fmt: skip
@@ -116,7 +116,7 @@ def test_a_leak_from_the_protected_model_is_in_the_first_row():
     rows = [*ROWS, attacked("creds/leaked:aaaaaaaaaaaa", 9.97, bare=1.0, out=True)]
     assert telling_rows(rows)[0].name.startswith("creds/leaked")
     text = shown(REPORT.model_copy(update={"rows": rows}))
-    assert "1 of 31 values extracted from the protected model" in text
+    assert "extracted protected 1" in text
 
 
 @pytest.mark.parametrize("count", [0, 1, 14, 15, 40])
