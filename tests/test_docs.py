@@ -91,5 +91,5 @@ def test_examples_load(name):
 )
 def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
-    missing = [link for link in links if not (page.parent / link).exists() and "figures/" not in link]
+    missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing

@@ -60,9 +60,9 @@ def certify(
     mechanism = {"noise_multiplier": noise_multiplier, "rounds": rounds, "method": method}
     bounds: list[Bound] = []
     for done, profile in enumerate(profiles):
-        if progress:
-            progress("certifying", done, len(profiles))
         bounds.append(_named(secrets, profile, posterior_bound, prior=profile.prior, **mechanism))
+        if progress:
+            progress("certifying", done + 1, len(profiles))
     return _table(secrets, profiles, bounds)
 
 
@@ -108,10 +108,10 @@ def calibrate(
     targets = secrets["posterior"].to_list()
     sigma = 0.0
     for done, profile in enumerate(heard):
-        if progress:
-            progress("calibrating", done, len(heard))
         if not sigma or not _certified(profile, sigma, rounds, method):
             sigma = max(sigma, need(profile))
+        if progress:
+            progress("calibrating", done + 1, len(heard))
     for _ in range(_PASSES):
         table = certify(edges, rates, secrets, noise_multiplier=sigma, progress=progress, **certified_at)
         missed = set(table.filter(pl.col("bound") > pl.col("posterior"))["secret_id"])
