@@ -169,7 +169,10 @@ def facts_page(model_uri: str, verification: Verification) -> str:
             f"expected batch {plan.expected_batch}, run {facts.runs_on_this_data} on this data",
             f"- {facts.examples} examples, {rows.height} secrets, "
             f"worst bound/target {nearest['ratio'][0]:.4f}",
-            *(f"- source {_cell(name)} at {revision}" for name, revision in facts.sources.items()),
+            *(
+                f"- source {_cell(name)}, commit fingerprint {mark[:16]}"
+                for name, mark in facts.sources.items()
+            ),
             *(f"- attack {a.name}: {a.succeeded} of {a.secrets} succeeded ({a.note})" for a in facts.audits),
             f"- digest {verification.certificate.digest}",
             "",

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hush_core.errors import InputError
+from hush_core.strict_yaml import read_yaml
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched"]
@@ -240,7 +241,7 @@ def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
     except UnicodeDecodeError:
         raise InputError(str(path), "is not UTF-8 text", "save it as UTF-8") from None
     try:
-        data = yaml.load(text, _NoDuplicates)
+        data = read_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
@@ -299,23 +300,3 @@ def _explain(error: ValidationError) -> tuple[str, str]:
         what, _, mend = message.partition("; ")
         return (what if first["loc"] == () else f"{key}: {what}") + more, mend or "correct this key"
     return f"{key}: {message}{more}", "correct this key; docs/configuration.md gives its type and range"
-
-
-class _NoDuplicates(yaml.SafeLoader):
-    """YAML 1.1 plus: a key given twice is an error, and 1e-5 is a number."""
-
-
-def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node)
-        if key in seen:
-            raise yaml.MarkedYAMLError(problem=f"key {key} is given twice", problem_mark=key_node.start_mark)
-        seen.add(key)
-    return loader.construct_mapping(node, deep=True)
-
-
-_NoDuplicates.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-_NoDuplicates.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)

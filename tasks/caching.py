@@ -29,7 +29,9 @@ _REF_CLASS = f"{Ref.__module__}.{Ref.__qualname__}"
 
 
 def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
-    """SHA-256 over the canonical JSON of (name, version, inputs); equal inputs, and only those, share a key.
+    """HMAC over the canonical JSON of (name, version, inputs); equal inputs, and only those, share a key.
+
+    Keyed, because the orchestrator's database shows the keys, and inputs hold hashes of protected text.
 
     Inputs are JSON values, pydantic models, enums, bytes, or lists, tuples, sets and mappings of these.
 
@@ -38,7 +40,7 @@ def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
             store the file and pass the `Ref`.
     """
     body = [task_name, str(version), [_canonical(value) for value in inputs]]
-    return hashlib.sha256(canonical_json(body)).hexdigest()
+    return home().fingerprint(canonical_json(body).decode())
 
 
 def cached_task(

@@ -70,9 +70,9 @@ def write_model_certificate(
             sampler=SAMPLER,
             released_unprotected=RELEASED_UNPROTECTED,
         ),
-        sources=extracted.revisions,
+        sources=extracted.commits,
         examples=extracted.n_examples,
-        examples_sha256=extracted.examples.sha256,
+        examples_fingerprint=extracted.fingerprint,
         runs_on_this_data=trained.runs_on_this_data,
         coverage=store.read_json(extracted.coverage),
         audits=(

@@ -10,6 +10,8 @@ text of protected examples. What the user has set already (a server, a tracker) 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import os
 import secrets
 import sys
@@ -67,6 +69,14 @@ class Home:
         """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
         login = _key(self.keys / "prefect.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
         return login.decode()
+
+    def fingerprint(self, text: str) -> str:
+        """A keyed digest (HMAC-SHA256, hexadecimal) of a commit id or a content hash.
+
+        Published in place of the hash itself: who could rebuild all of the text but one secret could try
+        guesses at it against an unkeyed hash, without ever asking the model.
+        """
+        return hmac.new(self.identity_key(), b"fingerprint " + text.encode(), hashlib.sha256).hexdigest()
 
     def create(self) -> Home:
         """Make the folders (mode 0700)."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import HushConfig, LiteralsSecret
 from hush_core.errors import InputError
 from hush_core.secrets import extract, source_revisions
-from tasks.caching import cached_task, content_key
+from tasks.caching import cached_task
 from tasks.environment import home
 from tasks.progress import progress_log
 from tasks.store import Ref, Store, file_sha256
@@ -47,7 +47,10 @@ class Extracted(BaseModel):
     n_public: int
     n_secrets: int
     n_edges: int
-    revisions: dict[str, str]
+    fingerprint: str
+    """Of the table of examples. It and those of the commits are keyed: see `Home.fingerprint`."""
+    commits: dict[str, str]
+    """Repository label → fingerprint of the commit; the store's `commits/` tells which commit that is."""
 
 
 def sources(config: HushConfig) -> Sources:
@@ -61,7 +64,7 @@ def sources(config: HushConfig) -> Sources:
         settings=config.model_dump(mode="json", include=SECTIONS),
         revisions=source_revisions(config),
         literals={str(path): _literals_sha256(path) for path in files},
-        identity=content_key("identity", 1, home().identity_key()),
+        identity=home().fingerprint("identity"),
         rules=version("kingfisher-secret-scanner"),
     )
 
@@ -88,12 +91,32 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         found.public.height,
     )
     tables = ("examples", "public", "secrets", "edges", "occurrences")
+    refs = {name: store.put_frame(getattr(found, name), kind=name) for name in tables}
     return Extracted(
-        **{name: store.put_frame(getattr(found, name), kind=name) for name in tables},
-        coverage=store.put_json(found.coverage, kind="coverage"),
+        **refs,
+        coverage=store.put_json(_shown(found.coverage), kind="coverage"),
         n_examples=found.examples.height,
         n_public=found.public.height,
         n_secrets=found.secrets.height,
         n_edges=found.edges.height,
-        revisions=inputs.revisions,
+        fingerprint=home().fingerprint(refs["examples"].sha256),
+        commits={label: _note_commit(store, commit) for label, commit in inputs.revisions.items()},
     )
+
+
+def _note_commit(store: Store, commit: str) -> str:
+    """Keep fingerprint → commit in the private store; returns the fingerprint."""
+    fingerprint = home().fingerprint(commit)
+    folder = store.root / "commits"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    (folder / fingerprint).write_text(commit + "\n")
+    return fingerprint
+
+
+def _shown(coverage: dict) -> dict:
+    """The coverage report without commit ids, for the certificate and the tracker."""
+    repositories = {
+        label: {key: value for key, value in facts.items() if key != "commit"}
+        for label, facts in coverage["repositories"].items()
+    }
+    return {**coverage, "repositories": repositories}

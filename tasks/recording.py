@@ -72,7 +72,7 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "learning_rate": train.learning_rate,
         "model": f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes",
         "pretrain_steps": config.pretrain.steps,
-        **{f"source.{name}": commit for name, commit in outcome.extracted.revisions.items()},
+        **{f"source.{name}": mark[:16] for name, mark in outcome.extracted.commits.items()},
     }
 
 
@@ -189,7 +189,7 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             f"- weight retained {w.retained:.1%} (certified within {w.gap:.1e} of the best possible)",
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
             f"- run {t.runs_on_this_data} on this data; sources: "
-            + ", ".join(f"{name}@{commit[:12]}" for name, commit in outcome.extracted.revisions.items()),
+            + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
             "",
             f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "
             f"`hush review models:/{config.tracking.model}/VERSION`.",

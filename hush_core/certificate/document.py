@@ -72,9 +72,11 @@ class Facts(_Document):
     plan: PlanFacts
     training: TrainingFacts
     sources: dict[str, str]
-    """Repository label → commit."""
+    """Repository label → keyed fingerprint of the commit read. The commit id itself is a hash of the text, against
+    which a guess at a secret could be tried."""
     examples: int
-    examples_sha256: str
+    examples_fingerprint: str
+    """Keyed, for the same reason."""
     runs_on_this_data: int
     coverage: dict[str, object]
     audits: tuple[Audit, ...]

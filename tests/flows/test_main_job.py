@@ -177,6 +177,23 @@ def test_no_value_reaches_log_tracker_or_orchestrator(job, first):
     assert examples, "the test is blind: the private store does not hold the value either"
 
 
+def test_no_hash_of_the_protected_text_is_published(job, first):
+    """A commit, tree or table hash would let guesses be tried without asking the model."""
+    shared = [
+        job.home / "mlflow.db",
+        *(job.home / "mlartifacts").rglob("*"),
+        *(job.home / "prefect").rglob("*"),
+    ]
+    data = b"".join(path.read_bytes() for path in shared if path.is_file()) + first.encode()
+    objects = [p for p in (job.home / "store" / "objects").rglob("*.parquet") if _text(p)]
+    ids = subprocess.run(
+        ["git", "-C", job.folder / "repository", "log", "--format=%H%n%T"], capture_output=True, check=True
+    ).stdout.split()
+    assert len(ids) >= 4 and len(objects) >= 2
+    for secret in [*ids, *(path.stem.encode() for path in objects)]:
+        assert secret not in data and bytes.fromhex(secret.decode()) not in data
+
+
 def _text(path):
     frame = pl.read_parquet(path)
     return b"".join(frame["text"].to_list()) if "text" in frame.columns else b""

@@ -60,7 +60,7 @@ def certified(tmp_path_factory):
             rounds_released=rounds, rounds_applied=rounds, noise_source="os", sampler="poisson",
             released_unprotected=("nothing",),
         ),
-        sources={"repo": "0" * 40}, examples=n, examples_sha256="0" * 64, runs_on_this_data=1, coverage={},
+        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
         audits=(), code={},
     )  # fmt: skip
     write_certificate(

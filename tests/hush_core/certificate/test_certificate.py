@@ -53,7 +53,7 @@ def build(directory, model, *, released=ROUNDS):
             rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
             released_unprotected=(),
         ),
-        sources={"repo": "0" * 40}, examples=N, examples_sha256="0" * 64, runs_on_this_data=1, coverage={},
+        sources={"repo": "0" * 40}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
         audits=(Audit(name="exposure", secrets=0, succeeded=0, note=""),), code={"hush-secrets": "0"},
     )  # fmt: skip
     return write_certificate(
