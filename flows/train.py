@@ -74,7 +74,7 @@ def run_job(config: HushConfig) -> Outcome:
         unprotected_attacked = attack_model(unprotected, *attack_on)
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
-        config.weights.capacities, config.weights.c, config.audit.alternatives,
+        config.weights.capacities, config.weights.c, config.audit.alternatives, config.audit.unprotected,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,

@@ -25,6 +25,7 @@ RELEASED_UNPROTECTED = (
     "which examples hold which secret, and the weights (public by definition)",
     "results of the attacks named under `audits`: rank and extraction of each secret's value",
 )
+UNPROTECTED_MODEL = "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): no bound covers them"
 PACKAGES = (
     "hush-secrets",
     "torch",
@@ -36,7 +37,7 @@ PACKAGES = (
 )
 
 
-@cached_task(name="certify", version=1)
+@cached_task(name="certify", version=2)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -47,6 +48,7 @@ def write_model_certificate(
     capacities: str,
     c: float,
     alternatives: int,
+    unprotected: bool,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
     store = Store(home().store)
@@ -68,7 +70,7 @@ def write_model_certificate(
             rounds_applied=trained.rounds_applied,
             noise_source=NOISE_SOURCE,
             sampler=SAMPLER,
-            released_unprotected=RELEASED_UNPROTECTED,
+            released_unprotected=(*RELEASED_UNPROTECTED, *([UNPROTECTED_MODEL] if unprotected else [])),
         ),
         sources=extracted.commits,
         examples=extracted.n_examples,

@@ -138,6 +138,8 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first):
     assert job.versions() == [1]
     output = job.hush("verify", "models:/job/1")
     assert "verified" in output and "dp_accounting" in output
+    proof = Path(re.search(r"proof\s+(\S+)", first).group(1)).expanduser()
+    assert "UNPROTECTED model" in (proof / "certificate.json").read_text()
 
 
 def test_the_second_run_trains_nothing(job, first):
