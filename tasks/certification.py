@@ -25,7 +25,10 @@ RELEASED_UNPROTECTED = (
     "which examples hold which secret, and the weights (public by definition)",
     "results of the attacks named under `audits`: rank and extraction of each secret's value",
 )
-UNPROTECTED_MODEL = "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): no bound covers them"
+UNPROTECTED_MODEL = (
+    "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): "
+    "no bound covers them"
+)
 PACKAGES = (
     "hush-secrets",
     "torch",
