@@ -9,13 +9,14 @@ The mathematics is in docs/guarantee.md; one file here a method.
 """
 
 from hush_core.accounting.bernoulli import target_kl
-from hush_core.accounting.bounds import Bound, posterior_bound
-from hush_core.accounting.calibration import Calibration, calibrate, certify
+from hush_core.accounting.bounds import Bound, PosteriorCurve, posterior_bound, posterior_curve
+from hush_core.accounting.calibration import Calibration, calibrate
+from hush_core.accounting.certification import certify
 from hush_core.accounting.noise import smallest_noise
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.second_route import second_route
 
 __all__ = [
-    "Bound", "Calibration", "Participation", "calibrate", "certify", "posterior_bound", "second_route",
-    "smallest_noise", "target_kl",
+    "Bound", "Calibration", "Participation", "PosteriorCurve", "calibrate", "certify", "posterior_bound",
+    "posterior_curve", "second_route", "smallest_noise", "target_kl",
 ]  # fmt: skip

@@ -50,17 +50,14 @@ def target_kl(prior: ArrayLike, posterior: ArrayLike) -> np.ndarray | float:
     return float(mu) if mu.ndim == 0 else mu
 
 
-def largest_posterior(
-    exceeds: Callable[[np.ndarray], np.ndarray], prior: float, shape: tuple[int, ...]
-) -> np.ndarray:
+def largest_posterior(exceeds: Callable[[np.ndarray], np.ndarray], prior: np.ndarray) -> np.ndarray:
     """p + the gap at which `exceeds(gap)` turns true, from above (so never below the root); 1 where it
-    never does.
+    never does. Shape of `prior`.
 
-    `exceeds` is monotone in the gap. Bisection on log gap to one part in 1e13.
+    `exceeds` is monotone in the gap. Bisection on log gap to one part in 1e10.
     """
-    low = np.full(shape, np.log(prior) - 46.0)
-    high = np.full(shape, np.log1p(-prior))
-    for _ in range(52):
+    low, high = np.log(prior) - 46.0, np.log1p(-prior)
+    for _ in range(42):
         middle = 0.5 * (low + high)
         too_far = exceeds(np.exp(middle))
         high = np.where(too_far, middle, high)

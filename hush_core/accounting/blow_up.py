@@ -6,15 +6,12 @@ dual form
     r = min over t of  e^t·p + δ(t),      δ(t) = Σ_{v>t} (1 − e^{t−v})·P^T(v) + P^T(∞),
 
 it is stable: EVERY t gives a valid bound, P's masses are used as they are (Q's are never formed), and an
-error of ν in a mass moves r by at most ν. The T-fold convolution is one power of an FFT. What is cut or
-rounded is added to r:
+error of ν in a mass moves r by at most ν. What is cut or rounded is added to r: the tails of K and of the loss
+(infinity mass of each round), mass beyond the window of the FFT (Chernoff), round-off (a-priori bound).
 
-- K's tail and the loss's tail: infinity mass of each round; 1 − (1 − m)^T after T rounds;
-- mass beyond the window of the FFT (it would wrap around): a Chernoff bound on it from the discrete masses;
-- round-off: an a-priori bound ν on each mass, from the spectrum itself.
-
-Esscher tilt: the masses are weighted by e^{θv} before and e^{−θv} after. θ is the saddle point at which the
-tilted mean is the threshold t, so that round-off is relative to r however small r is.
+The lower bound is an attack: the randomised binning that made the grid is something an adversary can do, and
+"the binned loss exceeds t" is a test. Its power is P's composed masses above t, its level Q's own composed
+masses (`reference`); what was cut or rounded is taken off the power and added to the level.
 """
 
 from __future__ import annotations
@@ -23,79 +20,151 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtr, ndtri
 
+from hush_core.accounting.composition import TiltedLaw, WindowTooLong, self_compose
 from hush_core.accounting.discretise import DiscreteLoss, discretise
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.errors import CertificationError
 
 _TOLERANCE = 5e-5
-"""Aim for the relative excess of r that each of the two discretisations adds (it is part of the bound)."""
-_LONGEST_FFT = 1 << 20
+"""Aim for the relative excess of r that each of the discretisations adds (it is part of the bound)."""
 _NEGLIGIBLE = 1e-9
 """Relative to r: what the window may cut."""
+_ENOUGH = 5e-5
+"""Relative to r: cuts and round-off below this share end the search for a better tilt."""
+_CLOSE = 2e-3
+"""Relative to r: so near should the lower bound be, where it is asked for."""
 _LARGEST_CUT = 0.1
 """Relative to r: beyond this share for cuts and round-off the number is valid but not tight."""
-_WRAPPED = 1e-13
-"""Tilted mass on either side of the window; it wraps around and only raises the bound."""
+_SURE = 1 - 1e-9
+"""Where a simple test is this sure to detect the secret, 1 is the bound without computing."""
+_TRIES = 3
+"""Tilts that are tried for accuracy alone; a last one only where the result would be refused."""
 _BEYOND_PRIOR = 32.0
 """A loss above log(1/p) + 32 counts as certain detection: Q gives it less than e^{−32}·p."""
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class BlowUp:
-    """posterior: the certified bound; cut: how much of it was added for what was cut or rounded."""
+    """By prior: `upper`, the certified bound; `lower`, what some adversary reaches; `cut`, how much of `upper`
+    was added for what was cut or rounded. `lower` is 0 where it was not asked for."""
 
-    posterior: float
-    cut: float
+    upper: np.ndarray
+    lower: np.ndarray
+    cut: np.ndarray
 
 
-def blow_up_posterior(pair: DominatingPair, rounds: int, prior: float, cut: float) -> BlowUp:
-    """The tight posterior after T rounds.
+def blow_up_posteriors(
+    pair: DominatingPair,
+    rounds: int,
+    priors: np.ndarray,
+    *,
+    cut: float,
+    raised: float = 0.0,
+    lower: bool = False,
+) -> BlowUp:
+    """The tight posterior after T rounds, for every prior.
 
     Args:
-        pair: one round's dominating pair, mass 1.
+        pair: one round's dominating pair, mass 1. priors: (k,), each in (0, 1).
         cut: mass that P may lose per round in the tail of the loss (added at infinity).
+        raised: mass of K that `pair` holds above its true place (taken off `lower`).
 
     Errors: `CertificationError` where a check fails or the cuts are not small against the result.
     """
-    if rounds * pair.mean**2 / (2 * pair.sigma**2) > 200 - 4 * np.log(prior):
-        return BlowUp(1.0, 0.0)  # the shift is more than enough to detect; 1 is valid without computing
+    result = BlowUp(np.full(len(priors), np.inf), np.zeros(len(priors)), np.zeros(len(priors)))
+    power = _power_of_the_sum(pair, rounds, priors)
+    open_ = power < _SURE
+    result.upper[~open_], result.lower[~open_] = 1.0, power[~open_] - rounds * raised
+    while open_.any():
+        prior = float(priors[open_].min())
+        for tries, (law, reference, loss) in enumerate(_compositions(pair, rounds, prior, cut, lower)):
+            # a loss beyond the grid in any round: detected for sure
+            detected = -float(np.expm1(rounds * np.log1p(-loss.infinity)))
+            _improve(result, open_, _upper(law, priors[open_], rounds, detected))
+            if reference is not None:
+                share = 1 - rounds * (loss.raised + raised)
+                sure = (detected, rounds * loss.infinity_reference)
+                found = share * _lower(law, reference, priors[open_], *sure)
+                result.lower[open_] = np.maximum(result.lower[open_], found)
+            good = result.cut <= _ENOUGH * result.upper
+            if lower:
+                good &= result.lower >= (1 - _CLOSE) * result.upper
+            own = priors == prior
+            enough = good if tries < _TRIES - 1 else result.cut <= _LARGEST_CUT * result.upper
+            if enough[open_ & own].all():
+                break
+        open_ &= ~good & ~own
+    if not np.all(result.cut <= _LARGEST_CUT * result.upper):
+        worst = float((result.cut / result.upper).max())
+        raise CertificationError(f"round-off and cuts are {worst:.1%} of the blow-up bound")
+    return result
+
+
+def _power_of_the_sum(pair: DominatingPair, rounds: int, priors: np.ndarray) -> np.ndarray:
+    """From below, how surely "the rounds' sum exceeds √T·σ·Φ⁻¹(1−p)", a test of level p, detects the secret.
+
+    ΣK is at least half its mean T·E[K] but with probability e^{−T·E[K]/8} (Chernoff), and σ√T is the noise's scale.
+    """
+    shift = np.sqrt(rounds) * pair.mean / (2 * pair.sigma)
+    return np.clip(1 - np.exp(-rounds * pair.mean / 8) - ndtr(-ndtri(priors) - shift), 0.0, 1.0)
+
+
+def _improve(result: BlowUp, where: np.ndarray, found: tuple[np.ndarray, np.ndarray]) -> None:
+    upper, cut = found
+    better = upper < result.upper[where]
+    places = np.flatnonzero(where)[better]
+    result.upper[places], result.cut[places] = upper[better], cut[better]
+
+
+def _compositions(pair: DominatingPair, rounds: int, prior: float, cut: float, lower: bool):
+    """Compositions under several tilts, the one that should suit `prior` best first."""
     low = -9.0 * pair.sigma
     high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), low, pair.upper_end(cut))
-    tilt, spread = _saddle(pair, rounds, prior, low, high)
+    tilt, spread, log_r = _saddle(pair, rounds, prior, low, high)
     curvature = max(tilt * (tilt + 1), 0.25) * rounds / 12
     step = np.sqrt(_TOLERANCE / curvature)
     cell = np.sqrt(_TOLERANCE / (curvature * spread)) if spread > 0 else np.inf
-    discrete = discretise(pair, low=low, high=high, cell=cell, step=step)
-    found: BlowUp | None = None
-    # half the saddle's tilt first: round-off is nearly as small there, and rare large losses need a shorter
-    # window
-    for trial in dict.fromkeys((tilt / 2, tilt, tilt / 8, 0.0)):
-        discrete, window = _fitting_window(pair, discrete, rounds, prior, trial, low, high, cell)
-        result = _compose(discrete, rounds, prior, trial, *window)
-        if found is None or result.posterior < found.posterior:
-            found = result
-        if result.cut <= 1e-6 * result.posterior:
-            break
-    assert found is not None
-    if not found.cut <= _LARGEST_CUT * found.posterior:
-        raise CertificationError(
-            f"round-off and cuts are {found.cut / found.posterior:.1%} of the blow-up bound"
-        )
-    return found
+    grid = {"low": low, "high": high, "cell": cell}
+    discrete = discretise(pair, **grid, step=step)
+    # half the saddle's tilt first: round-off is nearly as small there, and rare large losses need a shorter window
+    # once more by one power at the end, for laws of two scales, whose second stage errs too much
+    for trial, staged in dict.fromkeys([(tilt / 2, True), (0.75 * tilt, True), (tilt, True), (tilt, False)]):
+        for _ in range(6):
+            try:
+                laws = self_compose(
+                    _laws(discrete, trial, lower), rounds, log_r + np.log(_NEGLIGIBLE), staged=staged
+                )
+                break
+            except WindowTooLong as refusal:  # a coarser grid is less tight, never less valid
+                discrete = discretise(pair, **grid, step=discrete.step * refusal.excess * 1.05)
+        else:
+            raise CertificationError(
+                "the composed privacy loss does not fit the longest FFT; use method renyi"
+            )
+        yield laws[0], laws[1] if lower else None, discrete
 
 
-def _saddle(pair: DominatingPair, rounds: int, prior: float, low: float, high: float) -> tuple[float, float]:
-    """(θ, E_θ[L'²]): the tilt at which the tilted mean loss is the threshold of Q-mass p, and the loss's
-    slope there.
+def _laws(loss: DiscreteLoss, tilt: float, lower: bool) -> list[TiltedLaw]:
+    laws = [TiltedLaw.of(loss.step, loss.first, loss.mass, tilt)]
+    if lower:
+        laws.append(TiltedLaw.of(loss.step, loss.first, loss.reference, tilt + 1))
+    return laws
 
-    Only accuracy hangs on these two numbers, never validity.
+
+def _saddle(
+    pair: DominatingPair, rounds: int, prior: float, low: float, high: float
+) -> tuple[float, float, float]:
+    """(θ, E_θ[L'²], log r): the tilt at which the tilted mean loss is the threshold of Q-mass p, the loss's
+    slope there, and r roughly, from below.
+
+    Only accuracy hangs on these numbers, never validity.
     """
     x, table = pair.uniform(low, high, pair.fine_step, np.zeros(1))
     loss = table[:, 0]
     log_p = pair.log_q(x[:, 0]) + loss
+    base = np.exp(log_p).sum()
 
     def tilted(theta: float) -> tuple[np.ndarray, float, float]:
         weighted = log_p + theta * loss
@@ -103,7 +172,6 @@ def _saddle(pair: DominatingPair, rounds: int, prior: float, low: float, high: f
         mass = np.exp(weighted - top)
         total = mass.sum()
         mass /= total
-        base = np.exp(log_p).sum()
         return mass, float(mass @ loss), float(top + np.log(total) - np.log(base))
 
     def excess(theta: float) -> float:
@@ -113,9 +181,12 @@ def _saddle(pair: DominatingPair, rounds: int, prior: float, low: float, high: f
     theta = 0.0
     if excess(0.0) < 0:
         theta = _root(excess, 1e-3, 1e12)
-    mass, _, _ = tilted(theta)
+    mass, _, log_moment = tilted(theta)
+    moment = rounds * log_moment
+    # near the saddle point log r is about Λ(θ) − θ·t with (θ+1)·t = Λ(θ) − log p; it is at least log p
+    log_r = max(np.log(prior), min(moment - theta * (moment - np.log(prior)) / (theta + 1), 0.0))
     slope = np.gradient(loss, x[:, 0]) if len(x) > 1 else np.zeros(1)
-    return theta, float(mass @ slope**2)
+    return theta, float(mass @ slope**2), float(log_r)
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
@@ -131,157 +202,76 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     return high
 
 
-def _log_moment(discrete: DiscreteLoss, theta: float) -> float:
-    """log Σ mass·e^{θv}, infinity left out."""
-    values, mass = discrete.values[discrete.mass > 0], discrete.mass[discrete.mass > 0]
-    exponent = theta * values
-    top = exponent.max()
-    return float(top + np.log(mass @ np.exp(exponent - top)))
+@dataclass(frozen=True)
+class _Tails:
+    """Untilted sums of a law above each threshold; `weight` is what one tilted unit counts at each value."""
+
+    values: np.ndarray
+    weight: np.ndarray
+    at_least: np.ndarray
+    """Σ masses from this value on."""
+    error: np.ndarray
+    """Σ error from this value on, and what is astray."""
 
 
-def _window(discrete: DiscreteLoss, rounds: int, prior: float, tilt: float) -> tuple[int, int, float]:
-    """(first, last, above): grid indices of the composed loss to keep, and a bound on P's mass above them.
-
-    Chernoff's bound, computed from the very masses that are composed, so it is rigorous for them.
-    """
-    logs: dict[float, float] = {}
-
-    def moment(theta: float) -> float:
-        if theta not in logs:
-            logs[theta] = rounds * _log_moment(discrete, theta)
-        return logs[theta]
-
-    base = moment(tilt)
-    # log r ≥ log p always; near the saddle point it is about Λ(θ) − θ·t with (θ+1)·t = Λ(θ) − log p
-    log_r = max(np.log(prior), min(base - tilt * (base - np.log(prior)) / (tilt + 1), 0.0))
-    wanted = log_r + np.log(_NEGLIGIBLE)
-    scale = 1 / max(np.sqrt(rounds) * discrete.step, 1e-12)
-    shifts = np.geomspace(1e-3, 1.0, 10) * scale
-    offsets = np.concatenate([np.geomspace(0.02, 20, 24), tilt + np.geomspace(0.05, 3, 12) * max(tilt, 0.05)])
-    candidates = np.unique(np.concatenate([shifts[shifts < 1e9], offsets]))
-    exponents = np.array([moment(t) for t in candidates])
-    ends = np.where(np.isfinite(exponents), (exponents - wanted) / candidates, np.inf)
-    # tilted mass above the window would wrap to its bottom, where undoing the tilt makes it large: none may
-    # be left
-    ups = np.concatenate([shifts, np.geomspace(0.02, 20, 24)])
-    tilted_end = min((moment(tilt + s) - base - np.log(_WRAPPED)) / s for s in ups)
-    last = int(np.ceil(max(ends.min(), tilted_end) / discrete.step)) + 1
-    lasting = np.min(exponents - candidates * (last * discrete.step))
-    # below: mass of the TILTED law only; it would wrap to the top and raise the bound, so this is for
-    # accuracy alone
-    downs = np.concatenate([shifts, np.geomspace(0.02, 20, 24)])
-    starts = [(base - moment(tilt - s) + np.log(_WRAPPED)) / s for s in downs]
-    first = int(np.floor(max(starts) / discrete.step)) - 1
-    smallest, largest = rounds * discrete.first, rounds * (discrete.first + len(discrete.mass) - 1)
-    above = 0.0 if last >= largest else float(np.exp(min(lasting, 0.0)))
-    return max(first, smallest), min(last, largest), above
-
-
-def _fitting_window(
-    pair: DominatingPair,
-    discrete: DiscreteLoss,
-    rounds: int,
-    prior: float,
-    tilt: float,
-    low: float,
-    high: float,
-    cell: float,
-) -> tuple[DiscreteLoss, tuple[int, int, float]]:
-    """Coarsen the grid until its window fits the longest FFT; the result is then less tight, never less
-    valid."""
-    window = _window(discrete, rounds, prior, tilt)
-    for _ in range(6):
-        excess = (window[1] - window[0] + 1) / _LONGEST_FFT
-        if excess <= 1:
-            return discrete, window
-        discrete = discretise(pair, low=low, high=high, cell=cell, step=discrete.step * excess * 1.05)
-        window = _window(discrete, rounds, prior, tilt)
-    raise CertificationError("the composed privacy loss does not fit the longest FFT; use method renyi")
-
-
-def _compose(
-    discrete: DiscreteLoss, rounds: int, prior: float, tilt: float, first: int, last: int, above: float
-) -> BlowUp:
-    """min over t of e^t·p + δ(t), from the T-fold convolution on grid indices first..last."""
-    step = discrete.step
-    size = next_fast_len(last - first + 1, real=True)
-    log_moment = _log_moment(discrete, tilt)
-    with np.errstate(divide="ignore"):
-        tilted = np.exp(np.log(discrete.mass) + tilt * discrete.values - log_moment)
-    wrapped = np.bincount(np.mod(discrete.first + np.arange(len(tilted)), size), tilted, size)
-    spectrum = rfft(wrapped)
-    magnitude = np.abs(spectrum)
-    # the standard bound for a radix-r FFT, |error| ≤ c·log2(n)·eps·‖input‖_1, with c = 4 and ‖input‖_1 = 1
-    one = 4 * _EPS * (np.log2(size) + 2)
-    composed = irfft(_power(spectrum, rounds), size)
-    grown = np.exp(rounds * np.log(np.minimum(magnitude + one, 1 + one)))
-    doubled = np.full(len(grown), 2.0)
-    doubled[0] = 1.0
-    noise = float(doubled @ grown) / size * (rounds * (one + 8 * _EPS) + one)
-    total = float(composed.sum())
-    if not (np.all(np.isfinite(composed)) and abs(total - 1) <= rounds * one + one):
-        raise CertificationError(f"the composed masses sum to {total!r} after tilting, not 1")
-    if composed.min() < -noise:
-        raise CertificationError(
-            f"a composed mass is {composed.min():.1e}, more than round-off ({noise:.1e}) below 0"
-        )
-
-    indices = np.arange(first, first + size)
-    values = indices * step
-    masses = composed[np.mod(indices, size)]
-    scale = rounds * log_moment
-    return _least(values, masses, noise, scale, tilt, rounds, prior, discrete.infinity, above)
-
-
-def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:
-    """spectrum^rounds by repeated squaring: relative error at most 2·rounds·eps per entry."""
-    result, square = None, spectrum.copy()
-    while rounds:
-        if rounds & 1:
-            result = square.copy() if result is None else result * square
-        rounds >>= 1
-        if rounds:
-            square = square * square
-    return result
-
-
-def _least(
-    values: np.ndarray,
-    masses: np.ndarray,
-    noise: float,
-    scale: float,
-    tilt: float,
-    rounds: int,
-    prior: float,
-    infinity: float,
-    above: float,
-) -> BlowUp:
-    """The least of e^t·p + δ(t) over the grid's t, with all that was cut; masses are e^{θv − scale} times
-    P's."""
-    lost = -float(np.expm1(rounds * np.log1p(-infinity))) + above
+def _tails(law: TiltedLaw) -> _Tails:
     # weights far below the threshold overflow and those far above vanish: keep to where they are finite
-    log_weight = scale - tilt * values
+    log_weight = law.scale - law.tilt * law.values
     usable = log_weight < 600
-    values, masses, log_weight = values[usable], masses[usable], log_weight[usable]
-    if not len(values):
+    if not usable.any():
         raise CertificationError("the composed privacy loss lies outside its window")
-    weight = np.exp(log_weight)
-    p_mass = masses * weight
-    p_above = np.cumsum(p_mass[::-1])[::-1]
-    q_above = np.cumsum((p_mass * np.exp(-np.maximum(values, -700.0)))[::-1])[::-1]
-    w_above = noise * np.cumsum(weight[::-1])[::-1]
-    t_factor = np.exp(np.minimum(values, 700.0))
-    rough = t_factor * prior + (p_above - t_factor * q_above) + w_above
-    best: BlowUp | None = None
-    for i in np.unique(np.clip(int(np.argmin(rough)) + np.arange(-1, 2), 0, len(values) - 1)):
-        part = -np.expm1(values[i] - values[i:])
-        delta = float(part @ p_mass[i:])
-        round_off = noise * float(part @ weight[i:])
-        # losses, weights and masses of a round are good to 1e-13 of themselves, and that grows with the
-        # rounds
-        growth = 1 + 1e-11 + rounds * 2e-13
-        value = (float(t_factor[i]) * prior + max(delta, 0.0)) * growth + lost + round_off
-        if best is None or value < best.posterior:
-            best = BlowUp(value, above + round_off)
+    weight = np.exp(log_weight[usable])
+    masses = np.maximum(law.masses[usable], 0.0) * weight
+    return _Tails(law.values[usable], weight, _from_above(masses), law.error * _from_above(weight))
+
+
+def _from_above(array: np.ndarray) -> np.ndarray:
+    return np.cumsum(array[::-1])[::-1]
+
+
+def _upper(law: TiltedLaw, priors: np.ndarray, rounds: int, detected: float) -> tuple[np.ndarray, np.ndarray]:
+    """(bound, how much of it was cut or rounded): the least of e^t·p + δ(t) near where Q's tail is p."""
+    tails = _tails(law)
+    masses = np.maximum(law.masses[-len(tails.values) :], 0.0) * tails.weight
+    q_above = _from_above(masses * np.exp(-np.maximum(tails.values, -700.0)))
+    factor = np.exp(np.minimum(tails.values, 700.0))
+    # both sums are of the same non-negative masses, so rounding upwards is right for either
+    delta = np.maximum(tails.at_least - factor * q_above, 0.0)
+    # losses, weights and masses of a round are good to 1e-13 of themselves, and that grows with the rounds
+    growth = 1 + 1e-11 + rounds * 2e-13
+    summing = 4 * np.finfo(np.float64).eps * len(masses) * tails.at_least
+    # the best threshold is where Q's tail is p; rounding may put it one or two places off
+    place = len(q_above) - np.searchsorted(q_above[::-1], priors, side="right")
+    places = np.clip(place[:, None] + np.arange(-2, 3), 0, len(q_above) - 1)
+    round_off = tails.error[places] + summing[places]
+    value = (factor[places] * priors[:, None] + delta[places]) * growth + round_off + law.lost + detected
+    best = value.argmin(axis=1)[:, None]
+    upper = np.take_along_axis(value, best, axis=1)[:, 0]
+    # what is astray is in the masses already; it may stand for nothing, too
+    cut = np.take_along_axis(round_off + law.stray * tails.weight[places], best, axis=1)[:, 0] + law.lost
     # t → −∞: the trivial event
-    return best if best.posterior < 1 else BlowUp(1.0, 0.0)
+    return np.minimum(upper, 1.0), np.where(upper < 1, cut, 0.0)
+
+
+def _lower(
+    law: TiltedLaw, reference: TiltedLaw, priors: np.ndarray, detected: float, falsely: float
+) -> np.ndarray:
+    """The power of tests on the binned loss whose level is at most p, randomised between two thresholds.
+
+    A loss beyond the grid always fires: power `detected`, level at most `falsely`.
+    """
+    p_tails, q_tails = _tails(law), _tails(reference)
+    size = min(len(p_tails.values), len(q_tails.values))
+    power = p_tails.at_least[-size:] - p_tails.error[-size:] - law.stray * p_tails.weight[-size:]
+    level = q_tails.at_least[-size:] + q_tails.error[-size:] + reference.stray * q_tails.weight[-size:]
+    power = np.maximum(power, 0.0) + detected
+    level = level + falsely
+    # from the highest threshold down; (0, 0) is the test that never fires
+    level, power = np.concatenate([[0.0], level[::-1]]) * (1 + 1e-9), np.concatenate([[0.0], power[::-1]])
+    place = np.clip(np.searchsorted(level, priors, side="right") - 1, 0, len(level) - 2)
+    width = level[place + 1] - level[place]
+    share = np.clip(
+        np.where(width > 0, (priors - level[place]) / np.where(width > 0, width, 1.0), 0.0), 0.0, 1.0
+    )
+    found = power[place] + share * np.maximum(power[place + 1] - power[place], 0.0)
+    return np.minimum(np.maximum(found * (1 - 1e-9), 0.0), 1.0)

@@ -1,5 +1,4 @@
-"""posterior_bound: one secret, one noise multiplier, one certified upper bound, with the method that proved
-it."""
+"""One profile, one noise multiplier: certified bounds on the posterior, with the method that proved them."""
 
 from __future__ import annotations
 
@@ -7,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hush_core.accounting.blow_up import blow_up_posterior
-from hush_core.accounting.kl import kl_posterior
+from hush_core.accounting.blow_up import blow_up_posteriors
+from hush_core.accounting.kl import kl_posteriors
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import Participation
-from hush_core.accounting.renyi import renyi_posterior
+from hush_core.accounting.renyi import renyi_posteriors
 from hush_core.errors import CertificationError, InputError
 
 BoundMethod = Literal["kl", "renyi", "renyi_preservation", "blow_up", "best"]
@@ -25,12 +25,12 @@ LEAST_PRIOR = 1e-30
 CUT = 1e-8
 """Mass that all rounds together may lose in the tails of K and of the loss, relative to the prior. It is
 added to r."""
-
-
 DIVERGENCE_CUT = 1e-28
 """Mass of K's tail, per round, that the divergences do without. Rare large K are what makes them loose, so
 any cut
 would be valid and a larger one tighter; this one gives the reference values of docs/guarantee.md §3."""
+_TIGHT = 1e-3
+"""`best` asks no other method where this share of the tight bound, at most, is for cuts and round-off."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,41 @@ class Bound:
         method: what proved it; never "best".
         numerical_error: how much of it stands for what the numerics cut or rounded.
         note: why another method than the one asked for stepped in, else empty.
+        lower: what some adversary reaches, so no method can prove less; null where it was not computed.
     """
 
     value: float
     method: str
     numerical_error: float = 0.0
     note: str = ""
+    lower: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorCurve:
+    """The bound as a function of the prior: concave, non-decreasing; between two priors the larger one's holds.
+
+    Attributes: arrays of one length: priors, values, numerical_errors, methods (object), lower (NaN where
+        not computed); note as in `Bound`.
+    """
+
+    priors: np.ndarray
+    values: np.ndarray
+    methods: np.ndarray
+    numerical_errors: np.ndarray
+    lower: np.ndarray
+    note: str = ""
+
+    def at(self, place: int) -> Bound:
+        """One point of the curve."""
+        lower = float(self.lower[place])
+        return Bound(
+            float(self.values[place]),
+            str(self.methods[place]),
+            float(self.numerical_errors[place]),
+            self.note,
+            None if np.isnan(lower) else lower,
+        )
 
 
 def posterior_bound(
@@ -57,6 +86,7 @@ def posterior_bound(
     rounds: int,
     prior: float,
     method: BoundMethod = "best",
+    lower: bool = False,
 ) -> Bound:
     """No adversary who sees T rounds names the secret with probability above the returned value.
 
@@ -64,8 +94,8 @@ def posterior_bound(
         participation: how the secret's examples enter a round.
         noise_multiplier: σ > 0, relative to the clip norm. rounds: T ≥ 1. prior: p in (0, 1).
         method: "kl" (the paper's), "renyi" (Lemma 3.2), "renyi_preservation", "blow_up" (tight), or "best":
-        the
-            least of blow_up, renyi and kl; where blow_up refuses, of the others, with a note.
+            blow_up; where it refuses or is not tight, the least of all, with a note.
+        lower: also compute the lower bound, by the power of an attack (docs/guarantee.md §5).
 
     Guarantee: Definition 3.1 of Hush! for arbitrary changes of the secret's examples (docs/guarantee.md
     §2-3). All error of discretisation is upwards; what is cut is added.
@@ -73,58 +103,133 @@ def posterior_bound(
     Raises:
         InputError: an argument out of range. CertificationError: the method cannot certify here.
     """
+    curve = posterior_curve(
+        participation,
+        noise_multiplier=noise_multiplier,
+        rounds=rounds,
+        priors=prior,
+        method=method,
+        lower=lower,
+    )
+    return curve.at(0)
+
+
+def posterior_curve(
+    participation: Participation,
+    *,
+    noise_multiplier: float,
+    rounds: int,
+    priors: ArrayLike,
+    method: BoundMethod = "best",
+    lower: bool = False,
+) -> PosteriorCurve:
+    """`posterior_bound` for many priors at once, at little more than the cost of one.
+
+    An adversary may go for a part of a secret that is easier to guess than the whole: what it gains is read at
+    that part's prior. Arguments, guarantee and errors as for `posterior_bound`; priors: (k,).
+    """
     check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
-    if not 0 < prior < 1:
-        raise InputError("prior", "does not lie strictly between 0 and 1", "give the best blind guess")
+    priors = np.atleast_1d(np.asarray(priors, dtype=np.float64))
+    wrong = ~((priors > 0) & (priors < 1))
+    if priors.ndim != 1 or not len(priors) or wrong.any():
+        what = f"{priors[wrong][0]:g} does not lie strictly between 0 and 1" if wrong.any() else "is empty"
+        raise InputError("prior", what, "give the best blind guess")
     if method not in get_args(BoundMethod):
         raise InputError("method", "is not a known method", f"take one of {', '.join(get_args(BoundMethod))}")
-    sigma, rounds, prior = float(noise_multiplier), int(rounds), float(prior)
-    if participation.mean == 0:
-        return Bound(
-            prior, "blow_up" if method == "best" else method
-        )  # the releases do not depend on the secret
-    if not (LEAST_NOISE <= sigma <= MOST_NOISE and rounds <= MOST_ROUNDS and prior >= LEAST_PRIOR):
+    sigma, rounds = float(noise_multiplier), int(rounds)
+    if participation.mean == 0:  # the releases do not depend on the secret
+        return _curve(priors, priors, "blow_up" if method == "best" else method, lower=priors)
+    if not (
+        LEAST_NOISE <= sigma <= MOST_NOISE
+        and rounds <= MOST_ROUNDS
+        and priors.min() >= LEAST_PRIOR * (1 - 1e-9)
+    ):
         raise CertificationError(
             f"certified are noise multipliers in [{LEAST_NOISE:g}, {MOST_NOISE:g}], at most {MOST_ROUNDS} "
             f"rounds and priors from {LEAST_PRIOR:g}"
         )
-    if method != "best":
-        return _by(method, participation, sigma, rounds, prior)
+    if method == "best":
+        return _best(participation, sigma, rounds, priors, lower)
+    return _by(method, participation, sigma, rounds, priors, lower)
+
+
+def _best(
+    participation: Participation, sigma: float, rounds: int, priors: np.ndarray, lower: bool
+) -> PosteriorCurve:
+    """The exact blow-up function is below every divergence's bound, so the others can only win by its error."""
     found, note = [], ""
     for each in ("blow_up", "renyi", "kl"):
         try:
-            found.append(_by(each, participation, sigma, rounds, prior))
+            found.append(_by(each, participation, sigma, rounds, priors, lower))
         except CertificationError as refusal:
             note = note or f"{each} refused: {refusal}"
+            continue
+        if each == "blow_up" and np.all(found[0].numerical_errors <= _TIGHT * found[0].values):
+            return found[0]
     if not found:
         raise CertificationError(note)
-    least = min(found, key=lambda bound: bound.value)
-    return Bound(least.value, least.method, least.numerical_error, note)
+    values = np.array([curve.values for curve in found])
+    least = values.argmin(axis=0)
+    picked = [curve.at(i) for i, curve in enumerate(found[j] for j in least)]
+    return PosteriorCurve(
+        priors,
+        values.min(axis=0),
+        np.array([bound.method for bound in picked], dtype=object),
+        np.array([bound.numerical_error for bound in picked]),
+        found[0].lower,
+        note,
+    )
 
 
-def _by(method: str, participation: Participation, sigma: float, rounds: int, prior: float) -> Bound:
-    cut = CUT * prior / rounds
+def _by(
+    method: str, participation: Participation, sigma: float, rounds: int, priors: np.ndarray, lower: bool
+) -> PosteriorCurve:
+    cut = CUT * float(priors.min()) / rounds
     counts = participation.distribution.trimmed(cut if method == "blow_up" else min(cut, DIVERGENCE_CUT))
     pair = DominatingPair(counts, sigma)
     # P = (1 − tail)·pair + tail·(certain detection), in each of T rounds
-    lost = error = rounds * counts.tail
+    lost = rounds * counts.tail
+    errors, least = np.full(len(priors), lost), np.full(len(priors), np.nan)
     if method == "blow_up":
-        result = blow_up_posterior(pair, rounds, prior, cut)
-        value, error = result.posterior, lost + result.cut
+        raised = counts.raised + counts.tail
+        result = blow_up_posteriors(pair, rounds, priors, cut=cut, raised=raised, lower=lower)
+        values, errors = result.upper, errors + result.cut
+        least = np.maximum(result.lower, priors) if lower else least
     elif method == "kl":
-        value = kl_posterior(pair, rounds, prior)
+        values = kl_posteriors(pair, rounds, priors)
     else:
-        value = renyi_posterior(pair, rounds, prior, preservation=method == "renyi_preservation")
-    if not np.isfinite(value):
+        values = renyi_posteriors(pair, rounds, priors, preservation=method == "renyi_preservation")
+    if not np.all(np.isfinite(values)):
         raise CertificationError(f"{method} gave no finite number")
-    if value >= 1:
-        return Bound(1.0, method)
-    return Bound(float(min(max(value, prior) + lost, 1.0)), method, float(error))
+    errors = np.where(values < 1, errors, 0.0)
+    curve = _curve(priors, np.minimum(np.maximum(values, priors) + lost, 1.0), method, errors, least)
+    if np.any(curve.lower > curve.values):
+        raise CertificationError("the lower bound is above the upper one; one of the two is wrong")
+    return curve
+
+
+def _curve(
+    priors: np.ndarray,
+    values: np.ndarray,
+    method: str,
+    errors: np.ndarray | None = None,
+    lower: np.ndarray | None = None,
+) -> PosteriorCurve:
+    none = np.zeros(len(priors))
+    return PosteriorCurve(
+        priors,
+        values,
+        np.full(len(priors), method, dtype=object),
+        none if errors is None else errors,
+        none * np.nan if lower is None else lower,
+    )
 
 
 def check_mechanism(*, noise_multiplier: float, rounds: int) -> None:
     """Raise InputError unless σ is a positive finite number and T a whole number of at least 1."""
     if not (np.isfinite(noise_multiplier) and noise_multiplier > 0):
-        raise InputError("noise_multiplier", "is not a positive finite number", "give σ > 0")
+        raise InputError(
+            "noise_multiplier", f"{noise_multiplier!r} is not a positive finite number", "give σ > 0"
+        )
     if not (np.isfinite(rounds) and rounds >= 1 and int(rounds) == rounds):
-        raise InputError("rounds", "is not a whole number of at least 1", "give T ≥ 1")
+        raise InputError("rounds", f"{rounds!r} is not a whole number of at least 1", "give T ≥ 1")

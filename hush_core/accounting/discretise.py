@@ -6,6 +6,9 @@ two neighbouring points of the uniform grid of losses by the same rule. Both ste
 replace, whatever the widths, and err by the square of the width. The share of a cell that goes to its upper
 end is an integral of a positive function (Gauss–Legendre on the densities), not a difference of CDFs:
 relative accuracy deep into the tails.
+
+The same two steps are a randomised binning of x, which an adversary could do too. The masses that it gives Q
+(`reference`) therefore make a pair that P and Q dominate: from it comes the lower bound.
 """
 
 from __future__ import annotations
@@ -24,12 +27,19 @@ _PLACES = np.concatenate([[0.0, 1.0], (1 + _NODES) / 2])
 
 @dataclass(frozen=True)
 class DiscreteLoss:
-    """P(L = (first + i)·step) = mass[i]; P(L = ∞) = infinity. Sums to 1. Q's masses are e^{−v}·mass."""
+    """P(L = (first + i)·step) = mass[i]; P(L = ∞) = infinity. Sums to 1. Q's masses are e^{−v}·mass.
+
+    reference, infinity_reference: the masses of Q when x is binned as P's were; x below `low` is in none.
+    raised: the share of mass[0] that lay below `low`.
+    """
 
     step: float
     first: int
     mass: np.ndarray
     infinity: float
+    reference: np.ndarray
+    infinity_reference: float
+    raised: float
 
     @property
     def values(self) -> np.ndarray:
@@ -46,27 +56,17 @@ def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, st
     """
     cell = min(cell, pair.fine_step / 8)  # keeps the 4-point rule below 1e-12, tails included
     x, loss = pair.uniform(low, high, cell, _PLACES)
-    width = (high - low) / len(x)
-    inside = loss[:, 2:]
-    raw = np.append(loss[:, 0], loss[-1, 1])
-    # where the loss is flat to the last bit, rounding may let it fall; raising it again is on the safe side
-    ends = np.maximum.accumulate(raw)
-    if not (np.all(np.isfinite(loss)) and np.all(ends - raw <= 1e-11 * (1 + np.abs(raw)))):
-        raise CertificationError("the privacy loss is not increasing in floating point; no certificate here")
-    left, right = ends[:-1], ends[1:]
-    width = (high - low) / len(x)
-    left, right, inside = loss[:, 0], loss[:, 1], loss[:, 2:]
-    density = np.exp(pair.log_q(x[:, 2:]) + inside) * (_NODE_WEIGHTS * width / 2)
-    mass = density.sum(axis=1)
-    rise = right - left
+    ends = _ends(loss)
+    left, inside = ends[:-1], loss[:, 2:]
+    rise = ends[1:] - left
     with np.errstate(invalid="ignore", divide="ignore"):
         share = -np.expm1(np.minimum(left[:, None] - inside, 0.0)) / -np.expm1(-rise)[:, None]
     # a cell flat to the last bit goes up as a whole
     share = np.where(rise[:, None] > 0, np.clip(share, 0.0, 1.0), 1.0)
-    to_right = (density * share).sum(axis=1)
-    end_mass = np.zeros(len(ends))
-    end_mass[:-1] += np.maximum(mass - to_right, 0.0)
-    end_mass[1:] += to_right
+    log_q = pair.log_q(x[:, 2:])
+    weights = _NODE_WEIGHTS * (high - low) / len(x) / 2
+    end_mass = _to_ends(np.exp(log_q + inside) * weights, share)
+    end_reference = _to_ends(np.exp(log_q) * weights, share)
     below, above = float(pair.weights @ ndtr((low - pair.k) / pair.sigma)), pair.p_above(high)
     end_mass[0] += below
 
@@ -76,17 +76,54 @@ def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, st
         raise CertificationError(f"the discretised loss has mass {total!r} under P, not 1")
     end_mass *= (1 - above) / (total - above)
 
-    place = ends / step
-    index = np.floor(place).astype(np.int64)
-    up = np.expm1(-(place - index) * step) / np.expm1(-step)
-    first, size = int(index[0]), int(index[-1] - index[0]) + 2
-    grid = np.bincount(index - first, end_mass * (1 - up), size) + np.bincount(
-        index - first + 1, end_mass * up, size
-    )
-    result = DiscreteLoss(step, first, grid, above)
+    first, (mass, reference) = connect_the_dots(ends, step, (end_mass, end_reference))
+    result = DiscreteLoss(step, first, mass, above, reference, pair.q_above(high), below)
     with np.errstate(over="ignore"):
-        under_q = float((grid * np.exp(-np.maximum(result.values, -700.0))).sum())
+        under_q = float((mass * np.exp(-np.maximum(result.values, -700.0))).sum())
     # raised mass (below) keeps P's share only, so Q may miss up to Q(X < low); it can never have more than 1
-    if not 1 - pair.q_above(-low) - pair.q_above(high) - 1e-9 <= under_q <= 1 + 1e-9:
+    least = 1 - pair.q_above(-low) - pair.q_above(high) - 1e-9
+    if not (least <= under_q <= 1 + 1e-9 and least <= reference.sum() <= 1 + 1e-9):
         raise CertificationError(f"the discretised loss has mass {under_q!r} under Q, not 1")
     return result
+
+
+def connect_the_dots(
+    values: np.ndarray, step: float, masses: tuple[np.ndarray, ...], tilts: tuple[float, ...] = (0.0, 0.0)
+) -> tuple[int, tuple[np.ndarray, ...]]:
+    """Share masses at ascending `values` between the two neighbouring multiples of `step`.
+
+    The shares keep the first law's mass under P and, weighted e^{−v}, under Q; every law is binned by the same
+    shares. A law with tilt θ holds e^{θv} times its masses.
+
+    Returns: the index of the first multiple, and the laws on the grid that starts there.
+    """
+    place = values / step
+    index = np.floor(place).astype(np.int64)
+    down = (index - place) * step
+    up = np.expm1(down) / np.expm1(-step)
+    first, size = int(index[0]), int(index[-1] - index[0]) + 2
+    binned = []
+    for mass, tilt in zip(masses, tilts, strict=False):
+        lower, upper = mass * (1 - up), mass * up
+        if tilt:
+            lower, upper = lower * np.exp(tilt * down), upper * np.exp(tilt * (down + step))
+        binned.append(np.bincount(index - first, lower, size) + np.bincount(index - first + 1, upper, size))
+    return first, tuple(binned)
+
+
+def _ends(loss: np.ndarray) -> np.ndarray:
+    """The losses at the cells' ends, never falling."""
+    raw = np.append(loss[:, 0], loss[-1, 1])
+    # where the loss is flat to the last bit, rounding may let it fall; raising it again is on the safe side
+    ends = np.maximum.accumulate(raw)
+    if not (np.all(np.isfinite(loss)) and np.all(ends - raw <= 1e-11 * (1 + np.abs(raw)))):
+        raise CertificationError("the privacy loss is not increasing in floating point; no certificate here")
+    return ends
+
+
+def _to_ends(density: np.ndarray, share: np.ndarray) -> np.ndarray:
+    to_right = (density * share).sum(axis=1)
+    ends = np.zeros(len(density) + 1)
+    ends[:-1] += np.maximum(density.sum(axis=1) - to_right, 0.0)
+    ends[1:] += to_right
+    return ends

@@ -26,16 +26,14 @@ def kl_divergence(pair: DominatingPair) -> float:
     return inner * (1 + _ROUND_OFF) + (2 * float(outer) if pair.last else 0.0)
 
 
-def posterior_from_kl(budget: float, prior: float) -> float:
-    """The r ≥ p with KL(Bern(r)‖Bern(p)) = budget, from above."""
-    if budget >= -np.log(prior):
-        return 1.0
-    found = largest_posterior(lambda gap: target_kl(prior, np.minimum(prior + gap, 1.0)) >= budget, prior, ())
-    return float(found)
+def posteriors_from_kl(budget: float, priors: np.ndarray) -> np.ndarray:
+    """The r ≥ p with KL(Bern(r)‖Bern(p)) = budget, from above, for every prior."""
+    found = largest_posterior(lambda gap: target_kl(priors, np.minimum(priors + gap, 1.0)) >= budget, priors)
+    return np.where(budget >= -np.log(priors), 1.0, found)
 
 
-def kl_posterior(pair: DominatingPair, rounds: int, prior: float) -> float:
-    """The posterior that T rounds of this pair allow at most, by KL."""
-    if rounds * pair.mean**2 / (2 * pair.sigma**2) >= -np.log(prior):
-        return 1.0  # Donsker–Varadhan: KL ≥ E[K]²/2σ², which already allows everything
-    return posterior_from_kl(rounds * kl_divergence(pair), prior)
+def kl_posteriors(pair: DominatingPair, rounds: int, priors: np.ndarray) -> np.ndarray:
+    """The posteriors that T rounds of this pair allow at most, by KL, for every prior (k,)."""
+    if rounds * pair.mean**2 / (2 * pair.sigma**2) >= -np.log(priors.min()):
+        return np.ones(len(priors))  # Donsker–Varadhan: KL ≥ E[K]²/2σ², which already allows everything
+    return posteriors_from_kl(rounds * kl_divergence(pair), priors)

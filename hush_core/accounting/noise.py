@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from hush_core.accounting.bounds import LEAST_NOISE, MOST_NOISE, BoundMethod, check_mechanism, posterior_bound
@@ -44,22 +44,16 @@ def smallest_noise(
         # the comparison that counts is that of the numbers themselves
         return min(ratio, 0.0) if bound.value <= posterior else max(ratio, 1e-300)
 
-    guess = gaussian_noise(participation, rounds, prior, posterior)
-    if method in ("blow_up", "best"):
-        # Rényi is cheap and a little above: a start from which the tight bound takes few evaluations
-        with suppress(CertificationError):
-            guess = 0.95 * smallest_noise(
-                participation, rounds=rounds, prior=prior, posterior=posterior, method="renyi"
-            )
-    return _sigma(_smallest(miss, float(np.log(guess))))
+    guess = gaussian_noise(participation.mean, rounds, prior, posterior)
+    return _sigma(falling_root(miss, float(np.log(guess))))
 
 
 def _sigma(log_sigma: float) -> float:
     return float(np.clip(np.exp(log_sigma), LEAST_NOISE, MOST_NOISE))
 
 
-def _smallest(miss: Callable[[float], float], guess: float) -> float:
-    """A point where `miss`, which falls, is at most 0, no more than PRECISION above one where it is not.
+def falling_root(miss: Callable[[float], float], guess: float, precision: float = PRECISION) -> float:
+    """The log of a σ where `miss`, which falls, is at most 0, no more than `precision` above one where it is not.
 
     Regula falsi with halved weights (Illinois); plain halving where the upper side refuses. The answer is a
     point that was itself evaluated, so noise in `miss` costs precision and not validity.
@@ -81,11 +75,11 @@ def _smallest(miss: Callable[[float], float], guess: float) -> float:
         low = max(low - step, least)
         step, at_low = step * 2, miss(low)
     weight_low, weight_high, last = at_low, at_high, 0
-    while high - low > PRECISION:
+    while high - low > precision:
         if np.isfinite(weight_low) and weight_high < 0:
             share = weight_low / (weight_low - weight_high)
             # stay inside, and lean to the certified side by half the precision: the next point then closes in
-            margin = PRECISION / 2
+            margin = precision / 2
             middle = float(np.clip(low + share * (high - low) + margin / 2, low + margin, high - margin))
         else:
             middle = 0.5 * (low + high)
@@ -100,9 +94,9 @@ def _smallest(miss: Callable[[float], float], guess: float) -> float:
     return high
 
 
-def gaussian_noise(participation: Participation, rounds: int, prior: float, posterior: float) -> float:
+def gaussian_noise(mean: ArrayLike, rounds: int, prior: ArrayLike, posterior: ArrayLike) -> np.ndarray:
     """The σ of the Gaussian limit: √T·Σρ / (Φ⁻¹(r) − Φ⁻¹(p)); a place to start, never a certificate."""
-    return float(np.sqrt(rounds) * participation.mean / (ndtri(posterior) - ndtri(prior)))
+    return np.sqrt(rounds) * np.asarray(mean) / (ndtri(posterior) - ndtri(prior))
 
 
 def check_target(where: str, prior: float, posterior: float) -> None:

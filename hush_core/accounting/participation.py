@@ -29,11 +29,15 @@ _MANY = 16
 
 @dataclass(frozen=True)
 class CountDistribution:
-    """P(K = first + i) = pmf[i]; P(K > first + len(pmf) − 1) ≤ tail; what lay below `first` is in pmf[0]."""
+    """P(K = first + i) = pmf[i]; P(K > first + len(pmf) − 1) ≤ tail; what lay below `first` is in pmf[0].
+
+    `raised`: how much lay below and was raised; a lower bound takes it off again.
+    """
 
     first: int
     pmf: np.ndarray
     tail: float
+    raised: float = 0.0
 
     @property
     def last(self) -> int:
@@ -51,9 +55,9 @@ class CountDistribution:
         if not n_top and not n_low:
             return self
         kept = pmf[n_low : len(pmf) - n_top].copy()
-        if n_low:
-            kept[0] += from_bottom[n_low - 1]
-        return CountDistribution(self.first + n_low, kept, self.tail + removed)
+        raised = float(from_bottom[n_low - 1]) if n_low else 0.0
+        kept[0] += raised
+        return CountDistribution(self.first + n_low, kept, self.tail + removed, self.raised + raised)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +129,7 @@ class Participation:
             raise CertificationError(f"the participation probabilities sum to {total!r}, not 1")
         pmf = result.pmf * ((1 - result.tail) / total)
         pmf.setflags(write=False)
-        return CountDistribution(result.first + sure, pmf, result.tail)
+        return CountDistribution(result.first + sure, pmf, result.tail, result.raised)
 
 
 def _checked(rates: np.ndarray, where: str) -> np.ndarray:
@@ -159,7 +163,8 @@ def _pieces(rates: np.ndarray, counts: np.ndarray) -> list[CountDistribution]:
 
 
 def _convolve(a: CountDistribution, b: CountDistribution) -> CountDistribution:
-    joint = CountDistribution(a.first + b.first, np.convolve(a.pmf, b.pmf), a.tail + b.tail)
+    pmf = np.convolve(a.pmf, b.pmf)
+    joint = CountDistribution(a.first + b.first, pmf, a.tail + b.tail, a.raised + b.raised)
     return joint.trimmed(_CUT) if len(joint.pmf) > _BLOCK // 2 else joint
 
 
@@ -179,4 +184,4 @@ def _binomial(count: int, rate: float) -> CountDistribution:
     below = np.cumprod(down / ((count - down + 1) * odds))
     pmf = np.concatenate([below[::-1], [1.0], above])
     tail = 0.0 if high == count else _CUT
-    return CountDistribution(low, pmf * ((1 - tail) / pmf.sum()), tail)
+    return CountDistribution(low, pmf * ((1 - tail) / pmf.sum()), tail, raised=_CUT if low else 0.0)

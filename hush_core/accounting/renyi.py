@@ -12,8 +12,9 @@ from scipy.special import log_ndtr
 
 from hush_core.accounting.bernoulli import largest_posterior, log_ratios
 from hush_core.accounting.mixture import TAIL, DominatingPair
+from hush_core.errors import CertificationError
 
-_POINTS = 20_000
+_REFINEMENTS = 3
 _ROUND_OFF = 1e-9
 _SMALL = 0.05
 
@@ -37,7 +38,11 @@ def log_gauge(loss: np.ndarray, order: np.ndarray | float) -> np.ndarray:
         bounded = np.minimum(less * middle, 40.0)
         direct = np.exp(middle) * np.expm1(bounded) - less * np.expm1(middle)
         result = np.where(small, np.log(series) + 2 * np.log(np.abs(z)), np.log(np.maximum(direct, 0.0)))
-    return np.where(large, scaled, result)
+    # far out, e^{αL} − αe^L + α − 1 = e^L·(e^{(α−1)L} − 1 + (α−1)(e^{−L} − 1)); only for α near 1 does it differ
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        rest = np.expm1(np.minimum(less * loss, 40.0)) + less * np.expm1(-np.maximum(loss, 0.0))
+        far = np.where(less * loss < 40, loss + np.log(rest), scaled)
+    return np.where(large, far, result)
 
 
 class RenyiMoments:
@@ -70,57 +75,107 @@ class RenyiMoments:
         return float(np.logaddexp(0.0, log_excess)) if log_excess > -30 else float(np.exp(log_excess))
 
 
-def useful_orders(pair: DominatingPair, rounds: int, prior: float) -> np.ndarray:
-    """A grid of orders without those at which even one component, w_k·N(k, σ²), allows a posterior of 1."""
-    widest = (_POINTS * pair.fine_step - 2 * TAIL * pair.sigma) / max(pair.last, 1.0)
-    grid = 1 + np.geomspace(1e-3, 1e9, 121)
-    grid = grid[grid <= max(widest, 1.01)]
-    growth = (pair.k**2 / (2 * pair.sigma**2))[None, :]
-    least = grid[:, None] * (pair.log_weights[None, :] + (grid[:, None] - 1) * growth)
-    useful = rounds * least.max(axis=1) < -(grid - 1) * np.log(prior)
-    # one order more: the best may lie between the last useful one and the next
-    return grid[useful | np.append(False, useful[:-1])] if useful.any() else grid[:0]
+class MomentCurve:
+    """M(α) = T·log E_Q[(P/Q)^α] in nats, from above, on tables only as wide as the orders asked for.
+
+    Errors: `CertificationError` for an order whose table would take more than `largest_table` points.
+    """
+
+    def __init__(self, pair: DominatingPair, rounds: int, largest_table: int = 500_000) -> None:
+        self.pair, self.rounds, self.largest_table = pair, rounds, largest_table
+        self._tables: list[tuple[float, RenyiMoments]] = []
+
+    def within_reach(self, order: float) -> bool:
+        """Whether the table for this order is of a reasonable size."""
+        return order * self.pair.last <= self.largest_table * self.pair.fine_step
+
+    def __call__(self, orders: np.ndarray) -> np.ndarray:
+        return np.array([self.rounds * self._table(float(a)).log_moment(float(a)) for a in orders])
+
+    def _table(self, order: float) -> RenyiMoments:
+        for widest, table in self._tables:
+            if order <= widest:
+                return table
+        widest = max(2.0, order)
+        if not self.within_reach(widest):
+            raise CertificationError(f"an order of {order:.3g} takes too wide a table")
+        self._tables.append((widest, RenyiMoments(self.pair, widest)))
+        return self._tables[-1][1]
 
 
-def posterior_by_lemma(log_moments: np.ndarray, orders: np.ndarray, prior: float) -> np.ndarray:
-    """q ≥ p with q^α p^{1−α} + (1−q)^α (1−p)^{1−α} = e^M for M = `log_moments` (all rounds), from above."""
+def rising_orders(moments: MomentCurve, priors: np.ndarray) -> np.ndarray:
+    """Orders from just above 1 until the bound of every prior has become worse for good.
+
+    log r by preservation is a convex function over a linear one, so it falls and then rises; the lemma's bound
+    follows it.
+    """
+    orders: list[float] = []
+    least, worse = np.zeros(len(priors)), 0
+    for order in 1 + np.geomspace(1e-3, 1e9, 60):
+        if worse == 3 or not moments.within_reach(max(order, 2.0)):
+            break
+        here = (moments(np.array([order])) + (order - 1) * np.log(priors)) / order
+        worse = worse + 1 if np.all(here >= least) and (least < 0).any() else 0
+        least = np.minimum(least, here)
+        orders.append(order)
+    return np.array(orders)
+
+
+def posterior_by_lemma(log_moments: np.ndarray, orders: np.ndarray, priors: np.ndarray) -> np.ndarray:
+    """q ≥ p with q^α p^{1−α} + (1−q)^α (1−p)^{1−α} = e^M for M = `log_moments` (all rounds), from above.
+
+    The three arrays broadcast against each other.
+    """
     with np.errstate(divide="ignore"):
         budget = log_moments + np.log(-np.expm1(-log_moments))  # log(e^M − 1)
+    budget, orders, priors = np.broadcast_arrays(budget, orders, priors)
 
     def exceeds(gap: np.ndarray) -> np.ndarray:
-        up, down = log_ratios(prior, gap)
-        here = np.logaddexp(np.log(prior) + log_gauge(up, orders), np.log1p(-prior) + log_gauge(down, orders))
+        up, down = log_ratios(priors, gap)
+        here = np.logaddexp(
+            np.log(priors) + log_gauge(up, orders), np.log1p(-priors) + log_gauge(down, orders)
+        )
         return here >= budget
 
-    return largest_posterior(exceeds, prior, orders.shape)
+    return largest_posterior(exceeds, priors)
 
 
-def posterior_by_preservation(log_moments: np.ndarray, orders: np.ndarray, prior: float) -> np.ndarray:
+def posterior_by_preservation(log_moments: np.ndarray, orders: np.ndarray, priors: np.ndarray) -> np.ndarray:
     """log r ≤ ((α−1)/α)·(M/(α−1) + log p)."""
-    return np.exp(np.minimum((log_moments + (orders - 1) * np.log(prior)) / orders, 0.0))
+    return np.exp(np.minimum((log_moments + (orders - 1) * np.log(priors)) / orders, 0.0))
 
 
-def renyi_posterior(pair: DominatingPair, rounds: int, prior: float, *, preservation: bool = False) -> float:
-    """The posterior that T rounds of this pair allow at most: the least over a grid of orders, refined
-    twice."""
-    orders = useful_orders(pair, rounds, prior)
+def renyi_posteriors(
+    pair: DominatingPair, rounds: int, priors: np.ndarray, *, preservation: bool = False
+) -> np.ndarray:
+    """The posteriors that T rounds of this pair allow at most, for every prior (k,): the least over a grid of
+    orders, refined around the best."""
+    moments = MomentCurve(pair, rounds)
+    orders = rising_orders(moments, priors)
     if not len(orders):
-        return 1.0
-    moments = RenyiMoments(pair, float(orders[-1]))
-    convert = posterior_by_preservation if preservation else posterior_by_lemma
+        return np.ones(len(priors))
+    values = moments(orders)
+    for _ in range(_REFINEMENTS):
+        here = posterior_by_preservation(values, orders, priors[:, None])
+        orders, values = _refined(moments, orders, values, here.argmin(axis=1))
+    best = posterior_by_preservation(values, orders, priors[:, None]).min(axis=1)
+    if preservation:
+        return best
+    # the lemma is never worse; where r is not tiny its best order is another
+    for _ in range(2):
+        here = posterior_by_lemma(values, orders, priors[:, None])
+        best = np.minimum(best, here.min(axis=1))
+        orders, values = _refined(moments, orders, values, here.argmin(axis=1))
+    return best
 
-    def at(some: np.ndarray) -> np.ndarray:
-        return convert(rounds * np.array([moments.log_moment(a) for a in some]), some, prior)
 
-    orders = orders[:: max(1, len(orders) // 40)]
-    values = at(orders)
-    best = float(values.min())
-    for _ in range(2):  # within about 0.1 % of the least over all orders
-        i = int(values.argmin())
-        low, high = orders[max(i - 1, 0)], orders[min(i + 1, len(orders) - 1)]
-        if not high > low:
-            break
-        orders = 1 + np.geomspace(low - 1, high - 1, 9)
-        values = at(orders)
-        best = min(best, float(values.min()))
-    return min(best, 1.0)
+def _refined(
+    moments: MomentCurve, orders: np.ndarray, values: np.ndarray, best: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The orders with three more in each interval beside a best one, for all priors together."""
+    places = np.unique(best)
+    gaps = np.unique(np.clip(np.concatenate([places - 1, places]), 0, max(len(orders) - 2, 0)))
+    finer = [1 + np.geomspace(orders[i] - 1, orders[i + 1] - 1, 5)[1:-1] for i in gaps if i + 1 < len(orders)]
+    new = np.setdiff1d(np.concatenate(finer), orders) if finer else np.empty(0)
+    place = np.searchsorted(orders, new)
+    return np.insert(orders, place, new), np.insert(values, place, moments(new))

@@ -63,6 +63,23 @@ def graph(count: int = 6, examples: int = 200) -> tuple[pl.DataFrame, pl.DataFra
     return pl.DataFrame({"example_id": ids, "weight": weight}), edges, secrets(count)
 
 
+def leakage(count: int, by: str) -> pl.DataFrame:
+    """Two noise multipliers by length, or one by rounds; the tight bound is missing at the end."""
+    across = np.geomspace(1, 100, count)
+    table = pl.DataFrame(
+        {
+            by: across,
+            "absolute_bits": 3 * across,
+            "leakage_bits": 0.8 * across,
+            "tight_bits": pl.Series([0.7 * b if b < 60 else None for b in across], dtype=pl.Float64),
+        }
+    )
+    if by == "rounds":
+        return table
+    panels = [table.with_columns(noise_multiplier=sigma, epsilon=8 / sigma) for sigma in (0.5, 0.3)]
+    return pl.concat(panels)
+
+
 DRAWINGS = {
     "weights": lambda path: figures.weights_retained(*graph(), path),
     "weights, no example": lambda path: figures.weights_retained(*(frame.clear() for frame in graph()), path),
@@ -79,6 +96,17 @@ DRAWINGS = {
     "exposure": lambda path: figures.exposure(exposed(9, 1.0), exposed(9, 9.9), path),
     "exposure, alone": lambda path: figures.exposure(exposed(9, 1.0), None, path),
     "exposure, partly": lambda path: figures.exposure(exposed(9, 1.0), exposed(4, 9.9), path),
+    "leakage by length": lambda path: figures.leakage_by_length(leakage(9, "secret_bits"), path),
+    "leakage by length, none": lambda path: figures.leakage_by_length(leakage(0, "secret_bits"), path),
+    "leakage by rounds": lambda path: figures.leakage_by_rounds(
+        leakage(9, "rounds"), path, secret_bits=40, paper_rounds=50
+    ),
+    "leakage by rounds, one": lambda path: figures.leakage_by_rounds(
+        leakage(1, "rounds"), path, secret_bits=40
+    ),
+    "leakage by rounds, none": lambda path: figures.leakage_by_rounds(
+        leakage(0, "rounds"), path, secret_bits=40
+    ),
     "exposure, none": lambda path: figures.exposure(exposed(0, 1.0), None, path),
 }
 
@@ -139,6 +167,27 @@ def test_noise_is_printed_with_its_ratio_to_the_paper(tmp_path, drawn):
     figures.noise_by_method({"kl": 103.83, "blow_up": 2.83, "renyi": None}, tmp_path / "a.png")
     texts = [text.get_text().strip() for text in drawn[0].axes[0].texts]
     assert texts == ["104", "2.83   (36.7 times less)", "cannot be certified"]
+
+
+def test_leakage_has_a_panel_a_noise_multiplier_and_no_curve_where_nothing_is_certified(tmp_path, drawn):
+    figures.leakage_by_length(leakage(9, "secret_bits").reverse(), tmp_path / "a.png")
+    panels = drawn[0].axes
+    assert [axes.get_title(loc="left") for axes in panels] == ["σ = 0.3  (ε = 26.7)", "σ = 0.5  (ε = 16)"]
+    assert panels[0].get_ylim() == panels[1].get_ylim()
+    diagonal, usual, paper, tight = panels[0].get_lines()
+    assert list(diagonal.get_ydata()) == list(diagonal.get_xdata()) == [0, 100]
+    assert usual.get_ydata() == pytest.approx(3 * np.geomspace(1, 100, 9))  # in order, whatever the table's
+    assert paper.get_ydata() == pytest.approx(0.8 * np.geomspace(1, 100, 9))
+    assert 0 < len(tight.get_xdata()) < 9 and max(tight.get_xdata()) < 60
+
+
+def test_leakage_by_rounds_draws_the_whole_secret_and_the_papers_rounds(tmp_path, drawn):
+    table = leakage(9, "rounds")
+    figures.leakage_by_rounds(table, tmp_path / "a.png", secret_bits=40, paper_rounds=186_000)
+    (axes,) = drawn[0].axes
+    whole, *_, mark = axes.get_lines()
+    assert list(whole.get_ydata()) == [40, 40] and list(mark.get_xdata()) == [186_000, 186_000]
+    assert "186,000" in mark.get_label() and "40 bits" in axes.get_title(loc="left")
 
 
 def test_almost_all_is_not_shown_as_all():

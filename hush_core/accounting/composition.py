@@ -1,0 +1,254 @@
+"""T rounds from one: powers of a discrete law by FFT, under an Esscher tilt, with every error bounded.
+
+A `TiltedLaw` holds masses weighted by e^{θv}; the weight is undone where the masses are read. θ puts the
+tilted mean at the threshold that matters, so that the FFT's absolute round-off is relative to the result
+however far in the tail that lies. Many rounds are composed in two stages, the second on a coarser grid (connect
+the dots again, so still pessimistic): the cost then hardly grows with T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+
+from hush_core.accounting.discretise import connect_the_dots
+from hush_core.errors import CertificationError
+
+LONGEST_FFT = 1 << 20
+_STAGED = 1 << 16
+"""Windows longer than this are composed in two stages."""
+_WRAPPED = 1e-13
+"""Tilted mass on either side of the window; what lies there wraps around."""
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class TiltedLaw:
+    """mass(v_i) = masses[i]·e^{scale − tilt·v_i} at v_i = (first + i)·step.
+
+    Attributes:
+        error: how far each of `masses` may be from the truth.
+        stray: how far all of them together may be, beyond `error`: what wrapped around, what lay outside.
+        lost: a bound on mass (not tilted) that belongs above the window and is in none of the masses.
+    """
+
+    step: float
+    first: int
+    masses: np.ndarray
+    tilt: float
+    scale: float
+    error: float = 0.0
+    stray: float = 0.0
+    lost: float = 0.0
+
+    @classmethod
+    def of(cls, step: float, first: int, mass: np.ndarray, tilt: float) -> TiltedLaw:
+        """The law of masses as they are, at multiples of `step` from `first` on."""
+        kept = np.flatnonzero(mass > 0)
+        mass, first = mass[kept[0] : kept[-1] + 1], first + int(kept[0])
+        with np.errstate(divide="ignore"):
+            logs = np.log(mass) + tilt * step * (first + np.arange(len(mass)))
+        top = logs.max()
+        masses = np.exp(logs - top)
+        total = float(masses.sum())
+        return cls(step, first, masses / total, tilt, float(top + np.log(total)))
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.masses) - 1
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        return (self.first + np.arange(len(self.masses))) * self.step
+
+    @cached_property
+    def _positive(self) -> tuple[np.ndarray, np.ndarray]:
+        kept = self.masses > 0
+        return self.values[kept], self.masses[kept]
+
+    def log_moment(self, shift: float) -> float:
+        """log Σ masses·e^{shift·v}: the cumulant of the tilted law."""
+        values, masses = self._positive
+        exponent = shift * values
+        top = exponent.max()
+        return float(top + np.log(masses @ np.exp(exponent - top)))
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the tilted law."""
+        mean = float(self.masses @ self.values)
+        return float(self.masses @ (self.values - mean) ** 2)
+
+    def coarsened(self, factor: int) -> TiltedLaw:
+        """The same law, pessimistic, on a grid `factor` times coarser. Entries are raised by `error` first."""
+        raised = np.maximum(self.masses, 0.0) + self.error
+        first, (masses,) = connect_the_dots(self.values, self.step * factor, (raised,), (self.tilt,))
+        total = float(masses.sum())
+        stray = (self.stray + 2 * self.error * len(raised)) / float(raised.sum())
+        scale = self.scale + float(np.log(total))
+        return TiltedLaw(
+            self.step * factor, first, masses / total, self.tilt, scale, stray=stray, lost=self.lost
+        )
+
+
+class WindowTooLong(CertificationError):
+    """The composed law does not fit the longest FFT; `excess` is by how much its grid is too fine."""
+
+    def __init__(self, excess: float) -> None:
+        super().__init__("the composed privacy loss does not fit the longest FFT; use method renyi")
+        self.excess = excess
+
+
+Parts = Sequence[tuple[TiltedLaw, int]]
+"""Independent laws on one grid and under one tilt, and how many rounds of each."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Grid indices of the composed law to keep; `above`: a bound on the mass (not tilted) above them."""
+
+    first: int
+    last: int
+    above: float
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+def find_window(parts: Parts, log_negligible: float) -> Window:
+    """Where the composed law lies: outside is tilted mass below 1e-13, above is mass below `log_negligible`.
+
+    Chernoff's bounds, computed from the very masses that are composed, so rigorous for them.
+    """
+    step, tilt, scale = _common(parts)
+    rising, falling = _chernoff(parts)
+    ends = [(log - np.log(_WRAPPED)) / s for s, log in rising]
+    ends_untilted = [(scale + log - log_negligible) / (tilt + s) for s, log in rising]
+    starts = [(np.log(_WRAPPED) - log) / s for s, log in falling]
+    smallest, largest = _support(parts)
+    last = min(int(np.ceil(max(min(ends), min(ends_untilted)) / step)) + 1, largest)
+    first = max(int(np.floor(max(starts) / step)) - 1, smallest)
+    above = min(scale + log - (tilt + s) * last * step for s, log in rising)
+    return Window(first, max(last, first), 0.0 if last == largest else float(np.exp(min(above, 0.0))))
+
+
+def _common(parts: Parts) -> tuple[float, float, float]:
+    step, tilt = parts[0][0].step, parts[0][0].tilt
+    return step, tilt, sum(n * law.scale for law, n in parts)
+
+
+def _support(parts: Parts) -> tuple[int, int]:
+    """The composed law's smallest and largest grid index."""
+    return sum(n * law.first for law, n in parts), sum(n * law.last for law, n in parts)
+
+
+def _chernoff(parts: Parts) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """(s, cumulant of the sum at s) for shifts s up, and (s, cumulant at −s) down."""
+    spread = np.sqrt(sum(n * law.variance for law, n in parts))
+    shifts = np.geomspace(0.02, 20.0, 16)
+    if spread > 0:
+        shifts = np.concatenate([shifts, np.geomspace(1.0, 40.0, 10) / spread])
+    rising = [(float(s), sum(n * law.log_moment(s) for law, n in parts if n)) for s in shifts]
+    falling = [(float(s), sum(n * law.log_moment(-s) for law, n in parts if n)) for s in shifts]
+    return rising, falling
+
+
+def outside(parts: Parts, window: Window) -> float:
+    """A bound on the tilted mass of the composed law outside a window."""
+    step = parts[0][0].step
+    smallest, largest = _support(parts)
+    rising, falling = _chernoff(parts)
+    above = -np.inf if window.last >= largest else min(log - s * window.last * step for s, log in rising)
+    below = -np.inf if window.first <= smallest else min(log + s * window.first * step for s, log in falling)
+    return float(np.exp(min(above, 0.0)) + np.exp(min(below, 0.0)))
+
+
+def convolve(parts: Parts, window: Window) -> TiltedLaw:
+    """The law of the sum of n independent draws of every part, on the window's grid indices.
+
+    Errors: `CertificationError` where the masses contradict the bound on their round-off.
+    """
+    step, tilt, scale = _common(parts)
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]  # one round needs no FFT, and none of its round-off
+    size = next_fast_len(len(window), real=True)
+    # the standard bound for a radix-r FFT, |error| ≤ c·log2(n)·eps·‖input‖_1, with c = 4 and ‖input‖_1 = 1
+    one = 4 * _EPS * (np.log2(size) + 2)
+    spectrum, log_grown, rounds_error = np.ones(size // 2 + 1, dtype=np.complex128), 0.0, 0.0
+    stray, rounds = 0.0, 0
+    for law, n in parts:
+        if not n:
+            continue
+        places = np.mod(law.first + np.arange(len(law.masses)), size)
+        own = rfft(np.bincount(places, law.masses, size))
+        grown = np.minimum(np.abs(own) + one, 1 + one)
+        log_grown = log_grown + n * np.log(grown)
+        rounds_error = rounds_error + n * one / grown
+        spectrum *= _power(own, n)
+        stray += n * law.stray
+        rounds += n
+    masses = irfft(spectrum, size)
+    grown = np.exp(log_grown)
+    grown_error = grown * (rounds_error + 8 * _EPS * rounds) + grown * one
+    doubled = np.full(len(grown), 2.0)
+    doubled[0] = 1.0
+    error = float(doubled @ grown_error) / size
+    total = float(masses.sum())
+    if not (np.all(np.isfinite(masses)) and abs(total - 1) <= (rounds + 1) * (one + 8 * _EPS)):
+        raise CertificationError(f"the composed masses sum to {total!r} after tilting, not 1")
+    if masses.min() < -error:
+        raise CertificationError(
+            f"a composed mass is {masses.min():.1e}, more than round-off ({error:.1e}) below 0"
+        )
+    masses = masses[np.mod(window.first + np.arange(size), size)]
+    kept = sum(n * np.log1p(-min(law.lost, 1 - _EPS)) for law, n in parts)
+    lost = -float(np.expm1(kept)) + window.above
+    stray = float(np.expm1(stray)) + outside(parts, window)
+    return TiltedLaw(step, window.first, masses, tilt, scale, error, stray, lost)
+
+
+def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:
+    """spectrum^rounds by repeated squaring: relative error at most 2·rounds·eps per entry."""
+    result, square = None, spectrum
+    while rounds:
+        if rounds & 1:
+            result = square if result is None else result * square
+        rounds >>= 1
+        if rounds:
+            square = square * square
+    return result
+
+
+def self_compose(
+    laws: Sequence[TiltedLaw], rounds: int, log_negligible: float, *, staged: bool = True
+) -> list[TiltedLaw]:
+    """Every law composed `rounds` times, all on the window of the first one.
+
+    Without `staged` always by one power: slower for many rounds, with less astray.
+
+    Errors: `WindowTooLong`; `CertificationError` where a check fails.
+    """
+    window = find_window([(laws[0], rounds)], log_negligible)
+    block = 4 ** int(np.log2(max(rounds, 1)) // 4 + 1)
+    if not staged or len(window) <= _STAGED or block * 16 > rounds:
+        return [_checked([(law, rounds)], window) for law in laws]
+    repeats, rest = divmod(rounds, block)
+    stages = [(block, repeats), (rest, 1)] if rest else [(block, repeats)]
+    windows = [find_window([(laws[0], n)], log_negligible - np.log(repeats)) for n, _ in stages]
+    staged: list[Parts] = []
+    for law in laws:
+        inner = [_checked([(law, n)], w) for (n, _), w in zip(stages, windows, strict=True)]
+        factor = int(np.sqrt(block))
+        staged.append([(i.coarsened(factor), times) for i, (_, times) in zip(inner, stages, strict=True)])
+    window = find_window(staged[0], log_negligible)
+    return [_checked(parts, window) for parts in staged]
+
+
+def _checked(parts: Parts, window: Window) -> TiltedLaw:
+    if len(window) > LONGEST_FFT:
+        raise WindowTooLong(len(window) / LONGEST_FFT)
+    return convolve(parts, window)

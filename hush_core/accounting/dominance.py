@@ -1,0 +1,118 @@
+"""Profiles that stand for many: binomials that dominate a secret's Poisson-binomial in stochastic order.
+
+Let h_i = −log(1−ρ_i) be the hazard of example i. Moving hazard between two examples so that they become more
+equal, at the same sum, keeps P(neither) and raises P(both): the count grows in stochastic order. Hence
+
+    Σ_i Bern(ρ_i)  ≤_st  Binomial(n, 1 − e^{−H/n})   for every n ≥ #examples and H ≥ Σ h_i
+
+(Schur-concavity in the hazards; examples that are never drawn count as hazard 0). Every bound grows with K in
+stochastic order (docs/guarantee.md §4), so what is certified for the binomial holds for the secret. With H and
+n from a grid, some hundreds of binomials stand for any number of secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hush_core.accounting.bounds import BoundMethod, posterior_curve
+from hush_core.accounting.participation import Participation
+from hush_core.errors import CertificationError
+
+Progress = Callable[[str, int, int], None]
+
+_MANY = 1 << 20
+"""As good as a Poisson where the rates are small, so that profiles of any size meet in one."""
+_PRIORS = 64
+"""More distinct priors than this are rounded up to the grid, too."""
+_ROUND_OFF = 1e-9
+"""Relative: the sum of hazards is this good."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inherited:
+    """What dominating binomials prove, by profile; bound = inf and examples = 0 where none is near.
+
+    `posterior_bound(Participation.binomial(examples, rate), prior=prior, …)` gives `bound` again.
+    """
+
+    examples: np.ndarray
+    rate: np.ndarray
+    prior: np.ndarray
+    bound: np.ndarray
+    method: np.ndarray
+    numerical_error: np.ndarray
+
+
+def dominating_binomials(
+    hazard: np.ndarray, examples: np.ndarray, mean: np.ndarray, ratio: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, ρ) of a binomial that dominates each profile; n = 0 where none has a mean within ratio² of its own.
+
+    Args:
+        hazard, examples, mean: (k,) Σ −log(1−ρ), number of examples, Σρ. ratio: step of the grid of hazards.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.ceil(np.log(hazard * (1 + _ROUND_OFF)) / np.log(ratio))
+        total = np.exp(steps * np.log(ratio))
+    total = np.where(np.isfinite(total) & (total < hazard), hazard * (1 + 2 * _ROUND_OFF), total)
+    count, rate = np.zeros(len(hazard), dtype=np.int64), np.zeros(len(hazard))
+    power_of_two = 1 << np.ceil(np.log2(np.maximum(examples, 1))).astype(np.int64)
+    # finest first: the last to be near enough is kept
+    for n in (power_of_two, np.maximum(power_of_two, _MANY)):
+        each = -np.expm1(-total / n)
+        near = np.isfinite(total) & (mean > 0) & (n * each <= mean * ratio**2)
+        count, rate = np.where(near, n, count), np.where(near, each * (1 + 1e-15), rate)
+    return count, np.minimum(rate, 1.0)
+
+
+def round_up(priors: np.ndarray, ratio: float) -> np.ndarray:
+    """Priors on a geometric grid, upwards: an easier guess, so a bound for it holds for the true prior."""
+    if len(np.unique(priors)) <= _PRIORS:
+        return priors
+    raised = np.exp(np.ceil(np.log(priors) / np.log(ratio)) * np.log(ratio))
+    return np.where((raised >= priors) & (raised < 1), raised, priors)
+
+
+def inherited_bounds(
+    hazard: np.ndarray,
+    examples: np.ndarray,
+    mean: np.ndarray,
+    prior: np.ndarray,
+    *,
+    ratio: float,
+    noise_multiplier: float,
+    rounds: int,
+    method: BoundMethod,
+    progress: Progress | None = None,
+) -> Inherited:
+    """Bounds for many profiles from few binomials that dominate them, each at most a little looser.
+
+    A binomial that the method cannot certify gives its profiles no bound (inf); they are left to their own.
+    """
+    count, rate = dominating_binomials(hazard, examples, mean, ratio)
+    priors = round_up(prior, ratio)
+    bound, error = np.full(len(prior), np.inf), np.zeros(len(prior))
+    methods = np.full(len(prior), "", dtype=object)
+    keys = np.stack([count.astype(np.float64), rate], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    edges = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+    for done, (n, each) in enumerate(distinct):
+        own = order[edges[done] : edges[done + 1]]
+        if n:
+            asked, back = np.unique(priors[own], return_inverse=True)
+            try:
+                curve = posterior_curve(
+                    Participation.binomial(int(n), float(each)),
+                    noise_multiplier=noise_multiplier, rounds=rounds, priors=asked, method=method,
+                )  # fmt: skip
+            except CertificationError:
+                continue
+            bound[own], methods[own] = curve.values[back], curve.methods[back]
+            error[own] = curve.numerical_errors[back]
+        if progress:
+            progress("dominating profiles", done + 1, len(distinct))
+    return Inherited(count, rate, priors, bound, methods, error)

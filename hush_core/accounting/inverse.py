@@ -1,0 +1,89 @@
+"""The inverse question, for planning: at a given noise, how much may a secret take part at all?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
+from hush_core.accounting.participation import Participation
+from hush_core.errors import CertificationError, InputError
+
+PRECISION = 1e-3
+"""Relative step of the grid of hazards; the answer errs downwards by at most this."""
+_LEAST, _MOST = 1e-9, 1e6
+"""Range of the grid."""
+_EXAMPLES = 1 << 20
+"""Secrets with up to this many examples are covered."""
+
+
+def largest_expected_count(
+    priors: ArrayLike,
+    posteriors: ArrayLike,
+    *,
+    noise_multiplier: float,
+    rounds: int,
+    largest_rate: float,
+    method: BoundMethod = "best",
+) -> np.ndarray | float:
+    """The largest Σρ that a secret may have, by prior and target, if no rate exceeds `largest_rate`.
+
+    Args:
+        priors, posteriors: p and r, broadcast against each other. noise_multiplier: σ. rounds: T.
+        largest_rate: an upper limit on every ρ_i, below 1; the smaller, the larger the answer.
+
+    Returns:
+        Λ, of their shape: every secret of at most 2^20 examples with Σρ ≤ Λ and ρ ≤ `largest_rate` has a
+        certified bound of at most r at σ. 0 where no such count was found.
+
+    Guarantee: evaluated for a binomial that dominates all such secrets (dominance.py): −log(1−ρ) ≤ ρ·s with
+    s = −log(1−largest_rate)/largest_rate, so their hazards sum to at most Λ·s.
+
+    Raises:
+        InputError: names the first pair that is not 0 < p < r < 1.
+    """
+    check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
+    if not 0 < largest_rate < 1:
+        raise InputError("largest_rate", f"{largest_rate!r} is not between 0 and 1", "give a rate below 1")
+    p, r = np.broadcast_arrays(np.asarray(priors, np.float64), np.asarray(posteriors, np.float64))
+    wrong = np.flatnonzero(~((p > 0) & (p < r) & (r < 1)).ravel())
+    if len(wrong):
+        i = int(wrong[0])
+        raise InputError(
+            f"target {i}", f"prior {p.ravel()[i]!r} and target {r.ravel()[i]!r} are not 0 < prior < target < 1",
+            "raise the target, or lower the prior by declaring more bits",
+        )  # fmt: skip
+    pairs, back = np.unique(np.stack([p.ravel(), r.ravel()], axis=1), axis=0, return_inverse=True)
+    hazards = _largest_hazards(
+        pairs, {"noise_multiplier": noise_multiplier, "rounds": rounds, "method": method}
+    )
+    slope = -np.log1p(-largest_rate) / largest_rate
+    result = (hazards / slope)[back].reshape(p.shape)
+    return float(result) if result.ndim == 0 else result
+
+
+def _largest_hazards(pairs: np.ndarray, mechanism: dict) -> np.ndarray:
+    """The largest grid point whose bound meets the target, by (prior, target); 0 where none does.
+
+    All pairs are bisected together, and those that ask for the same grid point share its computation.
+    """
+    grid = np.exp(np.arange(np.log(_LEAST), np.log(_MOST), np.log1p(PRECISION)))
+    low, high = np.full(len(pairs), -1), np.full(len(pairs), len(grid))
+    while np.any(high - low > 1):
+        middle = (low + high) // 2
+        open_ = high - low > 1
+        for place in np.unique(middle[open_]):
+            asked = np.flatnonzero(open_ & (middle == place))
+            meets = _bounds(float(grid[place]), pairs[asked, 0], mechanism) <= pairs[asked, 1]
+            low[asked[meets]], high[asked[~meets]] = place, place
+    return np.where(low >= 0, grid[np.maximum(low, 0)], 0.0)
+
+
+def _bounds(hazard: float, priors: np.ndarray, mechanism: dict) -> np.ndarray:
+    distinct, back = np.unique(priors, return_inverse=True)
+    rate = -np.expm1(-hazard / _EXAMPLES)
+    try:
+        curve = posterior_curve(Participation.binomial(_EXAMPLES, rate), priors=distinct, **mechanism)
+    except CertificationError:
+        return np.full(len(priors), np.inf)
+    return curve.values[back]

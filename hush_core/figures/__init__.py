@@ -1,0 +1,20 @@
+"""Every picture, from tables: PNG, 960 pixels wide, the same bytes for the same tables.
+
+>>> noise_by_method({"kl": 103.8, "renyi": 3.0, "blow_up": 2.83}, Path("noise.png"))    # doctest: +SKIP
+
+Each function takes frames and the path to write, and returns the path. Labels are names of secrets (never
+values, `docs/configuration.md`). Colours are Okabe and Ito's, told apart by colour-blind readers; whatever
+colour says, a marker or a label says too. One file here is one question; `canvas` is what they share.
+"""
+
+from hush_core.figures.attack import exposure
+from hush_core.figures.canvas import METHOD_LABELS, MOST_ROWS, Figure, short_name
+from hush_core.figures.cost import losses, noise_by_method
+from hush_core.figures.leakage import leakage_by_length, leakage_by_rounds
+from hush_core.figures.posterior import posterior_against_target
+from hush_core.figures.weights import _percent, weights_retained
+
+__all__ = [
+    "METHOD_LABELS", "MOST_ROWS", "Figure", "_percent", "exposure", "leakage_by_length", "leakage_by_rounds",
+    "losses", "noise_by_method", "posterior_against_target", "short_name", "weights_retained",
+]  # fmt: skip
