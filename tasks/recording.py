@@ -10,7 +10,7 @@ from prefect import task
 from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
-from hush_core.certificate import read_certificate
+from hush_core.certificate import read_certificate, read_tables
 from hush_core.config import HushConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
@@ -150,6 +150,7 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
         "posterior_against_target": figures.posterior_against_target(
             bounds, secrets, folder / "posterior_against_target.png"
         ),
+        "posterior_curves": _draw_curves(store, outcome, secrets, folder / "posterior_curves.png"),
         "loss": figures.losses(losses(outcome), folder / "loss.png"),
     }
     if outcome.attacked.secrets:
@@ -160,6 +161,11 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
             before=read(outcome.before_attacked.table),
         )
     return pictures
+
+
+def _draw_curves(store: Store, outcome: Outcome, secrets: pl.DataFrame, path: Path) -> Path:
+    tables = read_tables(store.path(outcome.certificate))
+    return figures.posterior_curves(tables["curves.parquet"], tables["bounds.parquet"], secrets, path)
 
 
 def _tags(store: Store, outcome: Outcome) -> dict[str, str]:

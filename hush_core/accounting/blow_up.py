@@ -39,8 +39,12 @@ _LARGEST_CUT = 0.1
 """Relative to r: beyond this share for cuts and round-off the number is valid but not tight."""
 _SURE = 1 - 1e-9
 """Where a simple test is this sure to detect the secret, 1 is the bound without computing."""
+_TILTS = ((0.5, True), (0.75, True), (1.0, True), (0.92, False), (0.97, False))
+"""Shares of the saddle's tilt, and whether to compose in stages. Half the tilt first: round-off is nearly as small
+there, and rare large losses need a shorter window."""
 _TRIES = 3
-"""Tilts that are tried for accuracy alone; a last one only where the result would be refused."""
+"""So many are tried for accuracy alone; the others, for laws of two scales (a rare event or none), only where the
+result would be refused."""
 _BEYOND_PRIOR = 32.0
 """A loss above log(1/p) + 32 counts as certain detection: Q gives it less than e^{−32}·p."""
 
@@ -79,9 +83,14 @@ def blow_up_posteriors(
     result.upper[~open_], result.lower[~open_] = 1.0, power[~open_] - rounds * raised
     while open_.any():
         prior = float(priors[open_].min())
-        for tries, (law, reference, loss) in enumerate(_compositions(pair, rounds, prior, cut, lower)):
-            # a loss beyond the grid in any round: detected for sure
-            detected = -float(np.expm1(rounds * np.log1p(-loss.infinity)))
+        low = -9.0 * pair.sigma
+        high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), low, pair.upper_end(cut))
+        # a loss beyond the grid in any round: detected for sure
+        detected = -float(np.expm1(rounds * np.log1p(-min(pair.p_above(high), _SURE))))
+        if detected >= _SURE:
+            result.upper[open_], result.lower[open_] = 1.0, detected - rounds * raised
+            break
+        for tries, (law, reference, loss) in enumerate(_compositions(pair, rounds, prior, low, high, lower)):
             _improve(result, open_, _upper(law, priors[open_], rounds, detected))
             if reference is not None:
                 share = 1 - rounds * (loss.raised + raised)
@@ -112,37 +121,36 @@ def _power_of_the_sum(pair: DominatingPair, rounds: int, priors: np.ndarray) -> 
 
 
 def _improve(result: BlowUp, where: np.ndarray, found: tuple[np.ndarray, np.ndarray]) -> None:
+    """Take the smaller bound. Its excess is no more than its distance from what another composition has for
+    certain, nor less than the smaller of the two cuts."""
     upper, cut = found
-    better = upper < result.upper[where]
-    places = np.flatnonzero(where)[better]
-    result.upper[places], result.cut[places] = upper[better], cut[better]
+    old, old_cut = result.upper[where], result.cut[where]
+    floor = np.maximum(upper - cut, np.where(np.isfinite(old), old - old_cut, 0.0))
+    least = np.where(np.isfinite(old), np.minimum(cut, old_cut), cut)
+    result.upper[where] = np.minimum(old, upper)
+    result.cut[where] = np.maximum(result.upper[where] - floor, least)
 
 
-def _compositions(pair: DominatingPair, rounds: int, prior: float, cut: float, lower: bool):
+def _compositions(pair: DominatingPair, rounds: int, prior: float, low: float, high: float, lower: bool):
     """Compositions under several tilts, the one that should suit `prior` best first."""
-    low = -9.0 * pair.sigma
-    high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), low, pair.upper_end(cut))
     tilt, spread, log_r = _saddle(pair, rounds, prior, low, high)
     curvature = max(tilt * (tilt + 1), 0.25) * rounds / 12
     step = np.sqrt(_TOLERANCE / curvature)
     cell = np.sqrt(_TOLERANCE / (curvature * spread)) if spread > 0 else np.inf
     grid = {"low": low, "high": high, "cell": cell}
-    discrete = discretise(pair, **grid, step=step)
-    # half the saddle's tilt first: round-off is nearly as small there, and rare large losses need a shorter window
-    # once more by one power at the end, for laws of two scales, whose second stage errs too much
-    for trial, staged in dict.fromkeys([(tilt / 2, True), (0.75 * tilt, True), (tilt, True), (tilt, False)]):
+    finest = discretise(pair, **grid, step=step)
+    for share, staged in dict.fromkeys((share * bool(tilt), staged) for share, staged in _TILTS):
+        discrete = finest
         for _ in range(6):
             try:
                 laws = self_compose(
-                    _laws(discrete, trial, lower), rounds, log_r + np.log(_NEGLIGIBLE), staged=staged
+                    _laws(discrete, share * tilt, lower), rounds, log_r + np.log(_NEGLIGIBLE), staged=staged
                 )
                 break
             except WindowTooLong as refusal:  # a coarser grid is less tight, never less valid
                 discrete = discretise(pair, **grid, step=discrete.step * refusal.excess * 1.05)
         else:
-            raise CertificationError(
-                "the composed privacy loss does not fit the longest FFT; use method renyi"
-            )
+            raise WindowTooLong(1.0)
         yield laws[0], laws[1] if lower else None, discrete
 
 

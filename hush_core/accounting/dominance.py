@@ -68,6 +68,16 @@ def dominating_binomials(
     return count, np.minimum(rate, 1.0)
 
 
+def crude_binomials(
+    examples: np.ndarray, largest_rate: np.ndarray, ratio: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, ρ) of a binomial with every example at the largest rate, both rounded up: always dominates."""
+    count = 1 << np.ceil(np.log2(np.maximum(examples, 1))).astype(np.int64)
+    with np.errstate(divide="ignore"):
+        raised = np.exp(np.ceil(np.log(largest_rate) / np.log(ratio)) * np.log(ratio))
+    return count, np.minimum(np.maximum(raised * (1 + 1e-15), largest_rate), 1.0)
+
+
 def round_up(priors: np.ndarray, ratio: float) -> np.ndarray:
     """Priors on a geometric grid, upwards: an easier guess, so a bound for it holds for the true prior."""
     if len(np.unique(priors)) <= _PRIORS:

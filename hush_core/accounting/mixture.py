@@ -14,8 +14,9 @@ from scipy.special import log_ndtr, ndtr
 from hush_core.accounting.participation import CountDistribution
 from hush_core.errors import CertificationError
 
-_LARGEST_TABLE = 60_000_000
-"""Points × counts that one table of losses may take (about half a minute); beyond it we refuse."""
+_LARGEST_TABLE = 20_000_000
+"""Points, or counts times their exponentials, that one table of losses may take (about a gigabyte); beyond it we
+refuse."""
 TAIL = 14.0
 """Standard deviations beyond the outermost mean where integrals end; Φ(−14) = 8e-45, and the rest is
 bounded."""
@@ -75,6 +76,8 @@ class DominatingPair:
         `inner` are places within a cell in [0, 1].
         """
         cells = max(1, int(np.ceil((high - low) / step)))
+        if cells * len(inner) > _LARGEST_TABLE:
+            raise CertificationError(f"the privacy loss needs {cells} cells; raise the noise multiplier")
         width = (high - low) / cells
         spread = max(self.last - self.k[0], 1.0) / self.sigma**2
         # a block of cells shares one vector of exponentials, as long as e^{k·y/σ²} stays far from overflow

@@ -43,6 +43,12 @@ class Profiles:
         """How many examples with a positive rate."""
         return np.diff(self.starts)
 
+    @property
+    def largest_rate(self) -> np.ndarray:
+        """0 where no example is ever drawn."""
+        padded = np.append(self.rates, 0.0)
+        return np.where(self.examples > 0, padded[self.starts[1:] - 1], 0.0)
+
     def own_rates(self, profile: int) -> np.ndarray:
         return self.rates[self.starts[profile] : self.starts[profile + 1]]
 

@@ -1,15 +1,22 @@
 """The certificate: what a reviewer reads and a machine re-checks.
 
-A directory of one JSON document and four tables; `write_certificate` makes it, `verify_certificate` recomputes
+A directory of one JSON document and five tables; `write_certificate` makes it, `verify_certificate` recomputes
 every number in it from the tables and refuses on any mismatch, missing file or edited byte.
 docs/certificate.md explains it field by field.
 """
 
-from hush_core.certificate.document import Audit, Certificate, Facts, hash_directory, read_certificate
+from hush_core.certificate.document import (
+    Audit,
+    Certificate,
+    Facts,
+    hash_directory,
+    read_certificate,
+    read_tables,
+)
 from hush_core.certificate.verify import Verification, verify_certificate
 from hush_core.certificate.write import write_certificate
 
 __all__ = [
-    "Audit", "Certificate", "Facts", "Verification", "hash_directory", "read_certificate",
+    "Audit", "Certificate", "Facts", "Verification", "hash_directory", "read_certificate", "read_tables",
     "verify_certificate", "write_certificate",
 ]  # fmt: skip

@@ -7,12 +7,13 @@ import json
 from pathlib import Path
 from typing import Literal
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hush_core.errors import VerificationError
 
 DOCUMENT = "certificate.json"
-TABLES = ("bounds.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
+TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
 
 PROMISE = (
     "For every secret j: no adversary who sees everything this training released names the right one among "
@@ -87,7 +88,7 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/1"] = "hush-certificate/1"
+    schema_version: Literal["hush-certificate/2"] = "hush-certificate/2"
     promise: str = PROMISE
     not_promised: tuple[str, ...] = NOT_PROMISED
     facts: Facts
@@ -127,6 +128,11 @@ def read_certificate(directory: Path) -> Certificate:
     if data != certificate.canonical() or certificate != certificate.sealed():
         raise VerificationError([f"{path}: was edited: its bytes do not give its digest"])
     return certificate
+
+
+def read_tables(directory: Path) -> dict[str, pl.DataFrame]:
+    """The tables by file name, unchecked; `verify_certificate` checks them."""
+    return {name: pl.read_parquet(directory / name) for name in TABLES}
 
 
 def hash_file(path: Path) -> str:

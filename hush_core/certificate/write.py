@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from hush_core.accounting import posterior_curves
 from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory, hash_file
 from hush_core.errors import CertificationError
+from hush_core.plan import sampling_rates
 
 
 def write_certificate(
@@ -26,7 +28,7 @@ def write_certificate(
     """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
 
     `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
-    reader recomputes every rate.
+    reader recomputes every rate. Each secret's whole curve, the bound by prior, is computed and stored beside.
 
     Raises:
         CertificationError: a bound misses its target, or more rounds were released than planned. Such a
@@ -40,8 +42,14 @@ def write_certificate(
     partial = directory.with_name(directory.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
+    plan = facts.plan
+    curves = posterior_curves(
+        edges, sampling_rates(np.asarray(weights, np.float64), plan.expected_batch), secrets,
+        noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method,
+    )  # fmt: skip
     tables = {
-        "bounds.parquet": bounds,
+        "bounds.parquet": bounds.with_columns(curve=pl.Series(curves.of_secret, dtype=pl.UInt32)),
+        "curves.parquet": curves.table,
         "edges.parquet": edges,
         "secrets.parquet": secrets,
         "weights.parquet": pl.DataFrame(

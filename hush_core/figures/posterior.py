@@ -1,4 +1,4 @@
-"""The certified posterior of each secret beside its prior and its target."""
+"""The certified posterior of each secret: beside its prior and its target, and as a curve over all priors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from hush_core.figures.canvas import (
     BLUE,
+    GREEN,
     GREY,
     MOST_ROWS,
     ORANGE,
@@ -16,8 +17,12 @@ from hush_core.figures.canvas import (
     height_of,
     legend_below,
     name_rows,
+    short_name,
     title_of,
 )
+
+_LINES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), ("black", (0, (1, 1))), ("#cc79a7", (0, (5, 1))))
+"""Colour and dashes of the secrets whose curves are drawn."""
 
 
 def posterior_against_target(certificate: pl.DataFrame, secrets: pl.DataFrame, path: Path) -> Path:
@@ -46,4 +51,44 @@ def posterior_against_target(certificate: pl.DataFrame, secrets: pl.DataFrame, p
         )
         name_rows(axes, shown)
         legend_below(axes, columns=3)
+    return path
+
+
+def posterior_curves(
+    curves: pl.DataFrame, certificate: pl.DataFrame, secrets: pl.DataFrame, path: Path
+) -> Path:
+    """The bound by prior, for the secrets nearest to their target: what an easier part of a secret risks.
+
+    Args:
+        curves: curve, prior, bound. certificate: secret_id, prior, posterior, bound, curve. secrets: secret_id,
+            name.
+    """
+    rows = certificate.join(secrets.select("secret_id", "name"), on="secret_id").sort(
+        [pl.col("bound") / pl.col("posterior"), pl.col("secret_id")], descending=[True, False]
+    )
+    shown = rows.unique("curve", keep="first", maintain_order=True).head(len(_LINES))
+    with drawing(path, height=4.6) as (axes,):
+        least = float(curves["prior"].min() or 1e-10)
+        axes.plot(
+            [least, 1], [least, 1], color=GREY, linewidth=1, linestyle=":", label="nothing learnt: r = p"
+        )
+        for row, (color, style) in zip(shown.iter_rows(named=True), _LINES, strict=False):
+            line = curves.filter(pl.col("curve") == row["curve"]).sort("prior")
+            label = short_name(row["name"]).replace("$", r"\$")
+            axes.plot(line["prior"], line["bound"], color=color, linestyle=style, linewidth=2, label=label)
+            axes.plot([row["prior"]], [row["bound"]], "o", color=color, ms=7)
+            axes.plot([row["prior"]], [row["posterior"]], "_", color=color, ms=16, mew=2.5)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set(
+            title=title_of("Certified posterior by prior", shown, rows, "nearest to their target"),
+            xlabel="prior: best guess before training, of the secret or of a part of it (log scale)",
+            ylabel="best guess after (log scale)",
+            xlim=(least, 1),
+            ylim=(least, 1.5),
+        )
+        axes.grid(axis="both")
+        axes.plot([], [], "o", color=GREY, ms=7, label="the whole secret: its bound")
+        axes.plot([], [], "_", color=GREY, ms=16, mew=2.5, label="and its target")
+        legend_below(axes, columns=2)
     return path

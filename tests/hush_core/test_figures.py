@@ -80,6 +80,18 @@ def leakage(count: int, by: str) -> pl.DataFrame:
     return pl.concat(panels)
 
 
+def seconds(count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """By method and secrets, and by rounds; the lower bound is missing at the end."""
+    sizes = np.geomspace(1e3, 1e6, count)
+    tables = [
+        pl.DataFrame({"secrets": sizes, "method": [m] * count, "seconds": t * np.sqrt(sizes)})
+        for m, t in (("blow_up", 0.1), ("kl", 0.01))
+    ]
+    more = pl.Series([0.05 if i < count - 1 else None for i in range(count)], dtype=pl.Float64)
+    times = {"rounds": sizes, "seconds": np.full(count, 0.02), "seconds_with_lower": more}
+    return pl.concat(tables), pl.DataFrame(times)
+
+
 DRAWINGS = {
     "weights": lambda path: figures.weights_retained(*graph(), path),
     "weights, no example": lambda path: figures.weights_retained(*(frame.clear() for frame in graph()), path),
@@ -107,6 +119,9 @@ DRAWINGS = {
     "leakage by rounds, none": lambda path: figures.leakage_by_rounds(
         leakage(0, "rounds"), path, secret_bits=40
     ),
+    "scale": lambda path: figures.certificate_scale(*seconds(5), path),
+    "scale, one": lambda path: figures.certificate_scale(*seconds(1), path),
+    "scale, none": lambda path: figures.certificate_scale(*seconds(0), path),
     "exposure, none": lambda path: figures.exposure(exposed(0, 1.0), None, path),
 }
 
@@ -188,6 +203,23 @@ def test_leakage_by_rounds_draws_the_whole_secret_and_the_papers_rounds(tmp_path
     whole, *_, mark = axes.get_lines()
     assert list(whole.get_ydata()) == [40, 40] and list(mark.get_xdata()) == [186_000, 186_000]
     assert "186,000" in mark.get_label() and "40 bits" in axes.get_title(loc="left")
+
+
+def test_scale_has_a_curve_a_method_and_what_does_not_grow_looks_flat(tmp_path, drawn):
+    calibrations, certificates = seconds(5)
+    figures.certificate_scale(calibrations.reverse(), certificates.reverse(), tmp_path / "a.png")
+    left, right = drawn[0].axes
+    kl, blow_up = left.get_lines()
+    assert (kl.get_label(), blow_up.get_label()) == ("kl (the paper)", "blow_up")
+    assert blow_up.get_xdata() == pytest.approx(np.geomspace(1e3, 1e6, 5))  # in order, whatever the table's
+    assert blow_up.get_ydata() == pytest.approx(0.1 * np.sqrt(blow_up.get_xdata()))
+    alone, with_lower = right.get_lines()
+    assert set(alone.get_ydata()) == {0.02} and list(with_lower.get_ydata()) == [0.05] * 4
+    assert all(a.get_xscale() == a.get_yscale() == "log" for a in (left, right))
+    low, high = right.get_ylim()
+    assert high / low >= 30 and low < 0.02 < 0.05 < high
+    names = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert names == ["kl (the paper)", "blow_up", "blow_up and a lower bound"]
 
 
 def test_almost_all_is_not_shown_as_all():

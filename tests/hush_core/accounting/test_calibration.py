@@ -1,16 +1,16 @@
-"""One noise multiplier for all secrets, certified at that very number; and the second route."""
+"""One noise multiplier for all secrets, certified at that very number."""
 
 import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.accounting import Participation, calibrate, certify, posterior_bound, second_route
+from hush_core.accounting import Participation, calibrate, certify, posterior_bound
 from hush_core.errors import CertificationError, InputError
 
 ROUNDS = 200
 COLUMNS = [
     "secret_id", "examples", "expected_participation", "prior", "posterior", "bound", "method",
-    "numerical_error", "noise_needed",
+    "numerical_error", "lower", "dominating_examples", "dominating_rate", "dominating_prior", "noise_needed",
 ]  # fmt: skip
 
 
@@ -67,8 +67,9 @@ def test_rows_are_the_bounds_of_the_profiles(graph, calibrated):
             rounds=ROUNDS,
             prior=row["prior"],
             method=method,
+            lower=True,
         )
-        assert row["bound"] == again.value and row["method"] == again.method
+        assert row["bound"] == pytest.approx(again.value, rel=1e-4) and row["method"] == again.method
     last = result.table.row(9, named=True)
     assert last["bound"] == last["prior"] and last["noise_needed"] == 0 and last["examples"] == 0
 
@@ -135,24 +136,3 @@ def test_an_impossible_promise_is_refused_by_name(graph):
     tight = secrets.with_columns(posterior=pl.col("prior") * (1 + 1e-12))
     with pytest.raises(CertificationError, match="kind:"):
         calibrate(edges, rates, tight, rounds=ROUNDS, method="kl")
-
-
-@pytest.mark.parametrize(
-    "count, rate, sigma, rounds, prior",
-    [(7, 0.02, 4.0, 300, 1e-3), (50, 1e-3, 2.0, 500, 1e-4), (100, 2048 / 1.2e6, 3.0, 2000, 1e-10)],
-)
-def test_the_second_route_agrees(count, rate, sigma, rounds, prior):
-    k = Participation.binomial(count, rate)
-    ours = posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method="blow_up").value
-    theirs = second_route(k, noise_multiplier=sigma, rounds=rounds, prior=prior)
-    assert theirs.method == "dp_accounting"
-    assert theirs.value == pytest.approx(ours, rel=0.01)
-
-
-def test_the_second_route_refuses_what_it_cannot_do():
-    with pytest.raises(CertificationError, match="reach"):
-        second_route(Participation.binomial(100_000, 0.5), noise_multiplier=1e4, rounds=10, prior=1e-6)
-    silent = second_route(Participation.from_rates([0.0]), noise_multiplier=1.0, rounds=10, prior=1e-6)
-    assert silent.value == 1e-6
-    with pytest.raises(InputError, match="prior"):
-        second_route(Participation.binomial(3, 0.1), noise_multiplier=1.0, rounds=10, prior=0.0)
