@@ -81,9 +81,19 @@ def plan(
 
 
 @app.command()
-def verify(target: Target) -> None:
+def verify(
+    target: Target,
+    delta: Annotated[float | None, typer.Option(help="also report (ε, δ)-DP and f-DP at this δ")] = None,
+    secret: Annotated[
+        list[str] | None, typer.Option(help="with --delta: a secret to compose by its own rates; repeatable")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="with --delta: folder for tables and a picture")] = None,
+) -> None:
     """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
+    if delta is None and (secret or out):
+        raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
     _prepare()
+    from flows.privacy import render_privacy, report_target
     from flows.review import verify_target
 
     verification = verify_target(target, progress=_progress())
@@ -96,6 +106,8 @@ def verify(target: Target) -> None:
         f"Worst bound/target: {(rows['bound'] / rows['posterior']).max():.4f}.\n"
         f"Digest {verification.certificate.digest}"
     )
+    if delta is not None:
+        render_privacy(report_target(verification, delta, secret or (), out, progress=_progress()), console)
 
 
 @app.command()

@@ -40,7 +40,7 @@ class Calibrated(BaseModel):
         )
 
 
-@cached_task(name="calibrate", version=1)
+@cached_task(name="calibrate", version=2)
 def calibrate_noise(
     weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, clip_norm: float, method: Method
 ) -> Calibrated:

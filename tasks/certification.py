@@ -40,7 +40,7 @@ PACKAGES = (
 )
 
 
-@cached_task(name="certify", version=2)
+@cached_task(name="certify", version=3)
 def write_model_certificate(
     name: str,
     extracted: Extracted,

@@ -68,6 +68,12 @@ def dominating_binomials(
     return count, np.minimum(rate, 1.0)
 
 
+def dominating_poisson(hazard: float, examples: int) -> tuple[int, float]:
+    """(n, ρ) of a binomial, as good as a Poisson, that dominates all profiles of at most this hazard and size."""
+    count = max(_MANY, 1 << int(np.ceil(np.log2(max(examples, 1)))))
+    return count, min(float(-np.expm1(-hazard * (1 + _ROUND_OFF) / count)) * (1 + 1e-15), 1.0)
+
+
 def crude_binomials(
     examples: np.ndarray, largest_rate: np.ndarray, ratio: float
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -13,10 +13,11 @@ from hush_core.certificate.document import (
     read_certificate,
     read_tables,
 )
+from hush_core.certificate.privacy import PrivacyReport, privacy_report
 from hush_core.certificate.verify import Verification, verify_certificate
 from hush_core.certificate.write import write_certificate
 
 __all__ = [
-    "Audit", "Certificate", "Facts", "Verification", "hash_directory", "read_certificate", "read_tables",
-    "verify_certificate", "write_certificate",
+    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "hash_directory", "privacy_report",
+    "read_certificate", "read_tables", "verify_certificate", "write_certificate",
 ]  # fmt: skip

@@ -38,13 +38,15 @@ SECOND_ROUTE_PROFILES = 8
 
 @dataclass(frozen=True)
 class Verification:
-    """A certificate that holds: its document, and one row a secret with the route that confirmed it.
+    """A certificate that holds: its document, one row a secret with the route that confirmed it, its tables.
 
     `rows`: secret_id · name · prior · posterior · bound · recomputed · second (null where not taken) · route.
+    `tables`: the certificate's own, by file name.
     """
 
     certificate: Certificate
     rows: pl.DataFrame
+    tables: dict[str, pl.DataFrame]
 
 
 def verify_certificate(
@@ -130,7 +132,7 @@ def _check_numbers(
     if failures:
         raise VerificationError(failures)
     columns = ["secret_id", "name", "prior", "posterior", "bound", "recomputed", "second", "method", "route"]
-    return Verification(certificate, rows.select(columns))
+    return Verification(certificate, rows.select(columns), tables)
 
 
 def _check_graph(

@@ -92,3 +92,36 @@ def posterior_curves(
         axes.plot([], [], "_", color=GREY, ms=16, mew=2.5, label="and its target")
         legend_below(axes, columns=2)
     return path
+
+
+def trade_off(curves: pl.DataFrame, path: Path) -> Path:
+    """The f-DP trade-off: how seldom a test that is seldom wrong about a secret's absence misses its presence.
+
+    Args:
+        curves: secret_id, name, false_positive_rate, false_negative_rate, as of `privacy_report`.
+    """
+    # equal curves are drawn once; those furthest from chance first
+    area = curves.group_by("secret_id", "name").agg(pl.col("false_negative_rate").mean().round(12))
+    shown = area.sort("false_negative_rate", "secret_id").unique(
+        "false_negative_rate", keep="first", maintain_order=True
+    )
+    rows, shown = shown, shown.head(len(_LINES))
+    with drawing(path, height=4.6) as (axes,):
+        axes.plot([0, 1], [1, 0], color=GREY, linewidth=1, linestyle=":", label="a blind test")
+        for row, (color, style) in zip(shown.iter_rows(named=True), _LINES, strict=False):
+            line = curves.filter(pl.col("secret_id") == row["secret_id"]).sort("false_positive_rate")
+            label = short_name(row["name"]).replace("$", r"\$")
+            axes.plot(
+                line["false_positive_rate"], line["false_negative_rate"], color=color, linestyle=style,
+                linewidth=2, label=label,
+            )  # fmt: skip
+        axes.set(
+            title=title_of("Trade-off of tests for a secret (f-DP)", shown, rows, "easiest to tell"),
+            xlabel="false positive rate: present, says the test, and it is not",
+            ylabel="false negative rate, at least",
+            xlim=(0, 1),
+            ylim=(0, 1),
+        )
+        axes.grid(axis="both")
+        legend_below(axes, columns=2)
+    return path

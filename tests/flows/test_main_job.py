@@ -131,13 +131,16 @@ def states(output):
     return {name: [state for n, state in found if n == name] for name, _ in found}
 
 
-def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first):
+def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_path):
     assert "models:/job/1" in first and "4 of 4 rounds released" in first
     for name in ("alpha", "owners", "quants", "creds/", "names/1"):
         assert name in first
     assert job.versions() == [1]
-    output = job.hush("verify", "models:/job/1")
-    assert "verified" in output and "dp_accounting" in output
+    output = job.hush("verify", "models:/job/1", "--delta", "1e-6", "--out", tmp_path / "dp")
+    assert "verified" in output and "dp_accounting" in output and "(ε, δ) at δ = 1e-06" in output
+    privacy = pl.read_csv(tmp_path / "dp" / "privacy.csv")
+    assert (privacy.filter(pl.col("examples") > 0)["epsilon"] > 0).all()
+    assert {p.name for p in (tmp_path / "dp").iterdir()} == {"privacy.csv", "trade_off.csv", "trade_off.png"}
     proof = Path(re.search(r"proof\s+(\S+)", first).group(1)).expanduser()
     assert "UNPROTECTED model" in (proof / "certificate.json").read_text()
 

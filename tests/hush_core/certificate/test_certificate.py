@@ -1,86 +1,19 @@
 """A certificate verifies as written, and no edited, incomplete or re-sealed one does."""
 
 import json
-import shutil
 
 import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.certificate import Audit, Facts, hash_directory, verify_certificate, write_certificate
+from hush_core.certificate import hash_directory, verify_certificate
 from hush_core.certificate.document import (
     DOCUMENT,
     TABLES,
-    PlanFacts,
-    TrainingFacts,
     hash_file,
     read_certificate,
 )
 from hush_core.errors import CertificationError, VerificationError
-from hush_core.plan import make_plan
-
-N, ROUNDS, BATCH = 60, 40, 6
-
-
-def build(directory, model, *, released=ROUNDS):
-    secrets = pl.DataFrame(
-        {
-            "secret_id": [0, 1, 2], "kind": ["path"] * 3, "name": ["alpha", "beta", "gamma"],
-            "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [20.0, 20.0, 13.0],
-            "provenance": ["test"] * 3,
-        },
-        schema_overrides={"secret_id": pl.UInt32},
-    )  # fmt: skip
-    pairs = sorted({(i, 0) for i in range(8)} | {(i, 1) for i in range(5, 20)} | {(30, 2)})
-    edges = pl.DataFrame(
-        {
-            "example_id": [p[0] for p in pairs],
-            "secret_id": [p[1] for p in pairs],
-            "reason": ["path"] * len(pairs),
-        },
-        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
-    )
-    weights = np.where(np.arange(N) < 8, 0.5, 1.0)
-    plan = make_plan(weights, edges, secrets, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0)
-    total = float(weights.sum())
-    facts = Facts(
-        name="test",
-        plan=PlanFacts(
-            noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
-            method="best", capacities="matched", c=0.5, weight_objective=total, weight_upper_bound=total,
-        ),
-        training=TrainingFacts(
-            rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
-            released_unprotected=(),
-        ),
-        sources={"repo": "0" * 40}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
-        audits=(Audit(name="exposure", secrets=0, succeeded=0, note=""),), code={"hush-secrets": "0"},
-    )  # fmt: skip
-    return write_certificate(
-        directory,
-        facts,
-        bounds=plan.certificates,
-        edges=edges,
-        secrets=secrets,
-        weights=weights,
-        model_dir=model,
-    )
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    root = tmp_path_factory.mktemp("certificate")
-    model = root / "model"
-    model.mkdir()
-    (model / "model.safetensors").write_bytes(b"weights")
-    build(root / "certificate", model)
-    return root
-
-
-@pytest.fixture
-def copied(made, tmp_path):
-    shutil.copytree(made, tmp_path / "copy")
-    return tmp_path / "copy"
 
 
 def reseal(directory, change=lambda facts: None):
@@ -160,7 +93,7 @@ def test_more_rounds_a_smaller_bound_and_other_weights_are_refused(copied):
         for name, data in original.items():
             (certificate / name).write_bytes(data)
 
-    reseal(certificate, lambda f: f["training"].update(rounds_released=ROUNDS + 1))
+    reseal(certificate, lambda f: f["training"].update(rounds_released=41))
     refused(copied, "41 rounds released, 40 certified")
     restore()
     bounds = pl.read_parquet(certificate / "bounds.parquet")
@@ -182,12 +115,35 @@ def test_a_loosened_target_in_one_table_is_refused(copied):
     refused(copied, "differ between the tables")
 
 
-def test_no_certificate_for_more_rounds_than_planned(made, tmp_path):
+def test_no_certificate_for_more_rounds_than_planned(made, build_certificate, tmp_path):
     with pytest.raises(CertificationError, match="more rounds"):
-        build(tmp_path / "certificate", made / "model", released=ROUNDS + 1)
+        build_certificate(tmp_path / "certificate", made / "model", released=41)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_models_files_are_all_named(made):
     certificate = read_certificate(made / "certificate")
     assert certificate.model_files == hash_directory(made / "model")
+
+
+def test_the_curves_are_each_secrets_own_and_a_lowered_one_is_refused(copied):
+    certificate = copied / "certificate"
+    curves, bounds = (pl.read_parquet(certificate / f"{name}.parquet") for name in ("curves", "bounds"))
+    for row in bounds.iter_rows(named=True):
+        curve = curves.filter(pl.col("curve") == row["curve"]).sort("prior")
+        assert curve["prior"][0] <= row["prior"] and curve["prior"][-1] == 0.5
+        assert curve["bound"].is_sorted()
+        # the next larger prior's bound holds for the secret's own
+        assert curve.filter(pl.col("prior") >= row["prior"] * (1 - 1e-12))["bound"][0] >= row["bound"] * (
+            1 - 1e-4
+        )
+    lowered = curves.with_columns(
+        bound=pl.when(pl.int_range(pl.len()) == 5).then(pl.col("bound") * 0.9).otherwise(pl.col("bound"))
+    )
+    lowered.write_parquet(certificate / "curves.parquet")
+    reseal(certificate)
+    refused(copied, "curve 0 at prior")
+    curves.write_parquet(certificate / "curves.parquet")
+    bounds.with_columns(curve=bounds["curve"].reverse()).write_parquet(certificate / "bounds.parquet")
+    reseal(certificate)
+    refused(copied, "not assigned to the secrets")

@@ -1,0 +1,79 @@
+"""A small certificate over three secrets, and a model of a few bytes to go with it."""
+
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hush_core.certificate import Audit, Facts, write_certificate
+from hush_core.certificate.document import PlanFacts, TrainingFacts
+from hush_core.plan import make_plan
+
+N, ROUNDS, BATCH = 60, 40, 6
+
+
+def build(directory, model, *, released=ROUNDS):
+    secrets = pl.DataFrame(
+        {
+            "secret_id": [0, 1, 2], "kind": ["path"] * 3, "name": ["alpha", "beta", "gamma"],
+            "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [20.0, 20.0, 13.0],
+            "provenance": ["test"] * 3,
+        },
+        schema_overrides={"secret_id": pl.UInt32},
+    )  # fmt: skip
+    pairs = sorted({(i, 0) for i in range(8)} | {(i, 1) for i in range(5, 20)} | {(30, 2)})
+    edges = pl.DataFrame(
+        {
+            "example_id": [p[0] for p in pairs],
+            "secret_id": [p[1] for p in pairs],
+            "reason": ["path"] * len(pairs),
+        },
+        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
+    )
+    weights = np.where(np.arange(N) < 8, 0.5, 1.0)
+    plan = make_plan(weights, edges, secrets, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0)
+    total = float(weights.sum())
+    facts = Facts(
+        name="test",
+        plan=PlanFacts(
+            noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
+            method="best", capacities="matched", c=0.5, weight_objective=total, weight_upper_bound=total,
+        ),
+        training=TrainingFacts(
+            rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
+            released_unprotected=(),
+        ),
+        sources={"repo": "0" * 40}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
+        audits=(Audit(name="exposure", secrets=0, succeeded=0, note=""),), code={"hush-secrets": "0"},
+    )  # fmt: skip
+    return write_certificate(
+        directory,
+        facts,
+        bounds=plan.certificates,
+        edges=edges,
+        secrets=secrets,
+        weights=weights,
+        model_dir=model,
+    )
+
+
+@pytest.fixture(scope="session")
+def build_certificate():
+    return build
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("certificate")
+    model = root / "model"
+    model.mkdir()
+    (model / "model.safetensors").write_bytes(b"weights")
+    build(root / "certificate", model)
+    return root
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    shutil.copytree(made, tmp_path / "copy")
+    return tmp_path / "copy"
