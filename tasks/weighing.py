@@ -29,7 +29,7 @@ class Weighed(BaseModel):
     """The fraction of those with a weight above 0."""
 
 
-@cached_task(name="weigh", version=1)
+@cached_task(name="weigh", version=2)
 def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, rule: CapacityRule, c: float) -> Weighed:
     """Solve the program at c (relative to c_max); set the held-out examples' weights to 0."""
     store = Store(home().store)

@@ -133,9 +133,14 @@ class Participation:
 
 
 def _checked(rates: np.ndarray, where: str) -> np.ndarray:
-    if rates.ndim != 1 or not np.all((rates >= 0) & (rates <= 1)):
+    if rates.ndim != 1:
+        raise InputError(where, f"have {rates.ndim} dimensions", "give probabilities in one array")
+    wrong = np.flatnonzero(~((rates >= 0) & (rates <= 1)))
+    if len(wrong):
         raise InputError(
-            where, "a sampling rate is not a number in [0, 1]", "give probabilities in one array"
+            f"{where}[{wrong[0]}]" if len(rates) > 1 else where,
+            f"{float(rates[wrong[0]])!r} is no number in [0, 1]",
+            "give probabilities",
         )
     return rates
 

@@ -9,10 +9,12 @@ from scipy import sparse
 from hush_core.errors import CertificationError
 
 
-def solve_glop(matrix: sparse.csr_matrix, capacities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Maximise Σw over matrix·w ≤ capacities, 0 ≤ w ≤ 1.
+def solve_glop(
+    matrix: sparse.csr_matrix, capacities: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Maximise Σx over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
 
-    Returns (w, y): primal (n,) and dual (m,) values as the solver gives them, neither trusted: repair and
+    Returns (x, y): primal (n,) and dual (m,) values as the solver gives them, neither trusted: repair and
     the optimality gap come after.
 
     Raises:
@@ -20,9 +22,7 @@ def solve_glop(matrix: sparse.csr_matrix, capacities: np.ndarray) -> tuple[np.nd
     """
     m, n = matrix.shape
     model = mbh.ModelBuilderHelper()
-    model.fill_model_from_sparse_data(
-        np.zeros(n), np.ones(n), np.ones(n), np.full(m, -np.inf), capacities, matrix
-    )
+    model.fill_model_from_sparse_data(np.zeros(n), upper, np.ones(n), np.full(m, -np.inf), capacities, matrix)
     model.set_maximize(True)
     solver = mbh.ModelSolverHelper("GLOP")
     if not solver.solver_is_supported():

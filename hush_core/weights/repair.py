@@ -9,23 +9,34 @@ SAFETY = 1 - 1e-12
 """Loads are held to capacity·SAFETY, so that another order of summation cannot exceed the capacity."""
 
 
-def repair(matrix: sparse.csr_matrix, capacities: np.ndarray, w: np.ndarray, rounds: int = 10) -> np.ndarray:
-    """Feasible weights near `w`: scale down what is over, then fill the slack greedily.
+def repair(
+    matrix: sparse.csr_matrix,
+    capacities: np.ndarray,
+    w: np.ndarray,
+    upper: np.ndarray | float = 1.0,
+    rounds: int = 10,
+) -> np.ndarray:
+    """Feasible weights in [0, upper] near `w`: scale down what is over, then fill the slack greedily.
 
     Each example is scaled by the worst overload among its secrets; each filling round adds to every example
     the least of its secrets' slack shared equally among those that still can grow. Shape (n,) → (n,).
     """
     columns = matrix.tocsc()
     limit = capacities * SAFETY
-    w = _scale_down(matrix, columns, limit, np.clip(w, 0.0, 1.0))
+    w = _scale_down(matrix, columns, limit, np.clip(w, 0.0, upper))
     for _ in range(rounds):
         slack = np.maximum(limit - matrix @ w, 0.0)
-        growing = ((w < 1) & (_least(columns, slack) > 0)).astype(np.float64)
+        growing = ((w < upper) & (_least(columns, slack) > 0)).astype(np.float64)
         if not growing.any():
             break
         share = slack / np.maximum(matrix @ growing, 1.0)
-        w = np.where(growing > 0, np.minimum(w + _least(columns, share), 1.0), w)
+        w = np.where(growing > 0, np.minimum(w + _least(columns, share), upper), w)
     return _scale_down(matrix, columns, limit, w)
+
+
+def scale_down(matrix: sparse.csr_matrix, capacities: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The same weights, less where a capacity is exceeded."""
+    return _scale_down(matrix, matrix.tocsc(), capacities * SAFETY, w)
 
 
 def _scale_down(

@@ -9,8 +9,13 @@ import polars as pl
 
 from hush_core.errors import CertificationError
 from hush_core.weights.glop import solve_glop
+from hush_core.weights.pdlp import solve_pdlp
 from hush_core.weights.program import WeightProgram, build_program
-from hush_core.weights.repair import repair
+from hush_core.weights.reduction import reduce_program
+from hush_core.weights.repair import repair, scale_down
+
+SIMPLEX_EDGES = 12_000
+"""Cores with up to so many edges go to GLOP, exact; larger ones to PDLP and the repair."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +54,20 @@ def solve_weights(edges: pl.DataFrame, *, n_examples: int, capacities: np.ndarra
 
 
 def _solve_core(program: WeightProgram) -> tuple[np.ndarray, np.ndarray]:
-    """Solve over the secrets that can bind and the examples that hold one; all others get 1 (dual 0)."""
-    m, n = program.incidence.shape
-    weights, dual = np.ones(n), np.zeros(m)
-    secrets = program.binding
-    if not secrets.size:
-        return weights, dual
-    rows = program.incidence[secrets]
-    examples = np.unique(rows.indices)
-    core = rows[:, examples].tocsr()
-    w, y = solve_glop(core, program.capacities[secrets])
-    weights[examples] = repair(core, program.capacities[secrets], w)
-    dual[secrets] = y
-    return weights, dual
+    """Reduce, solve what is left, expand; feasible in float64 on the original program."""
+    reduced = reduce_program(program)
+    core = (reduced.matrix, reduced.capacities)
+    if not reduced.matrix.nnz:
+        x, y = np.empty(0), np.empty(0)
+    elif reduced.matrix.nnz <= SIMPLEX_EDGES:
+        x, y = solve_glop(*core, reduced.upper)
+    else:
+        x, y = solve_pdlp(*core, reduced.upper)
+    if len(x):
+        x = repair(*core, x, reduced.upper)
+    weights, dual = reduced.expand(x, y)
+    # expanding sums in another order: the capacities hold for these very numbers
+    return scale_down(program.incidence, program.capacities, weights), dual
 
 
 def _dual_bound(program: WeightProgram, dual: np.ndarray) -> float:
