@@ -19,7 +19,7 @@ from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
-Capacities = Literal["paper", "matched"]
+Capacities = Literal["paper", "matched", "equalised"]
 Level = str | float
 """A name out of `levels`, or the posterior itself."""
 
@@ -96,7 +96,7 @@ SECRET_KINDS = ("path", "codeowners", "contributors", "credentials", "literals")
 
 
 class WeightsConfig(_Model):
-    """How much each secret may weigh (`docs/guarantee.md` §4)."""
+    """How much each secret may weigh (`docs/guarantee.md` §7)."""
 
     capacities: Capacities = "matched"
     c: Annotated[float, Field(gt=0, le=1)] = 0.5

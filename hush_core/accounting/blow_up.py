@@ -51,7 +51,7 @@ _BEYOND_PRIOR = 32.0
 
 @dataclass(frozen=True)
 class BlowUp:
-    """By prior: `upper`, the certified bound; `lower`, what some adversary reaches; `cut`, how much of `upper`
+    """By prior: `upper`, the certified bound; `lower`, what a test of the pair reaches; `cut`, how much of `upper`
     was added for what was cut or rounded. `lower` is 0 where it was not asked for."""
 
     upper: np.ndarray

@@ -42,7 +42,8 @@ class Bound:
         method: what proved it; never "best".
         numerical_error: how much of it stands for what the numerics cut or rounded.
         note: why another method than the one asked for stepped in, else empty.
-        lower: what some adversary reaches, so no method can prove less; null where it was not computed.
+        lower: no proof from the dominating pair can give less, as a test of the pair reaches it; null where it was
+            not computed.
     """
 
     value: float

@@ -59,9 +59,10 @@ def certify(
     """The bound of every secret at a given σ, whether or not it meets the target.
 
     Returns: secret_id · examples (edges with a positive rate) · expected_participation (Σρ) · prior ·
-        posterior (the target) · bound · method · numerical_error · lower (no method can prove less; null where
-        not computed) · dominating_examples · dominating_rate · dominating_prior (the binomial whose bound the
-        secret inherits; null where the bound is by its own rates) · noise_needed (null here), by secret_id.
+        posterior (the target) · bound · method · numerical_error · lower (no proof from the pair can give less;
+        null where not computed) · dominating_examples · dominating_rate · dominating_prior (the binomial whose
+        bound the secret inherits; null where the bound is by its own rates) · noise_needed (null here), by
+        secret_id.
 
     Raises:
         InputError: names the secret and the value. CertificationError: no method certifies a secret.

@@ -103,17 +103,21 @@ class WindowTooLong(CertificationError):
         self.excess = excess
 
 
-Parts = Sequence[tuple[TiltedLaw, int]]
+Parts = list[tuple[TiltedLaw, int]]
 """Independent laws on one grid and under one tilt, and how many rounds of each."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Grid indices of the composed law to keep; `above`: a bound on the mass (not tilted) above them."""
+    """Grid indices of the composed law to keep.
+
+    above: a bound on the mass (not tilted) above them. outside: a bound on the tilted mass on either side.
+    """
 
     first: int
     last: int
     above: float
+    outside: float
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -131,9 +135,10 @@ def find_window(parts: Parts, log_negligible: float) -> Window:
     starts = [(np.log(_WRAPPED) - log) / s for s, log in falling]
     smallest, largest = _support(parts)
     last = min(int(np.ceil(max(min(ends), min(ends_untilted)) / step)) + 1, largest)
-    first = max(int(np.floor(max(starts) / step)) - 1, smallest)
+    first = min(max(int(np.floor(max(starts) / step)) - 1, smallest), last)
     above = min(scale + log - (tilt + s) * last * step for s, log in rising)
-    return Window(first, max(last, first), 0.0 if last == largest else float(np.exp(min(above, 0.0))))
+    above = 0.0 if last == largest else float(np.exp(min(above, 0.0)))
+    return Window(first, last, above, _outside(parts, first, last, rising, falling))
 
 
 def _common(parts: Parts) -> tuple[float, float, float]:
@@ -149,21 +154,25 @@ def _support(parts: Parts) -> tuple[int, int]:
 def _chernoff(parts: Parts) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """(s, cumulant of the sum at s) for shifts s up, and (s, cumulant at −s) down."""
     spread = np.sqrt(sum(n * law.variance for law, n in parts))
-    shifts = np.geomspace(0.02, 20.0, 16)
+    shifts = np.geomspace(0.02, 20.0, 12)
     if spread > 0:
-        shifts = np.concatenate([shifts, np.geomspace(1.0, 40.0, 10) / spread])
+        shifts = np.concatenate([shifts, np.geomspace(1.0, 40.0, 8) / spread])
     rising = [(float(s), sum(n * law.log_moment(s) for law, n in parts if n)) for s in shifts]
     falling = [(float(s), sum(n * law.log_moment(-s) for law, n in parts if n)) for s in shifts]
     return rising, falling
 
 
-def outside(parts: Parts, window: Window) -> float:
-    """A bound on the tilted mass of the composed law outside a window."""
+def fitted(parts: Parts, window: Window) -> Window:
+    """The same window for another law: with a bound on what that law has outside."""
+    outside = _outside(parts, window.first, window.last, *_chernoff(parts))
+    return Window(window.first, window.last, window.above, outside)
+
+
+def _outside(parts: Parts, first: int, last: int, rising: list, falling: list) -> float:
     step = parts[0][0].step
     smallest, largest = _support(parts)
-    rising, falling = _chernoff(parts)
-    above = -np.inf if window.last >= largest else min(log - s * window.last * step for s, log in rising)
-    below = -np.inf if window.first <= smallest else min(log + s * window.first * step for s, log in falling)
+    above = -np.inf if last >= largest else min(log - s * last * step for s, log in rising)
+    below = -np.inf if first <= smallest else min(log + s * first * step for s, log in falling)
     return float(np.exp(min(above, 0.0)) + np.exp(min(below, 0.0)))
 
 
@@ -207,7 +216,7 @@ def convolve(parts: Parts, window: Window) -> TiltedLaw:
     masses = masses[np.mod(window.first + np.arange(size), size)]
     kept = sum(n * np.log1p(-min(law.lost, 1 - _EPS)) for law, n in parts)
     lost = -float(np.expm1(kept)) + window.above
-    stray = float(np.expm1(stray)) + outside(parts, window)
+    stray = float(np.expm1(stray)) + window.outside
     return TiltedLaw(step, window.first, masses, tilt, scale, error, stray, lost)
 
 
@@ -235,20 +244,20 @@ def self_compose(
     window = find_window([(laws[0], rounds)], log_negligible)
     block = 4 ** int(np.log2(max(rounds, 1)) // 4 + 1)
     if not staged or len(window) <= _STAGED or block * 16 > rounds:
-        return [_checked([(law, rounds)], window) for law in laws]
+        return _composed([[(law, rounds)] for law in laws], window)
     repeats, rest = divmod(rounds, block)
-    stages = [(block, repeats), (rest, 1)] if rest else [(block, repeats)]
-    windows = [find_window([(laws[0], n)], log_negligible - np.log(repeats)) for n, _ in stages]
-    staged: list[Parts] = []
-    for law in laws:
-        inner = [_checked([(law, n)], w) for (n, _), w in zip(stages, windows, strict=True)]
-        factor = int(np.sqrt(block))
-        staged.append([(i.coarsened(factor), times) for i, (_, times) in zip(inner, stages, strict=True)])
-    window = find_window(staged[0], log_negligible)
-    return [_checked(parts, window) for parts in staged]
+    stages: list[Parts] = [[] for _ in laws]
+    for n, times in ((block, repeats), (rest, 1)):
+        if n:
+            inner = find_window([(laws[0], n)], log_negligible - np.log(repeats))
+            for parts, law in zip(stages, _composed([[(law, n)] for law in laws], inner), strict=True):
+                parts.append((law.coarsened(int(np.sqrt(block))), times))
+    return _composed(stages, find_window(stages[0], log_negligible))
 
 
-def _checked(parts: Parts, window: Window) -> TiltedLaw:
+def _composed(laws: Sequence[Parts], window: Window) -> list[TiltedLaw]:
+    """Each law on the window of the first."""
     if len(window) > LONGEST_FFT:
         raise WindowTooLong(len(window) / LONGEST_FFT)
-    return convolve(parts, window)
+    windows = [window, *(fitted(parts, window) for parts in laws[1:])]
+    return [convolve(parts, own) for parts, own in zip(laws, windows, strict=True)]

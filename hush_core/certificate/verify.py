@@ -32,6 +32,8 @@ AGREEMENT = 0.02
 """Two routes to the same tight bound may differ by this much, relatively (their discretisations differ)."""
 RECOMPUTED = 2e-4
 """The same route on another machine may differ by this much, relatively: round-off decides which tilt is taken."""
+DOMINATING = ("dominating_examples", "dominating_rate", "dominating_prior")
+"""The profile that an inherited bound is of; null where it is by the secret's own rates."""
 SECOND_ROUTE_PROFILES = 8
 """How many distinct profiles, nearest to their target first, take the slow second route."""
 
@@ -152,12 +154,13 @@ def _check_graph(
 def _join(secrets: pl.DataFrame, bounds: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
     """One row a secret: the secrets' own targets, the stored bound and the recomputed one."""
     stored = bounds.select(
-        "secret_id", "examples", "expected_participation", "bound", "method", "dominating_examples",
+        "secret_id", "examples", "expected_participation", "bound", "method", *DOMINATING,
         stored_prior="prior", stored_posterior="posterior",
     )  # fmt: skip
     recomputed = again.select(
-        "secret_id", recomputed="bound", counted="examples", participation="expected_participation"
-    )
+        "secret_id", recomputed="bound", counted="examples", participation="expected_participation",
+        by="method", **{f"again_{name}": name for name in DOMINATING},
+    )  # fmt: skip
     joined = secrets.join(stored, on="secret_id", how="left").join(recomputed, on="secret_id", how="left")
     return joined.sort("secret_id")
 
@@ -172,11 +175,21 @@ def _compare(rows: pl.DataFrame) -> list[str]:
             failures.append(f"{name}: {row['examples']} examples certified, {row['counted']} in the graph")
         if not np.isclose(row["participation"], row["expected_participation"], rtol=1e-9, atol=1e-15):
             failures.append(f"{name}: its examples' rates do not sum to what was certified")
+        if row["method"] != row["by"] or not all(_same(row[c], row[f"again_{c}"]) for c in DOMINATING):
+            failures.append(
+                f"{name}: its bound was proved for another profile, or by another method, than stated"
+            )
         if not row["bound"] <= row["posterior"]:
             failures.append(f"{name}: bound {row['bound']:.6g} misses its target {row['posterior']:.6g}")
         if not row["recomputed"] <= row["bound"] * (1 + RECOMPUTED):
             failures.append(f"{name}: bound {row['bound']:.6g}, but {row['recomputed']:.6g} when recomputed")
     return failures
+
+
+def _same(stated: float | None, found: float | None) -> bool:
+    if stated is None or found is None:
+        return stated is found
+    return bool(np.isclose(stated, found, rtol=1e-9, atol=0))
 
 
 def _compare_curves(stored: pl.DataFrame, of_secret: np.ndarray, again: Curves) -> list[str]:

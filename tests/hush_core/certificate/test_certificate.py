@@ -101,6 +101,12 @@ def test_more_rounds_a_smaller_bound_and_other_weights_are_refused(copied):
     reseal(certificate)
     refused(copied, "when recomputed")
     restore()
+    # a method other than blow_up, or an inherited bound, would make the second route one-sided
+    for lie in ({"method": pl.lit("renyi")}, {"dominating_examples": pl.lit(64, dtype=pl.UInt32)}):
+        bounds.with_columns(**lie).write_parquet(certificate / "bounds.parquet")
+        reseal(certificate)
+        refused(copied, "another profile, or by another method")
+        restore()
     weights = pl.read_parquet(certificate / "weights.parquet")
     swapped = weights.with_columns(weight=weights["weight"].reverse())
     swapped.write_parquet(certificate / "weights.parquet")
