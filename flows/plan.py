@@ -13,7 +13,7 @@ from hush_core.errors import CertificationError, InputError
 from hush_core.weights import capacity_rule
 from tasks.calibration import calibrate_noise
 from tasks.extraction import extract_secrets, sources
-from tasks.weighing import weigh_examples
+from tasks.weighing import mechanism_of, weigh_examples
 
 DEFAULT_SWEEP = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
@@ -59,7 +59,9 @@ def plan(config_file: str, changes: Changes | None = None, sweep: list[float] | 
     rule = capacity_rule(config.weights.capacities, config.method)
     rows = []
     for c in values:
-        weighed = weigh_examples(**graph, n_examples=extracted.n_examples, rule=rule, c=c)
+        weighed = weigh_examples(
+            **graph, n_examples=extracted.n_examples, rule=rule, c=c, mechanism=mechanism_of(config)
+        )
         noise, note = None, ""
         try:
             noise = calibrate_noise(

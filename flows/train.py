@@ -19,7 +19,7 @@ from tasks.extraction import extract_secrets, sources
 from tasks.recording import Outcome, record
 from tasks.store import Store
 from tasks.training import pretrain, train_protected, train_unprotected
-from tasks.weighing import weigh_examples
+from tasks.weighing import mechanism_of, weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
 
@@ -51,7 +51,10 @@ def run_job(config: HushConfig) -> Outcome:
     extracted = extract_secrets(sources(config), config)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     rule = capacity_rule(config.weights.capacities, config.method)
-    weighed = weigh_examples(**graph, n_examples=extracted.n_examples, rule=rule, c=config.weights.c)
+    weighed = weigh_examples(
+        **graph, n_examples=extracted.n_examples, rule=rule, c=config.weights.c,
+        mechanism=mechanism_of(config),
+    )  # fmt: skip
 
     def calibrate(method: str) -> Calibrated:
         settings = config.train

@@ -18,6 +18,8 @@ _SEARCHES = 4
 """So many profiles are searched for their own smallest noise before dominating ones settle σ."""
 _COARSE = 2e-4
 """Relative precision of σ where dominating profiles settle it."""
+_STEP = 3e-3
+"""First step up from the largest noise searched for; dominating profiles ask for little more."""
 _PASSES = 50
 
 
@@ -103,26 +105,33 @@ def _search_by_dominance(
 ) -> tuple[float, np.ndarray]:
     """The same, for very many: the smallest σ at which dominating profiles certify all but those searched for."""
     needed, left, worst = _begin(profiles, rounds)
-    missing: dict[float, tuple[np.ndarray, float]] = {}
+    missing: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+
+    def missing_at(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+        """(what σ does not certify yet, the worst first; bound/target). What a smaller σ certifies, a larger one
+        does; what was searched for by itself needs no dominating profile."""
+        if sigma not in missing:
+            smaller = [s for s in missing if s <= sigma]
+            among = missing[max(smaller)][0] if smaller else left
+            missing[sigma] = _missing(profiles, among[np.isnan(needed[among])], sigma, rounds, method)
+            if progress:
+                progress("calibrating", len(profiles) - len(missing[sigma][0]), len(profiles))
+        found, ratios = missing[sigma]
+        still = np.isnan(needed[found])
+        return found[still], ratios[still]
 
     def miss(log_sigma: float) -> float:
-        """log of the worst bound/target; what a smaller σ certified, a larger one does."""
-        sigma = float(np.exp(log_sigma))
-        lower = [s for s in missing if s <= sigma]
-        among = missing[max(lower)][0] if lower else left
-        missing[sigma] = _missing(profiles, among, sigma, rounds, method)
-        if progress:
-            progress("calibrating", len(profiles) - len(missing[sigma][0]), len(profiles))
-        return float(np.log(missing[sigma][1]))
+        ratios = missing_at(float(np.exp(log_sigma)))[1]
+        return float(np.log(ratios[0])) if len(ratios) else 0.0
 
     for _ in range(_SEARCHES):
         needed[worst] = _need(profiles, worst, rounds, method)
-        left = left[left != worst]
         start = float(np.nanmax(needed))
-        if miss(np.log(start)) <= 0:
+        found, _ = missing_at(start)
+        if not len(found):
             return start, needed
-        worst = int(missing[start][0][0])
-    return float(np.exp(falling_root(miss, float(np.log(start)), _COARSE))), needed
+        worst = int(found[0])
+    return float(np.exp(falling_root(miss, float(np.log(start)), _COARSE, step=_STEP))), needed
 
 
 def _begin(profiles: Profiles, rounds: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -135,8 +144,8 @@ def _begin(profiles: Profiles, rounds: int) -> tuple[np.ndarray, np.ndarray, int
 
 def _missing(
     profiles: Profiles, left: np.ndarray, sigma: float, rounds: int, method: BoundMethod
-) -> tuple[np.ndarray, float]:
-    """(those of `left` that σ does not certify yet, the worst first; the worst bound/target)."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """(those of `left` that σ does not certify yet, the worst first; their bound/target)."""
     mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": method}
     rows = Rows.empty(len(profiles))
     for ratio in LEVELS:
@@ -145,9 +154,8 @@ def _missing(
     # without a dominating profile nearby, only its own rates can tell
     own_bounds(profiles, left[~np.isfinite(rows.bound[left])], rows, refusable=True, **mechanism)
     ratios = rows.bound[left] / profiles.posterior[left]
-    order = np.argsort(-ratios)
-    left, ratios = left[order], ratios[order]
-    return left[ratios > 1], float(ratios[0]) if len(left) else 1.0
+    order = np.argsort(-ratios)[: int((ratios > 1).sum())]
+    return left[order], ratios[order]
 
 
 def _need(profiles: Profiles, profile: int, rounds: int, method: BoundMethod) -> float:

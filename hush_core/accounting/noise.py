@@ -52,16 +52,19 @@ def _sigma(log_sigma: float) -> float:
     return float(np.clip(np.exp(log_sigma), LEAST_NOISE, MOST_NOISE))
 
 
-def falling_root(miss: Callable[[float], float], guess: float, precision: float = PRECISION) -> float:
+def falling_root(
+    miss: Callable[[float], float], guess: float, precision: float = PRECISION, step: float = 0.1
+) -> float:
     """The log of a σ where `miss`, which falls, is at most 0, no more than `precision` above one where it is not.
 
-    Regula falsi with halved weights (Illinois); plain halving where the upper side refuses. The answer is a
-    point that was itself evaluated, so noise in `miss` costs precision and not validity.
+    `step` is the first one from the guess; it doubles. Then regula falsi with halved weights (Illinois); plain
+    halving where the upper side refuses. The answer is a point that was itself evaluated, so noise in `miss` costs
+    precision and not validity.
     """
     least, most = float(np.log(LEAST_NOISE)), float(np.log(MOST_NOISE))
     high = float(np.clip(guess, least, most))
     at_high = miss(high)
-    step, low, at_low = 0.1, high, at_high
+    low, at_low = high, at_high
     while at_high > 0:
         if high >= most:
             raise CertificationError(f"no noise multiplier up to {MOST_NOISE:g} is certified")

@@ -7,13 +7,9 @@
 from hush_core.weights.capacities import CapacityRule, capacity_rule, largest_useful_c, unit_capacities
 from hush_core.weights.holdout import hold_out
 from hush_core.weights.solve import Weights, solve_weights
+from hush_core.weights.weighing import Mechanism, Weighing, weigh
 
 __all__ = [
-    "CapacityRule",
-    "Weights",
-    "capacity_rule",
-    "hold_out",
-    "largest_useful_c",
-    "solve_weights",
-    "unit_capacities",
-]
+    "CapacityRule", "Mechanism", "Weighing", "Weights", "capacity_rule", "hold_out", "largest_useful_c",
+    "solve_weights", "unit_capacities", "weigh",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 `paper` takes κ_j = KL(Bern(r_j)‖Bern(p_j)) (paper §4). `matched`, ours, takes what the certificate can bear:
 in the Gaussian limit a secret with total rate Σρ needs σ_j ≈ √T·Σρ/κ_j, so equal loads relative to κ_j mean
 equal noise. The limit of the `kl` bound gives κ_j = √(2μ_j); that of the tight and the Rényi bounds gives
-κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/guarantee.md §4).
+κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/guarantee.md §7). `equalised` takes what the certificate itself bears (weighing.py).
 """
 
 from __future__ import annotations
@@ -16,22 +16,32 @@ from scipy.special import ndtri
 
 from hush_core.accounting import target_kl
 from hush_core.config import Capacities, Method
+from hush_core.errors import InputError
 
-CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles"]
+CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
 
 
 def capacity_rule(capacities: Capacities, method: Method) -> CapacityRule:
     """The rule that `capacities` means under a certificate method.
 
-    Only the rule, not the method, decides the weights: runs that differ in the method alone share them.
+    Only the rule, not the method, decides the weights: runs that differ in the method alone share them, but for
+    `equalised`.
     """
     if capacities == "paper":
         return "kl"
+    if capacities == "equalised":
+        return "equalised"
     return "sqrt_kl" if method == "kl" else "normal_quantiles"
 
 
 def unit_capacities(secrets: pl.DataFrame, rule: CapacityRule) -> np.ndarray:
-    """κ_j for every row of `secrets` (columns prior, posterior), shape (m,), all positive."""
+    """κ_j for every row of `secrets` (columns prior, posterior), shape (m,), all positive.
+
+    Raises:
+        InputError: `equalised`, which depends on the weights and is not a function of the targets alone.
+    """
+    if rule == "equalised":
+        raise InputError("rule", "equalised capacities follow from the weights", "call weigh")
     prior = secrets["prior"].to_numpy().astype(np.float64)
     posterior = secrets["posterior"].to_numpy().astype(np.float64)
     if rule == "normal_quantiles":
