@@ -50,7 +50,8 @@ def calibrate(
 
     The profile that misses its target by most at the current σ is searched for its own smallest noise, until
     none misses. One that a dominating profile certifies cannot be the maximum. Where very many secrets need
-    nearly the same σ, it ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
+    nearly the same σ, it ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to
+    PRECISION.
 
     Raises:
         InputError: names the secret; also where no secret has an example. CertificationError: none is
