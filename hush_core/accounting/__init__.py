@@ -14,13 +14,16 @@ from hush_core.accounting.calibration import Calibration, calibrate
 from hush_core.accounting.certification import certify
 from hush_core.accounting.curves import Curves, posterior_curves
 from hush_core.accounting.differential_privacy import PrivacyProfile, privacy_profile
+from hush_core.accounting.divergences import Divergence, f_divergence, posterior_by_divergence
 from hush_core.accounting.inverse import largest_expected_count
+from hush_core.accounting.leakage import leakage_bits
 from hush_core.accounting.noise import smallest_noise
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.second_route import second_route
 
 __all__ = [
-    "Bound", "Calibration", "Curves", "Participation", "PosteriorCurve", "PrivacyProfile", "calibrate",
-    "certify", "largest_expected_count", "posterior_bound", "posterior_curve", "posterior_curves",
-    "privacy_profile", "second_route", "smallest_noise", "target_kl",
+    "Bound", "Calibration", "Curves", "Divergence", "Participation", "PosteriorCurve", "PrivacyProfile",
+    "calibrate", "certify", "f_divergence", "largest_expected_count", "leakage_bits", "posterior_bound",
+    "posterior_by_divergence", "posterior_curve", "posterior_curves", "privacy_profile", "second_route",
+    "smallest_noise", "target_kl",
 ]  # fmt: skip

@@ -150,10 +150,12 @@ def _missing(
     mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": method}
     rows = Rows.empty(len(profiles))
     for ratio in LEVELS:
-        inherit(profiles, left, rows, ratio=ratio, progress=None, **mechanism)
+        alone = inherit(profiles, left, rows, ratio=ratio, progress=None, **mechanism)
         left = left[rows.bound[left] > profiles.posterior[left]]
-    # without a dominating profile nearby, only its own rates can tell
-    own_bounds(profiles, left[~np.isfinite(rows.bound[left])], rows, refusable=True, **mechanism)
+    # without a dominating profile near by, only its own rates can tell
+    alone = np.intersect1d(alone, left)
+    alone = alone[np.argsort(-rows.bound[alone] / profiles.posterior[alone], kind="stable")[:OWN]]
+    own_bounds(profiles, alone, rows, refusable=True, **mechanism)
     ratios = rows.bound[left] / profiles.posterior[left]
     order = np.argsort(-ratios)[: int((ratios > 1).sum())]
     return left[order], ratios[order]

@@ -101,10 +101,13 @@ def certify_profiles(
 
 def inherit(
     profiles: Profiles, which: np.ndarray, rows: Rows, *, ratio: float, progress: Progress | None, **mechanism
-) -> None:
-    """Fill in what dominating binomials on a grid of step `ratio` prove, where that is better."""
+) -> np.ndarray:
+    """Fill in what dominating binomials on a grid of step `ratio` prove, where that is better.
+
+    Returns: those of `which` that have none near on this grid.
+    """
     if not len(which):
-        return
+        return which
     found = inherited_bounds(
         profiles.hazard[which], profiles.examples[which], profiles.mean[which], profiles.prior[which],
         ratio=ratio, progress=progress, **mechanism,
@@ -115,6 +118,7 @@ def inherit(
     rows.numerical_error[place] = found.numerical_error[better]
     rows.dominating_examples[place] = found.examples[better]
     rows.dominating_rate[place], rows.dominating_prior[place] = found.rate[better], found.prior[better]
+    return which[found.examples == 0]
 
 
 def own_bounds(

@@ -131,12 +131,14 @@ def find_window(parts: Parts, log_negligible: float) -> Window:
     step, tilt, scale = _common(parts)
     rising, falling = _chernoff(parts)
     ends = [(log - np.log(_WRAPPED)) / s for s, log in rising]
-    ends_untilted = [(scale + log - log_negligible) / (tilt + s) for s, log in rising]
+    # a bound on mass without the tilt needs an exponent above 0
+    upwards = [(s, log) for s, log in rising if tilt + s > 0]
+    ends_untilted = [(scale + log - log_negligible) / (tilt + s) for s, log in upwards]
     starts = [(np.log(_WRAPPED) - log) / s for s, log in falling]
     smallest, largest = _support(parts)
     last = min(int(np.ceil(max(min(ends), min(ends_untilted)) / step)) + 1, largest)
     first = min(max(int(np.floor(max(starts) / step)) - 1, smallest), last)
-    above = min(scale + log - (tilt + s) * last * step for s, log in rising)
+    above = min(scale + log - (tilt + s) * last * step for s, log in upwards)
     above = 0.0 if last == largest else float(np.exp(min(above, 0.0)))
     return Window(first, last, above, _outside(parts, first, last, rising, falling))
 

@@ -82,10 +82,12 @@ def posterior_curves(
 
 
 def curve_priors(least: float) -> np.ndarray:
-    """Half decades from `least` (rounded down) to 0.1, and 1/2."""
+    """Half decades from `least` (rounded down) up to 1/2, and 1/2; `least` itself where it is larger."""
     first = int(np.floor(2 * np.log10(least) + 1e-9))
-    grid = 10.0 ** (np.arange(first, -1) / 2)
-    return np.append(np.maximum(grid, min(least, grid[0])), 0.5)
+    grid = 10.0 ** (np.arange(first, 0) / 2)
+    grid = np.append(grid[grid < 0.5], 0.5)
+    grid[0] = min(grid[0], least)  # rounding may put the half decade a hair above
+    return np.append(grid, least) if least > 0.5 else grid
 
 
 Shape = tuple[int, float]
