@@ -180,8 +180,6 @@ def near_equal_needs(largest_rate):
     return edges, rates.ravel(), pl.DataFrame({**table, "posterior": [1e-4] * secrets})
 
 
-
-
 @pytest.mark.parametrize("largest_rate", [5e-4, 0.02])
 def test_many_secrets_that_need_nearly_the_same(largest_rate):
     edges, rates, secrets = near_equal_needs(largest_rate)
