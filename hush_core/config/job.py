@@ -1,0 +1,99 @@
+"""One job: the whole file, and what may be changed of it for one run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from hush_core.config.secrets import Secret, SecretEntry
+from hush_core.config.section import Section
+from hush_core.config.settings import (
+    AuditConfig,
+    Method,
+    ModelConfig,
+    PretrainConfig,
+    TrackingConfig,
+    TrainConfig,
+    WeightsConfig,
+)
+from hush_core.config.sources import Repository
+
+
+class HushConfig(Section):
+    """One job. See `examples/` for whole files and `docs/configuration.md` for every key."""
+
+    version: Literal[1]
+    repos: Annotated[tuple[Repository, ...], Field(min_length=1)]
+    levels: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    prior_cap_bits: Annotated[float, Field(gt=0, le=99)] = 33.2
+    """No prior p_j is taken below 2^-prior_cap_bits."""
+    public: tuple[str, ...] = ()
+    secrets: Annotated[tuple[Secret, ...], Field(min_length=1)]
+    chunk_bytes: Annotated[int, Field(ge=16, le=65536)] = 2048
+    max_file_bytes: Annotated[int, Field(ge=1)] = 1 << 20
+    weights: WeightsConfig = WeightsConfig()
+    method: Method = "best"
+    model: ModelConfig = ModelConfig()
+    pretrain: PretrainConfig = PretrainConfig()
+    train: TrainConfig
+    audit: AuditConfig = AuditConfig()
+    tracking: TrackingConfig = TrackingConfig()
+
+    @field_validator("secrets")
+    @classmethod
+    def _unique(cls, secrets: tuple[SecretEntry, ...]) -> tuple[SecretEntry, ...]:
+        seen: set[str] = set()
+        for secret in secrets:
+            if secret.id in seen:
+                raise ValueError(f"two secrets are called {secret.id!r}; give each an id of its own")
+            seen.add(secret.id)
+        return secrets
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        for secret in self.secrets:
+            posterior, prior = self.posterior(secret), self.prior(secret)
+            if posterior <= prior:
+                raise ValueError(
+                    f"secrets.{secret.id}: target r = {posterior:g} is not above the prior p = {prior:g}; "
+                    "raise the level, or declare more bits"
+                )
+        if self.model.width % self.model.heads:
+            raise ValueError("model.width must be a multiple of model.heads")
+        return self
+
+    def posterior(self, secret: SecretEntry) -> float:
+        """The target r_j of a secret of this config."""
+        if isinstance(secret.level, str):
+            try:
+                return self.levels[secret.level]
+            except KeyError:
+                known = ", ".join(sorted(self.levels)) or "none"
+                raise ValueError(
+                    f"secrets.{secret.id}.level: no such level under `levels` (known: {known})"
+                ) from None
+        if not 0 < secret.level < 1:
+            raise ValueError(f"secrets.{secret.id}.level: a posterior lies strictly between 0 and 1")
+        return float(secret.level)
+
+    def prior(self, secret: SecretEntry, bits: float | None = None) -> float:
+        """2^-bits with bits = the least of what is declared, what is measured (`bits`) and the cap."""
+        known = [b for b in (secret.bits, bits, self.prior_cap_bits) if b is not None]
+        return 2.0 ** -min(known)
+
+
+class Changes(Section):
+    """What may be changed for one run without editing the file: the form that the Prefect UI shows."""
+
+    method: Method | None = Field(None, description="certificate method, instead of the file's")
+    c: float | None = Field(None, gt=0, le=1, description="weights.c, relative to c_max")
+    rounds: int | None = Field(None, ge=1, description="train.rounds")
+    batch: int | None = Field(None, ge=1, description="train.batch, the expected batch size")
+    learning_rate: float | None = Field(None, gt=0, description="train.learning_rate")
+
+    def overrides(self) -> dict[str, Any]:
+        """Dotted keys of the file → the values that replace them."""
+        section = {"method": "method", "c": "weights.c"}
+        given = self.model_dump(exclude_none=True)
+        return {section.get(key, f"train.{key}"): value for key, value in given.items()}

@@ -1,0 +1,92 @@
+"""From a YAML file to a job; every mistake names the file and the key, and how to mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from hush_core.config.job import Changes, HushConfig
+from hush_core.config.secrets import SECRET_KINDS, LiteralsSecret
+from hush_core.errors import InputError
+from hush_core.strict_yaml import read_yaml
+
+
+def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
+    """Read one YAML file, with `changes` in place of its values.
+
+    Relative paths in it are taken from the file's own folder.
+
+    Raises:
+        InputError: names the file, the key (or the line, where the YAML does not parse) and the mend.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(str(path), error.strerror or "cannot be read", "name a readable YAML file") from None
+    except UnicodeDecodeError:
+        raise InputError(str(path), "is not UTF-8 text", "save it as UTF-8") from None
+    try:
+        data = read_yaml(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        what = getattr(error, "problem", None) or "is not YAML"
+        raise InputError(where, what, "correct the YAML on this line") from None
+    if not isinstance(data, dict):
+        raise InputError(str(path), "is not a mapping of keys", "start from examples/demo.yaml")
+    for key, value in (changes or Changes()).overrides().items():
+        _set(data, key.split("."), value)
+    return parse_config(data, where=str(path), folder=path.parent)
+
+
+def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushConfig:
+    """Validate a mapping as a config; `where` names its origin in messages."""
+    try:
+        config = HushConfig.model_validate(data)
+    except ValidationError as error:
+        raise InputError(where, *_explain(error)) from None
+    repos = tuple(r.model_copy(update={"path": _anchor(r.path, folder)}) for r in config.repos)
+    secrets = tuple(
+        s.model_copy(update={"file": _anchor(s.file, folder)}) if isinstance(s, LiteralsSecret) else s
+        for s in config.secrets
+    )
+    return config.model_copy(update={"repos": repos, "secrets": secrets})
+
+
+def _anchor(path: Path, folder: Path) -> Path:
+    return (folder / path.expanduser()).resolve()
+
+
+def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        data = data.setdefault(key, {})
+        if not isinstance(data, dict):
+            return  # the file has something else there; validation will name it
+    data[keys[-1]] = value
+
+
+def _explain(error: ValidationError) -> tuple[str, str]:
+    """The first error as (what, mend), without the value that was given."""
+    details = error.errors(include_input=False, include_url=False, include_context=False)
+    first = details[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the file"
+    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    message = re.sub(r"^Value error, ", "", first["msg"])
+    if first["type"] == "extra_forbidden":
+        return (
+            f"unknown key {key}{more}",
+            "remove it or correct its spelling; docs/configuration.md lists all",
+        )
+    if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
+        return f"{key}: unknown kind{more}", f"take one of {', '.join(SECRET_KINDS)}"
+    if first["type"] == "missing":
+        return f"missing key {key}{more}", "add it; docs/configuration.md says what it means"
+    if first["type"] == "value_error":
+        what, _, mend = message.partition("; ")
+        return (what if first["loc"] == () else f"{key}: {what}") + more, mend or "correct this key"
+    return f"{key}: {message}{more}", "correct this key; docs/configuration.md gives its type and range"
