@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from graphs import PRIOR, paper_graph
 
 from hush_core import figures
 from hush_core.accounting import Participation, calibrate, posterior_bound
@@ -33,43 +34,11 @@ from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
 from hush_core.weights.repair import repair
 
-PRIOR, ROUNDS, RATE = 1e-10, 2000, 2048 / 1.5e6
+ROUNDS, RATE = 2000, 2048 / 1.5e6
 METHODS = ("kl", "renyi", "blow_up")
 SIZES, LARGEST, PAPER = (1_000, 10_000, 100_000), 1_000_000, 100_000
-EXAMPLES_A_SECRET = 15
 TARGET_SECONDS, TARGET_GIGABYTES = 60, 4
 REPEATS = 5
-
-
-def instance(secrets: int, seed: int = 0) -> tuple[int, pl.DataFrame, pl.DataFrame]:
-    """(number of examples, edges, secrets): 50 to 100 draws a secret from examples of Pareto(1.5) popularity."""
-    rng = np.random.default_rng(seed)
-    draws = rng.integers(50, 101, secrets)
-    examples = EXAMPLES_A_SECRET * secrets
-    popularity = rng.pareto(1.5, examples) + 0.1
-    upto = np.cumsum(popularity / popularity.sum())
-    # sorted first, which keeps the search near the memory it read last; the order is then taken away again
-    example = np.searchsorted(upto, np.sort(rng.random(int(draws.sum()))))
-    example = np.minimum(example, examples - 1).astype(np.uint64)
-    rng.shuffle(example)
-    pairs = np.sort(example << np.uint64(32) | np.repeat(np.arange(secrets, dtype=np.uint64), draws))
-    pairs = pairs[
-        np.append(True, pairs[1:] != pairs[:-1])
-    ]  # an example drawn twice for a secret holds it once
-    edges = pl.DataFrame(
-        {
-            "example_id": (pairs >> np.uint64(32)).astype(np.uint32),
-            "secret_id": (pairs & np.uint64(2**32 - 1)).astype(np.uint32),
-        }
-    )
-    table = pl.DataFrame(
-        {
-            "secret_id": np.arange(secrets, dtype=np.uint32),
-            "prior": np.full(secrets, PRIOR),
-            "posterior": rng.uniform(2e-4, 1e-3, secrets),
-        }
-    )
-    return examples, edges, table
 
 
 def weights_of(examples: int, edges: pl.DataFrame, secrets: pl.DataFrame) -> np.ndarray:
@@ -84,7 +53,7 @@ def weights_of(examples: int, edges: pl.DataFrame, secrets: pl.DataFrame) -> np.
 
 def calibrations(secrets: int) -> list[dict]:
     """One row a method: how long `calibrate` took for so many secrets, and what it found."""
-    examples, edges, table = instance(secrets)
+    examples, edges, table = paper_graph(secrets)
     weights = weights_of(examples, edges, table)
     rates = np.minimum(weights * (RATE * examples / weights.sum()), 1.0)
     sizes = {"secrets": secrets, "edges": edges.height, "profiles": len(group_profiles(edges, rates, table))}

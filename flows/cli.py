@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from hush_core.config import Changes, Method, load_config
 from hush_core.errors import HushError, InputError
@@ -44,12 +43,17 @@ def run(
     config: ConfigFile,
     method: MethodOption = None,
     c: COption = None,
+    noise: Annotated[
+        float | None, typer.Option(help="keep as much as this noise multiplier can certify, in place of c")
+    ] = None,
     rounds: RoundsOption = None,
     batch: BatchOption = None,
     learning_rate: RateOption = None,
 ) -> None:
     """The main job: extract, weigh, calibrate, train, attack, certify, register."""
-    changes = _changes(method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate)
+    changes = _changes(
+        method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
+    )
     _check(config, changes)
     from flows.report import render
     from flows.train import train
@@ -64,20 +68,20 @@ def plan(
     rounds: RoundsOption = None,
     batch: BatchOption = None,
     c: Annotated[list[float] | None, typer.Option("--c", help="values of c to try; may be repeated")] = None,
+    noise: Annotated[
+        list[float] | None,
+        typer.Option(help="noise multipliers to fit the weights to, in place of c; may be repeated"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
 ) -> None:
-    """What will it cost? Weights and noise for a range of c; trains nothing."""
+    """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing."""
     changes = _changes(method=method, rounds=rounds, batch=batch)
     _check(config, changes)
     from flows.plan import plan as plan_flow
+    from flows.plan_report import render
 
-    report = plan_flow(str(config.resolve()), changes, c or None)
-    table = Table(title=f"{report.secrets} secrets, {report.examples} examples, method {report.method}")
-    for column in ("c", "weight retained", "examples kept", "noise multiplier", ""):
-        table.add_column(column, justify="right")
-    for row in report.rows:
-        noise = "-" if row.noise_multiplier is None else f"{row.noise_multiplier:.4g}"
-        table.add_row(f"{row.c:g}", f"{row.weight_retained:.1%}", f"{row.examples_kept:.1%}", noise, row.note)
-    console.print(table)
+    where = None if out is None else str(out.resolve())
+    render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console)
 
 
 @app.command()

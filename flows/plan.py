@@ -1,88 +1,72 @@
-"""What will it cost? Everything up to the noise multiplier, for a range of c; trains nothing."""
+"""What will it cost? Everything up to the noise multiplier, for a sweep of c or of σ; trains nothing."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from prefect import flow
-from prefect.artifacts import create_table_artifact
-from pydantic import BaseModel, ConfigDict
+from prefect.artifacts import create_markdown_artifact
+from prefect.task_runners import ThreadPoolTaskRunner
 
-from hush_core.config import Changes, load_config
-from hush_core.errors import CertificationError, InputError
-from hush_core.weights import capacity_rule
-from tasks.calibration import calibrate_noise
-from tasks.extraction import extract_secrets, sources
-from tasks.weighing import mechanism_of, weigh_examples
+from flows.plan_report import PlanReport, build_report, markdown
+from flows.sweep import Point, row_of, scales_of, sweep_points
+from hush_core.config import Changes, HushConfig, load_config
+from tasks.environment import home
+from tasks.extraction import Extracted, extract_secrets, sources
+from tasks.frontier import publish_frontier, recommend
+from tasks.weighing import Relief, relieve
 
-DEFAULT_SWEEP = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-
-
-class PlanRow(BaseModel):
-    """One value of c: what is kept, and the noise it takes; `note` says why where there is none."""
-
-    model_config = ConfigDict(frozen=True)
-
-    c: float
-    weight_retained: float
-    examples_kept: float
-    noise_multiplier: float | None
-    note: str
+SOLVED_AGAIN = 5
+"""So many entries of the config are relaxed for what they would buy; the others get the bound of the prices."""
 
 
-class PlanReport(BaseModel):
-    """The price list of one config."""
-
-    model_config = ConfigDict(frozen=True)
-
-    secrets: int
-    examples: int
-    method: str
-    rows: list[PlanRow]
-
-
-@flow(name="plan", validate_parameters=True)
-def plan(config_file: str, changes: Changes | None = None, sweep: list[float] | None = None) -> PlanReport:
-    """Extract, weigh and calibrate for each c of `sweep`; nothing is trained or registered.
+@flow(
+    name="plan", validate_parameters=True, task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
+)
+def plan(
+    config_file: str,
+    changes: Changes | None = None,
+    sweep: list[float] | None = None,
+    noise: list[float] | None = None,
+    out: str | None = None,
+) -> PlanReport:
+    """Extract, weigh and calibrate for each point of the sweep and each method; recommend one.
 
     Args:
         config_file: the YAML file, on the machine that runs the flow.
         changes: what to take in place of the file's values.
         sweep: values of c relative to c_max, each in (0, 1].
+        noise: in place of `sweep`, noise multipliers to fit the weights to; capacities become equalised.
+        out: folder for the tables and the picture; HUSH_HOME/plans/NAME without it.
     """
+    if noise:
+        changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
     config = load_config(Path(config_file), changes)
-    values = sweep or sorted({*DEFAULT_SWEEP, config.weights.c})
-    if not all(0 < c <= 1 for c in values):
-        raise InputError("sweep", "a value of c lies outside (0, 1]", "give fractions of c_max")
+    scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
-    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
-    rule = capacity_rule(config.weights.capacities, config.method)
-    rows = []
-    for c in values:
-        weighed = weigh_examples(
-            **graph, n_examples=extracted.n_examples, rule=rule, c=c, mechanism=mechanism_of(config)
-        )
-        noise, note = None, ""
-        try:
-            noise = calibrate_noise(
-                weighed.weights, **graph, rounds=config.train.rounds, expected_batch=config.train.batch,
-                clip_norm=config.train.clip_norm, method=config.method,
-            ).noise_multiplier  # fmt: skip
-        except (InputError, CertificationError) as error:
-            note = str(error)
-        rows.append(
-            PlanRow(
-                c=c,
-                weight_retained=weighed.retained,
-                examples_kept=weighed.kept,
-                noise_multiplier=noise,
-                note=note,
-            )
-        )
-    report = PlanReport(
-        secrets=extracted.n_secrets, examples=extracted.n_examples, method=config.method, rows=rows
+    points = sweep_points(config, extracted, scales)
+    rows = [row_of(point) for point in points]
+    chosen = recommend(rows, config.method)
+    weighed = reliefs = None
+    if chosen is not None:
+        weighed, reliefs = points[chosen].weighed, relieve_point(points[chosen], extracted, config)
+    published = publish_frontier(
+        config, extracted, rows, chosen, weighed, reliefs or [], _folder(config_file, out)
     )
-    create_table_artifact(
-        [row.model_dump() for row in rows], key="hush-plan", description=f"noise by c, {config.method}"
-    )
+    report = build_report(config, extracted, rows, chosen, reliefs or [], published)
+    create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report
+
+
+def relieve_point(point: Point, extracted: Extracted, config: HushConfig) -> list[Relief]:
+    """What relaxing each entry of the config would buy at this point."""
+    return relieve(
+        point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
+        rounds=config.train.rounds, expected_batch=config.train.batch, method=point.method,
+        noise_multiplier=point.priced.noise_multiplier, most=SOLVED_AGAIN,
+    )  # fmt: skip
+
+
+def _folder(config_file: str, out: str | None) -> str:
+    return out or str(home().root / "plans" / Path(config_file).stem)

@@ -10,7 +10,7 @@ from prefect import flow
 from flows.report import Report, build_report
 from hush_core.config import Changes, HushConfig, load_config
 from hush_core.errors import CertificationError
-from hush_core.weights import capacity_rule
+from hush_core.weights import weight_settings
 from tasks.attack import attack_model
 from tasks.calibration import Calibrated, calibrate_noise
 from tasks.certification import write_model_certificate
@@ -19,7 +19,7 @@ from tasks.extraction import extract_secrets, sources
 from tasks.recording import Outcome, record
 from tasks.store import Store
 from tasks.training import pretrain, train_protected, train_unprotected
-from tasks.weighing import mechanism_of, weigh_examples
+from tasks.weighing import weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
 
@@ -50,11 +50,7 @@ def run_job(config: HushConfig) -> Outcome:
     """All steps up to the certificate; every step is reused where its inputs have not changed."""
     extracted = extract_secrets(sources(config), config)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
-    rule = capacity_rule(config.weights.capacities, config.method)
-    weighed = weigh_examples(
-        **graph, n_examples=extracted.n_examples, rule=rule, c=config.weights.c,
-        mechanism=mechanism_of(config),
-    )  # fmt: skip
+    weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
 
     def calibrate(method: str) -> Calibrated:
         settings = config.train
@@ -77,7 +73,7 @@ def run_job(config: HushConfig) -> Outcome:
         unprotected_attacked = attack_model(unprotected, *attack_on)
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
-        config.weights.capacities, config.weights.c, config.audit.alternatives, config.audit.unprotected,
+        config.weights.capacities, weighed.c, config.audit.alternatives, config.audit.unprotected,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,

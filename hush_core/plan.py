@@ -18,6 +18,7 @@ import polars as pl
 from hush_core.accounting import calibrate
 from hush_core.config import Method
 from hush_core.errors import InputError
+from hush_core.weights import sampling_rates
 
 Progress = Callable[[str, int, int], None]
 
@@ -61,24 +62,6 @@ class ProtectionPlan:
         for value in (self.noise_multiplier, self.rounds, self.expected_batch, self.clip_norm):
             hasher.update(float(value).hex().encode() + b"\n")
         return hasher.hexdigest()
-
-
-def sampling_rates(weights: np.ndarray, expected_batch: int) -> np.ndarray:
-    """ρ_i = B·w_i / Σw (paper, Algorithm 2, line 3), shape (n,).
-
-    Raises:
-        InputError: B is so large that a rate would exceed 1; names the largest batch that works.
-    """
-    total, largest = float(np.sum(weights)), float(np.max(weights, initial=0.0))
-    if largest == 0:
-        raise InputError("weights", "every example has weight 0", "raise weights.c or the secrets' levels")
-    if expected_batch * largest > total:
-        raise InputError(
-            "train.batch",
-            f"an expected batch of {expected_batch} exceeds the retained weight (Σw = {total:.1f})",
-            f"set it to {int(total / largest)} or less, or raise weights.c",
-        )
-    return np.minimum(weights * (expected_batch / total), 1.0)
 
 
 def make_plan(

@@ -1,12 +1,14 @@
-"""Step 3: the smallest noise for which every secret's bound is certified."""
+"""Step 3: the smallest noise for which every secret's bound is certified; for plans, that number alone."""
 
 from __future__ import annotations
 
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
+from hush_core.accounting import noise_for_all
 from hush_core.config import Method
-from hush_core.plan import ProtectionPlan, make_plan, sampling_rates
+from hush_core.plan import ProtectionPlan, make_plan
+from hush_core.weights import expected_distinct, sampling_rates
 from tasks.caching import cached_task
 from tasks.environment import home
 from tasks.progress import progress_log
@@ -66,3 +68,28 @@ def calibrate_noise(
         clip_norm=clip_norm,
         method=method,
     )
+
+
+class Priced(BaseModel):
+    """What weights cost: the noise multiplier that certifies every secret, and what the rounds will see."""
+
+    model_config = ConfigDict(frozen=True)
+
+    noise_multiplier: float
+    distinct: float
+    """How many examples the rounds draw at least once, in expectation."""
+
+
+@cached_task(name="price", version=1)
+def price_weights(
+    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method
+) -> Priced:
+    """The noise by one method, without the table of bounds."""
+    store = Store(home().store)
+    rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
+    sigma = noise_for_all(
+        store.read_frame(edges), rates, store.read_frame(secrets), rounds=rounds, method=method,
+        progress=progress_log(),
+    )  # fmt: skip
+    get_run_logger().info("%s: noise multiplier %.4g", method, sigma)
+    return Priced(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))

@@ -65,7 +65,7 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
     return {
         "method": config.method,
         "capacities": config.weights.capacities,
-        "c": config.weights.c,
+        "c": outcome.weighed.c,
         "rounds": train.rounds,
         "expected_batch": train.batch,
         "clip_norm": train.clip_norm,
@@ -123,6 +123,7 @@ def _tables(store: Store, outcome: Outcome) -> dict[str, Path]:
         "secrets": outcome.extracted.secrets,
         "edges": outcome.extracted.edges,
         "weights": outcome.weighed.weights,
+        "binding": outcome.weighed.binding,
         "bounds": outcome.calibrated.bounds,
         "exposure": outcome.attacked.table,
         "exposure_before": outcome.before_attacked.table,

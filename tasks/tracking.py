@@ -14,7 +14,7 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,26 @@ def record_run(
         )
     client.update_model_version(model_name, made.version, description.replace("VERSION", str(made.version)))
     return _registered(client, made)
+
+
+def log_run(
+    *,
+    experiment: str,
+    run_name: str,
+    params: Mapping[str, Any],
+    metrics: Mapping[str, float],
+    files: Iterable[Path],
+) -> str | None:
+    """Log a run that registers nothing; files that are not there are left out. Where a server shows it, or None."""
+    client = mlflow.MlflowClient()
+    experiment_id = _experiment(client, experiment)
+    with mlflow.start_run(experiment_id=experiment_id, run_name=run_name) as run:
+        mlflow.log_params(dict(params))
+        mlflow.log_metrics(dict(metrics))
+        for path in files:
+            if path.is_file():
+                mlflow.log_artifact(str(path))
+    return _link(experiment_id, run.info.run_id)
 
 
 def find_version(model_uri: str) -> ModelVersion:
@@ -243,15 +263,19 @@ def _by_alias(client: mlflow.MlflowClient, name: str, alias: str) -> ModelVersio
 
 
 def _registered(client: mlflow.MlflowClient, entry: ModelVersion) -> Registered:
-    uri, link = mlflow.get_tracking_uri(), None
-    if uri.startswith("http"):
-        experiment_id = client.get_run(entry.run_id).info.experiment_id
-        link = f"{uri.rstrip('/')}/#/experiments/{experiment_id}/runs/{entry.run_id}"
+    experiment_id = client.get_run(entry.run_id).info.experiment_id
     return Registered(
         run_id=entry.run_id,
         model_uri=f"models:/{entry.name}/{entry.version}",
         version=str(entry.version),
-        link=link,
+        link=_link(experiment_id, entry.run_id),
+    )
+
+
+def _link(experiment_id: str, run_id: str) -> str | None:
+    uri = mlflow.get_tracking_uri()
+    return (
+        f"{uri.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}" if uri.startswith("http") else None
     )
 
 

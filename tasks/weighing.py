@@ -1,4 +1,4 @@
-"""Step 2: the linear program → one weight an example."""
+"""Step 2: the linear program → one weight an example, what it costs each secret, and what a change would buy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ import polars as pl
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import HushConfig
-from hush_core.weights import CapacityRule, Mechanism, weigh
+from hush_core.accounting import noise_for_all
+from hush_core.config import Method
+from hush_core.errors import HushError
+from hush_core.weights import (
+    Weighing,
+    WeightSettings,
+    binding_secrets,
+    largest_batch,
+    lost_examples,
+    reliefs,
+    relieved,
+    sampling_rates,
+    weigh,
+)
 from tasks.caching import cached_task
 from tasks.environment import home
 from tasks.progress import progress_log
@@ -21,48 +33,130 @@ class Weighed(BaseModel):
 
     weights: Ref
     held_out: Ref
+    binding: Ref
+    """By secret: capacity, load, price, what is lost for it (`hush_core.weights.binding_secrets`)."""
+    lost: Ref
+    """Examples of weight below 1, and the secret that is the reason; stays in the store."""
     objective: float
     upper_bound: float
     gap: float
+    c: float
     c_max: float
+    candidates: int
+    """Examples that may be trained on."""
     retained: float
-    """Σw over the number of examples that may be trained on."""
+    """Σw over their number."""
     kept: float
-    """The fraction of those with a weight above 0."""
+    """The fraction of them with a weight above 0."""
+    with_secret: int
+    protected_retained: float
+    """Σw over the number, of the examples with a secret."""
+    largest_batch: int
+
+    def load(self, store: Store) -> Weighing:
+        """The weighing itself."""
+        weights, binding = store.read_frame(self.weights), store.read_frame(self.binding)
+        return Weighing(
+            weights=weights["weight"].to_numpy(),
+            trainable=weights["trainable"].to_numpy(),
+            held_out=pl.Series(store.read_json(self.held_out), dtype=pl.Int64).to_numpy(),
+            upper_bound=self.upper_bound,
+            gap=self.gap,
+            capacities=binding["capacity"].to_numpy(),
+            prices=binding["price"].to_numpy(),
+            c_max=self.c_max,
+            c=self.c,
+        )
 
 
-@cached_task(name="weigh", version=3)
-def weigh_examples(
-    edges: Ref,
-    secrets: Ref,
-    n_examples: int,
-    rule: CapacityRule,
-    c: float,
-    mechanism: Mechanism | None = None,
-) -> Weighed:
-    """Solve the program at c (relative to c_max); set the held-out examples' weights to 0."""
+@cached_task(name="weigh", version=4)
+def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, settings: WeightSettings) -> Weighed:
+    """Solve the program; the weights of examples that are not trained on are 0."""
     store = Store(home().store)
+    graph = store.read_frame(edges)
     found = weigh(
-        store.read_frame(edges), store.read_frame(secrets), n_examples=n_examples, rule=rule, c=c,
-        mechanism=mechanism, progress=progress_log(),
-    )  # fmt: skip
-    table = pl.DataFrame({"weight": found.weights}).with_row_index("example_id")
+        graph, store.read_frame(secrets), n_examples=n_examples, settings=settings, progress=progress_log()
+    )
+    table = pl.DataFrame({"weight": found.weights, "trainable": found.trainable}).with_row_index("example_id")
+    tagged = table.join(graph.select("example_id").unique(), on="example_id", how="semi")["weight"]
     result = Weighed(
         weights=store.put_frame(table, kind="weights"),
         held_out=store.put_json(found.held_out.tolist(), kind="held_out"),
-        objective=float(found.weights.sum()),
-        upper_bound=found.solved.upper_bound - len(found.held_out),
-        gap=found.solved.gap,
+        binding=store.put_frame(binding_secrets(found, graph), kind="binding"),
+        lost=store.put_frame(lost_examples(found, graph), kind="lost"),
+        objective=found.objective,
+        upper_bound=found.upper_bound,
+        gap=found.gap,
+        c=found.c,
         c_max=found.c_max,
-        retained=float(found.weights.sum()) / found.candidates,
-        kept=float((found.weights > 0).sum()) / found.candidates,
+        candidates=found.candidates,
+        retained=found.objective / max(found.candidates, 1),
+        kept=float((found.weights > 0).sum()) / max(found.candidates, 1),
+        with_secret=len(tagged),
+        protected_retained=float(tagged.sum()) / max(len(tagged), 1),
+        largest_batch=largest_batch(found.weights),
     )
-    get_run_logger().info("c = %g: %.1f %% of the weight retained", c, 100 * result.retained)
+    get_run_logger().info("c = %.3g: %.1f %% of the weight retained", result.c, 100 * result.retained)
     return result
 
 
-def mechanism_of(config: HushConfig) -> Mechanism | None:
-    """What the weights depend on besides the graph: nothing, unless they are equalised."""
-    if config.weights.capacities != "equalised":
-        return None
-    return Mechanism(config.train.rounds, config.train.batch, config.method)
+class Relief(BaseModel):
+    """What raising one entry's target would buy; the weight and the noise are those of the program solved again."""
+
+    model_config = ConfigDict(frozen=True)
+
+    entry: str
+    secrets: int
+    posterior: float
+    target: float
+    at_most: float
+    """Examples' worth of weight that no solution of the changed program can exceed."""
+    gain: float | None
+    """What solving it again brought; None where it was not."""
+    noise_multiplier: float | None
+    """What the new weights need; None where it was not computed."""
+
+    @property
+    def words(self) -> str:
+        """As a sentence."""
+        text = f"raising r of {self.entry} from {self.posterior:.2g} to {self.target:.2g} "
+        if self.gain is None:
+            return text + f"keeps at most {self.at_most:,.0f} more examples"
+        text += f"keeps {self.gain:,.0f} more examples"
+        return text + (f", at σ = {self.noise_multiplier:.3g}" if self.noise_multiplier else "")
+
+
+@cached_task(name="relieve", version=1)
+def relieve(
+    weighed: Weighed,
+    edges: Ref,
+    secrets: Ref,
+    settings: WeightSettings,
+    levels: list[float],
+    rounds: int,
+    expected_batch: int,
+    method: Method,
+    noise_multiplier: float,
+    most: int,
+) -> list[Relief]:
+    """What raising an entry's target to the next level would buy, for all; the best `most` are solved again."""
+    store = Store(home().store)
+    graph, table = store.read_frame(edges), store.read_frame(secrets)
+    weighing = weighed.load(store)
+    now = {"noise_multiplier": noise_multiplier}
+    offers = reliefs(weighing, table, settings, levels=levels, **now)
+    found, progress = [], progress_log()
+    for place, offer in enumerate(offers.iter_rows(named=True)):
+        gain = noise = None
+        if place < most:
+            progress("relaxing entries", place, min(most, offers.height))
+            change = {"entry": offer["entry"], "target": offer["target"]}
+            weights, other = relieved(weighing, graph, table, settings, **change, **now)
+            gain = float(weights.sum()) - weighing.objective
+            try:
+                rates = sampling_rates(weights, expected_batch)
+                noise = noise_for_all(graph, rates, other, rounds=rounds, method=method)
+            except HushError as error:
+                get_run_logger().warning("%s relaxed: %s", offer["entry"], error)
+        found.append(Relief(gain=gain, noise_multiplier=noise, **offer))
+    return found

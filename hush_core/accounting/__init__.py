@@ -10,7 +10,7 @@ The mathematics is in docs/guarantee.md; one file here a method.
 
 from hush_core.accounting.bernoulli import target_kl
 from hush_core.accounting.bounds import Bound, PosteriorCurve, posterior_bound, posterior_curve
-from hush_core.accounting.calibration import Calibration, calibrate
+from hush_core.accounting.calibration import Calibration, calibrate, noise_for_all
 from hush_core.accounting.certification import certify
 from hush_core.accounting.curves import Curves, posterior_curves
 from hush_core.accounting.differential_privacy import PrivacyProfile, privacy_profile
@@ -23,7 +23,7 @@ from hush_core.accounting.second_route import second_route
 
 __all__ = [
     "Bound", "Calibration", "Curves", "Divergence", "Participation", "PosteriorCurve", "PrivacyProfile",
-    "calibrate", "certify", "f_divergence", "largest_expected_count", "leakage_bits", "posterior_bound",
-    "posterior_by_divergence", "posterior_curve", "posterior_curves", "privacy_profile", "second_route",
-    "smallest_noise", "target_kl",
+    "calibrate", "certify", "f_divergence", "largest_expected_count", "leakage_bits", "noise_for_all",
+    "posterior_bound", "posterior_by_divergence", "posterior_curve", "posterior_curves",
+    "privacy_profile", "second_route", "smallest_noise", "target_kl",
 ]  # fmt: skip

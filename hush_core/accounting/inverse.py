@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
 from hush_core.accounting.participation import Participation
@@ -13,6 +15,10 @@ PRECISION = 1e-3
 """Relative step of the grid of hazards; the answer errs downwards by at most this."""
 _LEAST, _MOST = 1e-9, 1e6
 """Range of the grid."""
+_FEW = 64
+"""So many pairs are searched one by one; more share the computations of one grid."""
+_STEP = 0.2
+_REFUSED = 50.0
 _EXAMPLES = 1 << 20
 """Secrets with up to this many examples are covered."""
 
@@ -42,9 +48,29 @@ def largest_expected_count(
     Raises:
         InputError: names the first pair that is not 0 < p < r < 1.
     """
-    check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
+    hazards = largest_hazard(
+        priors, posteriors, noise_multiplier=noise_multiplier, rounds=rounds, method=method
+    )
+    return count_of_hazard(hazards, largest_rate=largest_rate)
+
+
+def count_of_hazard(hazards: np.ndarray | float, *, largest_rate: float) -> np.ndarray | float:
+    """The Σρ that keeps Σ −log(1−ρ) within `hazards` where no rate exceeds `largest_rate`."""
     if not 0 < largest_rate < 1:
         raise InputError("largest_rate", f"{largest_rate!r} is not between 0 and 1", "give a rate below 1")
+    return hazards * (largest_rate / -np.log1p(-largest_rate))
+
+
+def largest_hazard(
+    priors: ArrayLike,
+    posteriors: ArrayLike,
+    *,
+    noise_multiplier: float,
+    rounds: int,
+    method: BoundMethod = "best",
+) -> np.ndarray | float:
+    """The largest Σ −log(1−ρ) that a secret may have, by prior and target; see `largest_expected_count`."""
+    check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
     p, r = np.broadcast_arrays(np.asarray(priors, np.float64), np.asarray(posteriors, np.float64))
     wrong = np.flatnonzero(~((p > 0) & (p < r) & (r < 1)).ravel())
     if len(wrong):
@@ -54,12 +80,41 @@ def largest_expected_count(
             "raise the target, or lower the prior by declaring more bits",
         )  # fmt: skip
     pairs, back = np.unique(np.stack([p.ravel(), r.ravel()], axis=1), axis=0, return_inverse=True)
-    hazards = _largest_hazards(
-        pairs, {"noise_multiplier": noise_multiplier, "rounds": rounds, "method": method}
-    )
-    slope = -np.log1p(-largest_rate) / largest_rate
-    result = (hazards / slope)[back].reshape(p.shape)
+    mechanism = {"noise_multiplier": noise_multiplier, "rounds": rounds, "method": method}
+    if len(pairs) <= _FEW:
+        hazards = np.array([_largest_hazard(prior, target, mechanism) for prior, target in pairs.tolist()])
+    else:
+        hazards = _largest_hazards(pairs, mechanism)
+    result = hazards[back].reshape(p.shape)
     return float(result) if result.ndim == 0 else result
+
+
+def _largest_hazard(prior: float, target: float, mechanism: dict) -> float:
+    """The same for one pair, from the Gaussian limit's guess; not on the grid."""
+
+    def miss(log_hazard: float) -> float:
+        """log bound/target: at most 0 where it is allowed; grows."""
+        bound = float(_bounds(float(np.exp(log_hazard)), np.array([prior]), mechanism)[0])
+        ratio = float(np.log(bound / target))
+        # the comparison that counts is that of the numbers themselves
+        return min(ratio, 0.0) if bound <= target else min(max(ratio, 1e-12), _REFUSED)
+
+    least, most = np.log(_LEAST), np.log(_MOST)
+    guess = mechanism["noise_multiplier"] * (ndtri(target) - ndtri(prior)) / mechanism["rounds"] ** 0.5
+    low = high = float(np.clip(np.log(guess), least, most))
+    step = _STEP
+    while miss(low) > 0:
+        if low <= least:
+            return 0.0
+        low, step = max(low - step, least), 2 * step
+    while miss(high) <= 0:
+        if high >= most:
+            return float(np.exp(high))
+        high, step = min(high + step, most), 2 * step
+    root = float(brentq(miss, low, high, xtol=PRECISION / 2))
+    while root > low and miss(root) > 0:
+        root = max(root - PRECISION / 4, low)
+    return float(np.exp(root))
 
 
 def _largest_hazards(pairs: np.ndarray, mechanism: dict) -> np.ndarray:

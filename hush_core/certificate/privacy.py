@@ -16,7 +16,7 @@ from hush_core.accounting.dominance import dominating_poisson
 from hush_core.accounting.profiles import Profiles, group_profiles
 from hush_core.certificate.verify import Progress, Verification
 from hush_core.errors import CertificationError, InputError
-from hush_core.plan import sampling_rates
+from hush_core.weights import sampling_rates
 
 MOST_PROFILES = 8
 """So many distinct profiles, those that take part most first, are composed by dp_accounting (seconds each)."""

@@ -24,7 +24,7 @@ from hush_core.certificate.document import (
     read_tables,
 )
 from hush_core.errors import CertificationError, HushError, VerificationError
-from hush_core.plan import sampling_rates
+from hush_core.weights import sampling_rates
 
 Progress = Callable[[str, int, int], None]
 

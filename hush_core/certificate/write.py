@@ -12,7 +12,7 @@ import polars as pl
 from hush_core.accounting import posterior_curves
 from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory, hash_file
 from hush_core.errors import CertificationError
-from hush_core.plan import sampling_rates
+from hush_core.weights import sampling_rates
 
 
 def write_certificate(

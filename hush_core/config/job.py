@@ -88,12 +88,20 @@ class Changes(Section):
 
     method: Method | None = Field(None, description="certificate method, instead of the file's")
     c: float | None = Field(None, gt=0, le=1, description="weights.c, relative to c_max")
+    noise_multiplier: float | None = Field(
+        None, gt=0, description="weights.noise_multiplier, in place of c; capacities become equalised"
+    )
     rounds: int | None = Field(None, ge=1, description="train.rounds")
     batch: int | None = Field(None, ge=1, description="train.batch, the expected batch size")
     learning_rate: float | None = Field(None, gt=0, description="train.learning_rate")
 
     def overrides(self) -> dict[str, Any]:
-        """Dotted keys of the file → the values that replace them."""
-        section = {"method": "method", "c": "weights.c"}
+        """Dotted keys of the file → the values that replace them; None takes a key away."""
         given = self.model_dump(exclude_none=True)
-        return {section.get(key, f"train.{key}"): value for key, value in given.items()}
+        section = {"method": "method", "c": "weights.c", "noise_multiplier": "weights.noise_multiplier"}
+        keys: dict[str, Any] = {section.get(key, f"train.{key}"): value for key, value in given.items()}
+        if self.noise_multiplier is not None:
+            keys = {"weights.capacities": "equalised", "weights.c": None} | keys
+        elif self.c is not None:
+            keys["weights.noise_multiplier"] = None
+        return keys

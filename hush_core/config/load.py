@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from hush_core.config.job import Changes, HushConfig
-from hush_core.config.secrets import SECRET_KINDS, LiteralsSecret
+from hush_core.config.secrets import SECRET_KINDS, further_kinds
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
@@ -52,7 +52,7 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         raise InputError(where, *_explain(error)) from None
     repos = tuple(r.model_copy(update={"path": _anchor(r.path, folder)}) for r in config.repos)
     secrets = tuple(
-        s.model_copy(update={"file": _anchor(s.file, folder)}) if isinstance(s, LiteralsSecret) else s
+        s.model_copy(update={key: _anchor(file, folder) for key, file in s.files().items()})
         for s in config.secrets
     )
     return config.model_copy(update={"repos": repos, "secrets": secrets})
@@ -67,7 +67,10 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
         data = data.setdefault(key, {})
         if not isinstance(data, dict):
             return  # the file has something else there; validation will name it
-    data[keys[-1]] = value
+    if value is None:
+        data.pop(keys[-1], None)
+    else:
+        data[keys[-1]] = value
 
 
 def _explain(error: ValidationError) -> tuple[str, str]:
@@ -83,7 +86,7 @@ def _explain(error: ValidationError) -> tuple[str, str]:
             "remove it or correct its spelling; docs/configuration.md lists all",
         )
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
-        return f"{key}: unknown kind{more}", f"take one of {', '.join(SECRET_KINDS)}"
+        return f"{key}: unknown kind{more}", f"take one of {', '.join((*SECRET_KINDS, *sorted(further_kinds())))}"
     if first["type"] == "missing":
         return f"missing key {key}{more}", "add it; docs/configuration.md says what it means"
     if first["type"] == "value_error":

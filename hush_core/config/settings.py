@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hush_core.config.section import Section
 
@@ -18,6 +18,19 @@ class WeightsConfig(Section):
     capacities: Capacities = "matched"
     c: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Relative to c_max, the smallest c at which every weight is 1."""
+    noise_multiplier: Annotated[float, Field(gt=0)] | None = None
+    """In place of c: keep as much as this σ can certify (`equalised` only)."""
+    without_secret: Literal["keep", "drop"] = "keep"
+    """Whether examples without a secret are trained on."""
+
+    @model_validator(mode="after")
+    def _one_scale(self) -> Self:
+        if self.noise_multiplier is not None:
+            if self.capacities != "equalised":
+                raise ValueError("noise_multiplier needs capacities: equalised; set that, or give c instead")
+            if "c" in self.model_fields_set:
+                raise ValueError("c and noise_multiplier are both given; keep one of them")
+        return self
 
 
 class ModelConfig(Section):

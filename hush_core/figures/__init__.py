@@ -10,13 +10,15 @@ colour says, a marker or a label says too. One file here is one question; `canva
 from hush_core.figures.attack import exposure
 from hush_core.figures.canvas import METHOD_LABELS, MOST_ROWS, Figure, short_name
 from hush_core.figures.cost import losses, noise_by_method
+from hush_core.figures.frontier import frontier
+from hush_core.figures.graph import secret_graph
 from hush_core.figures.leakage import leakage_by_length, leakage_by_rounds
 from hush_core.figures.posterior import posterior_against_target, posterior_curves, trade_off
 from hush_core.figures.scale import certificate_scale
 from hush_core.figures.weights import _percent, weights_retained
 
 __all__ = [
-    "METHOD_LABELS", "MOST_ROWS", "Figure", "_percent", "certificate_scale", "exposure", "leakage_by_length",
-    "leakage_by_rounds", "losses", "noise_by_method", "posterior_against_target", "posterior_curves", "short_name",
-    "trade_off", "weights_retained",
+    "METHOD_LABELS", "MOST_ROWS", "Figure", "_percent", "certificate_scale", "exposure", "frontier",
+    "leakage_by_length", "leakage_by_rounds", "losses", "noise_by_method", "posterior_against_target",
+    "posterior_curves", "secret_graph", "short_name", "trade_off", "weights_retained",
 ]  # fmt: skip

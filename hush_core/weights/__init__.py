@@ -4,12 +4,44 @@
 >>> s.weights, s.objective, s.upper_bound, s.gap                # doctest: +SKIP
 """
 
-from hush_core.weights.capacities import CapacityRule, capacity_rule, largest_useful_c, unit_capacities
+from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.frontier import RULE, recommended
 from hush_core.weights.holdout import hold_out
+from hush_core.weights.loss import binding_secrets, lost_examples
+from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
+from hush_core.weights.relief import reliefs, relieved
+from hush_core.weights.settings import (
+    CapacityRule,
+    Mechanism,
+    Scale,
+    WeightSettings,
+    capacity_rule,
+    weight_settings,
+)
 from hush_core.weights.solve import Weights, solve_weights
-from hush_core.weights.weighing import Mechanism, Weighing, weigh
+from hush_core.weights.weighing import Weighing, weigh
 
 __all__ = [
-    "CapacityRule", "Mechanism", "Weighing", "Weights", "capacity_rule", "hold_out", "largest_useful_c",
-    "solve_weights", "unit_capacities", "weigh",
+    "RULE",
+    "CapacityRule",
+    "Mechanism",
+    "Scale",
+    "Weighing",
+    "WeightSettings",
+    "Weights",
+    "binding_secrets",
+    "capacity_rule",
+    "expected_distinct",
+    "hold_out",
+    "largest_batch",
+    "largest_useful_c",
+    "lost_examples",
+    "recommended",
+    "reliefs",
+    "relieved",
+    "sampling_rates",
+    "solve_weights",
+    "unit_capacities",
+    "weigh",
+    "weight_settings",
 ]  # fmt: skip

@@ -8,30 +8,13 @@ equal noise. The limit of the `kl` bound gives κ_j = √(2μ_j); that of the ti
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
 from hush_core.accounting import target_kl
-from hush_core.config import Capacities, Method
 from hush_core.errors import InputError
-
-CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
-
-
-def capacity_rule(capacities: Capacities, method: Method) -> CapacityRule:
-    """The rule that `capacities` means under a certificate method.
-
-    Only the rule, not the method, decides the weights: runs that differ in the method alone share them, but for
-    `equalised`.
-    """
-    if capacities == "paper":
-        return "kl"
-    if capacities == "equalised":
-        return "equalised"
-    return "sqrt_kl" if method == "kl" else "normal_quantiles"
+from hush_core.weights.settings import CapacityRule
 
 
 def unit_capacities(secrets: pl.DataFrame, rule: CapacityRule) -> np.ndarray:
@@ -53,4 +36,7 @@ def unit_capacities(secrets: pl.DataFrame, rule: CapacityRule) -> np.ndarray:
 def largest_useful_c(edges: pl.DataFrame, kappa: np.ndarray) -> float:
     """c_max: the smallest c at which no secret binds, so that every weight is 1 (0 without edges)."""
     counts = np.bincount(edges["secret_id"].to_numpy(), minlength=len(kappa))
-    return float(np.max(counts / kappa, initial=0.0))
+    held = counts > 0
+    with np.errstate(divide="ignore"):
+        # a hair above, so that c_max·κ_j is not rounded below the count
+        return float(np.max(counts[held] / kappa[held], initial=0.0)) * (1 + 4 * np.finfo(np.float64).eps)

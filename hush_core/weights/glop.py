@@ -10,7 +10,7 @@ from hush_core.errors import CertificationError
 
 
 def solve_glop(
-    matrix: sparse.csr_matrix, capacities: np.ndarray, upper: np.ndarray
+    matrix: sparse.csc_matrix, capacities: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Maximise Σx over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
 
@@ -22,7 +22,8 @@ def solve_glop(
     """
     m, n = matrix.shape
     model = mbh.ModelBuilderHelper()
-    model.fill_model_from_sparse_data(np.zeros(n), upper, np.ones(n), np.full(m, -np.inf), capacities, matrix)
+    rows = matrix.tocsr()
+    model.fill_model_from_sparse_data(np.zeros(n), upper, np.ones(n), np.full(m, -np.inf), capacities, rows)
     model.set_maximize(True)
     solver = mbh.ModelSolverHelper("GLOP")
     if not solver.solver_is_supported():

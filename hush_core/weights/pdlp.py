@@ -12,10 +12,12 @@ from hush_core.errors import CertificationError
 TOLERANCE = 1e-4
 """Relative and absolute; single secrets may still be overshot by more, which the repair mends."""
 _SECONDS = 1800.0
+_THREADS, _SHARDS = 2, 8
+"""Sums are split by shards: the answer depends on their number, not on that of the threads."""
 
 
 def solve_pdlp(
-    matrix: sparse.csr_matrix, capacities: np.ndarray, upper: np.ndarray, tolerance: float = TOLERANCE
+    matrix: sparse.csc_matrix, capacities: np.ndarray, upper: np.ndarray, tolerance: float = TOLERANCE
 ) -> tuple[np.ndarray, np.ndarray]:
     """Maximise Σx over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
 
@@ -29,12 +31,12 @@ def solve_pdlp(
     program = pdlp.QuadraticProgram()
     program.resize_and_initialize(n, m)
     program.objective_vector = -np.ones(n)
-    program.constraint_matrix = matrix.tocsc()
+    program.constraint_matrix = matrix
     program.constraint_lower_bounds = np.full(m, -np.inf)
     program.constraint_upper_bounds = capacities
     program.variable_lower_bounds = np.zeros(n)
     program.variable_upper_bounds = upper
-    settings = solvers_pb2.PrimalDualHybridGradientParams(num_threads=2)
+    settings = solvers_pb2.PrimalDualHybridGradientParams(num_threads=_THREADS, num_shards=_SHARDS)
     criteria = settings.termination_criteria
     criteria.simple_optimality_criteria.eps_optimal_absolute = tolerance
     criteria.simple_optimality_criteria.eps_optimal_relative = tolerance

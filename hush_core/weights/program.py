@@ -16,16 +16,10 @@ from hush_core.errors import InputError
 
 @dataclass(frozen=True)
 class WeightProgram:
-    """`incidence`: (m, n) CSR of 0/1, row j marks the examples that hold secret j; `capacities`: (m,)."""
+    """`incidence`: (m, n) CSC of 0/1, row j marks the examples that hold secret j; `capacities`: (m,)."""
 
-    incidence: sparse.csr_matrix
+    incidence: sparse.csc_matrix
     capacities: np.ndarray
-
-    @property
-    def binding(self) -> np.ndarray:
-        """Indices of the secrets that can bind: more examples than capacity. The others never do."""
-        counts = np.diff(self.incidence.indptr)
-        return np.flatnonzero(counts > self.capacities)
 
 
 def build_program(edges: pl.DataFrame, n_examples: int, capacities: np.ndarray) -> WeightProgram:
@@ -45,7 +39,7 @@ def build_program(edges: pl.DataFrame, n_examples: int, capacities: np.ndarray) 
         if ids.size and int(ids.max()) >= limit:
             raise InputError("edges", f"{what} {ids.max()} of {limit}", f"number the {what}s from 0, densely")
     ones = np.ones(edges.height)
-    matrix = sparse.csr_matrix((ones, (secrets, examples)), shape=(len(capacities), n_examples))
+    matrix = sparse.csc_matrix((ones, (secrets, examples)), shape=(len(capacities), n_examples))
     if matrix.nnz != edges.height:
         raise InputError("edges", "an edge is given twice", "keep each (example, secret) pair once")
     return WeightProgram(matrix, capacities)

@@ -26,13 +26,13 @@ class Reduced:
 
     Attributes:
         weights: (n,) decided weights; NaN where the core decides. dual: (m,) decided duals, 0 elsewhere.
-        matrix: (m', g) CSR of 0/1. capacities: (m',). upper: (g,) examples merged into each variable.
+        matrix: (m', g) CSC of 0/1. capacities: (m',). upper: (g,) examples merged into each variable.
         secrets: (m',) original numbers. group: (n,) the variable of an open example, −1 for a decided one.
     """
 
     weights: np.ndarray
     dual: np.ndarray
-    matrix: sparse.csr_matrix
+    matrix: sparse.csc_matrix
     capacities: np.ndarray
     upper: np.ndarray
     secrets: np.ndarray
@@ -50,29 +50,32 @@ class Reduced:
 def reduce_program(program: WeightProgram) -> Reduced:
     """Decide what can be decided; the core is empty where nothing is left."""
     m, n = program.incidence.shape
-    by_secret = program.incidence.tocsr()
-    secret = np.repeat(np.arange(m), np.diff(by_secret.indptr))
-    example = by_secret.indices.astype(np.int64)
+    # the open edges, by example and then by secret, an order that every step keeps: nothing is sorted again
+    example = np.repeat(np.arange(n), np.diff(program.incidence.indptr))
+    secret = program.incidence.indices.astype(np.int64)
     capacity = program.capacities.copy()
     weights, dual = np.full(n, np.nan), np.zeros(m)
     while True:
-        count = np.bincount(secret, minlength=m)
-        binding = count > capacity
-        keep = binding[secret]
+        binding = np.bincount(secret, minlength=m) > capacity
+        # integer positions: numpy selects by them several times faster than by a mask
+        keep = np.flatnonzero(binding[secret])
         secret, example = secret[keep], example[keep]
-        degree = np.bincount(example, minlength=n)
-        weights[np.isnan(weights) & (degree == 0)] = 1.0
-        single = degree[example] == 1
+        held = np.zeros(n, dtype=bool)
+        held[example] = True
+        weights[np.isnan(weights) & ~held] = 1.0
+        first = _is_first(example)
+        single = first & np.append(first[1:], True)
         if not single.any():
             break
-        filled = np.bincount(secret[single], minlength=m)
+        alone = np.flatnonzero(single)
+        filled = np.bincount(secret[alone], minlength=m)
         exhausted = (filled > 0) & (filled >= capacity)
         share = np.divide(capacity, filled, out=np.ones(m), where=exhausted)
-        weights[example[single]] = share[secret[single]]
-        weights[example[exhausted[secret] & ~single]] = 0.0
+        weights[example[alone]] = share[secret[alone]]
+        weights[example[np.flatnonzero(exhausted[secret] & ~single)]] = 0.0
         dual[exhausted] = 1.0
         capacity = np.where(exhausted, 0.0, capacity - filled)
-        keep = np.isnan(weights[example])
+        keep = np.flatnonzero(np.isnan(weights[example]))
         secret, example = secret[keep], example[keep]
     return _merged(secret, example, capacity, weights, dual)
 
@@ -82,29 +85,40 @@ def _merged(
 ) -> Reduced:
     """Merge open examples with equal secret sets, and number what is left densely."""
     group = np.full(len(weights), -1)
-    order = np.lexsort((secret, example))
-    secret, example = secret[order], example[order]
-    opened, start, degree = np.unique(example, return_index=True, return_counts=True)
-    if not len(opened):
-        nothing = sparse.csr_matrix((0, 0))
+    start = np.flatnonzero(_is_first(example))
+    if not len(start):
+        nothing = sparse.csc_matrix((0, 0))
         return Reduced(weights, dual, nothing, np.empty(0), np.empty(0), np.empty(0, np.int64), group)
-    same_as = _equal_sets(secret, start, degree, len(capacity))
-    first, which, upper = np.unique(same_as, return_inverse=True, return_counts=True)
-    group[opened] = which
-    length = degree[first]
-    places = np.repeat(start[first] - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
-    members = secret[places + np.arange(int(length.sum()))]
-    secrets, row = np.unique(members, return_inverse=True)
-    column = np.repeat(np.arange(len(first)), length)
-    matrix = sparse.csr_matrix((np.ones(len(row)), (row, column)), shape=(len(secrets), len(first)))
+    degree = np.diff(start, append=len(example))
+    first, which, upper = _renumbered(_equal_sets(secret, start, degree, len(capacity)), len(start))
+    group[example[start]] = which
+    ends = np.cumsum(degree[first])
+    places = np.repeat(start[first] - ends + degree[first], degree[first]) + np.arange(ends[-1])
+    secrets, row, _ = _renumbered(secret[places], len(capacity))
+    matrix = sparse.csc_matrix((np.ones(len(row)), row, np.append(0, ends)), shape=(len(secrets), len(first)))
     return Reduced(weights, dual, matrix, capacity[secrets], upper.astype(np.float64), secrets, group)
+
+
+def _is_first(ordered: np.ndarray) -> np.ndarray:
+    """Where a run of equal values begins."""
+    first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
+
+
+def _renumbered(values: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """np.unique of integers in [0, limit) with inverse and counts, without a sort."""
+    counts = np.bincount(values, minlength=limit)
+    kept = np.flatnonzero(counts)
+    return kept, (np.cumsum(counts > 0) - 1)[values], counts[kept]
 
 
 def _equal_sets(secret: np.ndarray, start: np.ndarray, degree: np.ndarray, m: int) -> np.ndarray:
     """For each set, the first set equal to it: found by a 128-bit hash, then compared member by member."""
     random = np.random.default_rng(0).integers(0, 2**64, (2, m), dtype=np.uint64, endpoint=False)
     hashes = [np.add.reduceat(row[secret], start) for row in random]
-    order = np.lexsort((np.arange(len(start)), hashes[1], hashes[0], degree))
+    # half of a hash puts equal sets side by side, and the stable sort the first of them first
+    order = np.argsort(hashes[0], kind="stable")
     new = np.ones(len(order), dtype=bool)
     keys = np.stack([degree.astype(np.uint64), *hashes])[:, order]
     new[1:] = np.any(keys[:, 1:] != keys[:, :-1], axis=0)

@@ -10,7 +10,7 @@ SAFETY = 1 - 1e-12
 
 
 def repair(
-    matrix: sparse.csr_matrix,
+    matrix: sparse.csc_matrix,
     capacities: np.ndarray,
     w: np.ndarray,
     upper: np.ndarray | float = 1.0,
@@ -21,40 +21,41 @@ def repair(
     Each example is scaled by the worst overload among its secrets; each filling round adds to every example
     the least of its secrets' slack shared equally among those that still can grow. Shape (n,) → (n,).
     """
-    columns = matrix.tocsc()
     limit = capacities * SAFETY
-    w = _scale_down(matrix, columns, limit, np.clip(w, 0.0, upper))
+    w = _scale_down(matrix, limit, np.clip(w, 0.0, upper))
+    upper = np.broadcast_to(upper, w.shape)
+    growing, columns = np.arange(len(w)), matrix
     for _ in range(rounds):
         slack = np.maximum(limit - matrix @ w, 0.0)
-        growing = ((w < upper) & (_least(columns, slack) > 0)).astype(np.float64)
-        if not growing.any():
+        # loads only rise in here: what cannot grow now cannot later
+        can = (w[growing] < upper[growing]) & (_least(columns, slack) > 0)
+        growing, columns = growing[can], columns[:, can]
+        if not len(growing):
             break
-        share = slack / np.maximum(matrix @ growing, 1.0)
-        w = np.where(growing > 0, np.minimum(w + _least(columns, share), upper), w)
-    return _scale_down(matrix, columns, limit, w)
+        share = slack / np.maximum(np.bincount(columns.indices, minlength=len(slack)), 1)
+        w[growing] = np.minimum(w[growing] + _least(columns, share), upper[growing])
+    return _scale_down(matrix, limit, w)
 
 
-def scale_down(matrix: sparse.csr_matrix, capacities: np.ndarray, w: np.ndarray) -> np.ndarray:
+def scale_down(matrix: sparse.csc_matrix, capacities: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The same weights, less where a capacity is exceeded."""
-    return _scale_down(matrix, matrix.tocsc(), capacities * SAFETY, w)
+    return _scale_down(matrix, capacities * SAFETY, w)
 
 
-def _scale_down(
-    matrix: sparse.csr_matrix, columns: sparse.csc_matrix, limit: np.ndarray, w: np.ndarray
-) -> np.ndarray:
+def _scale_down(matrix: sparse.csc_matrix, limit: np.ndarray, w: np.ndarray) -> np.ndarray:
     load = matrix @ w
     while np.any(load > limit):
         factor = np.divide(limit, load, out=np.ones_like(load), where=load > limit)
-        scaled = w * np.minimum(_least(columns, factor), 1.0)
+        scaled = w * np.minimum(_least(matrix, factor), 1.0)
         w = np.where(scaled < w, np.nextafter(scaled, 0.0), w)
         load = matrix @ w
     return w
 
 
-def _least(columns: sparse.csc_matrix, value: np.ndarray) -> np.ndarray:
+def _least(matrix: sparse.csc_matrix, value: np.ndarray) -> np.ndarray:
     """min over each example's secrets of `value` (m,), with +inf for examples without a secret; shape (n,)."""
-    result = np.full(columns.shape[1], np.inf)
-    filled = np.flatnonzero(np.diff(columns.indptr))
+    result = np.full(matrix.shape[1], np.inf)
+    filled = np.flatnonzero(np.diff(matrix.indptr))
     if filled.size:
-        result[filled] = np.minimum.reduceat(value[columns.indices], columns.indptr[filled])
+        result[filled] = np.minimum.reduceat(value[matrix.indices], matrix.indptr[filled])
     return result

@@ -20,9 +20,14 @@ SIMPLEX_EDGES = 12_000
 
 @dataclass(frozen=True)
 class Weights:
-    """`weights` (n,) in [0, 1]; `objective` = Σw ≤ optimum ≤ `upper_bound`; `gap` = upper_bound/objective − 1."""
+    """`weights` (n,) in [0, 1]; `objective` = Σw ≤ optimum ≤ `upper_bound`; `gap` = upper_bound/objective − 1.
+
+    `dual` (m,) in [0, 1]: the price of each capacity, from which `upper_bound` follows. For other capacities cap'
+    the optimum is at most upper_bound + dual·(cap' − cap), whatever the solver did.
+    """
 
     weights: np.ndarray
+    dual: np.ndarray
     objective: float
     upper_bound: float
     gap: float
@@ -44,13 +49,14 @@ def solve_weights(edges: pl.DataFrame, *, n_examples: int, capacities: np.ndarra
     """
     program = build_program(edges, n_examples, capacities)
     weights, dual = _solve_core(program)
+    dual = np.clip(np.nan_to_num(dual), 0.0, 1.0)
     load = program.incidence @ weights
     if np.any(load > program.capacities):
         raise CertificationError("repaired weights exceed a capacity")
     objective = float(weights.sum())
     upper_bound = max(_dual_bound(program, dual), objective)
     gap = upper_bound / objective - 1 if objective > 0 else (0.0 if upper_bound == 0 else np.inf)
-    return Weights(weights, objective, upper_bound, float(gap))
+    return Weights(weights, dual, objective, upper_bound, float(gap))
 
 
 def _solve_core(program: WeightProgram) -> tuple[np.ndarray, np.ndarray]:
@@ -66,12 +72,13 @@ def _solve_core(program: WeightProgram) -> tuple[np.ndarray, np.ndarray]:
     if len(x):
         x = repair(*core, x, reduced.upper)
     weights, dual = reduced.expand(x, y)
-    # expanding sums in another order: the capacities hold for these very numbers
-    return scale_down(program.incidence, program.capacities, weights), dual
+    # expanding sums in another order: the capacities hold for these very numbers; those that cannot bind always do
+    examples = np.bincount(program.incidence.indices, minlength=len(program.capacities))
+    limits = np.where(examples > program.capacities, program.capacities, np.inf)
+    return scale_down(program.incidence, limits, weights), dual
 
 
 def _dual_bound(program: WeightProgram, dual: np.ndarray) -> float:
     """cap·y + Σ max(0, 1 − (Aᵀy)_i) for y ≥ 0: an upper bound on Σw for ANY y (weak duality)."""
-    y = np.clip(np.nan_to_num(dual), 0.0, 1.0)
-    reduced = 1.0 - program.incidence.T @ y
-    return float(program.capacities @ y + np.maximum(reduced, 0.0).sum())
+    reduced = 1.0 - program.incidence.T @ dual
+    return float(program.capacities @ dual + np.maximum(reduced, 0.0).sum())

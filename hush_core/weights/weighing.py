@@ -1,9 +1,10 @@
 """Step 2 as a whole: capacities by a rule, the program solved, some examples held out.
 
 `equalised` closes the loop that the paper leaves open ("ideally we would include σ as a variable", §4): the noise
-is a maximum over secrets, so a secret that needs less of it has capacity to spare. Capacities are set to what the
-inverse accounting says each secret may take part at the noise that the weights turn out to need, and the program is
-solved again, until that settles: all secrets that bind then need the same noise.
+is a maximum over secrets, so a secret that needs less of it has capacity to spare. At a given c, capacities are set
+to what the inverse accounting says each secret may take part at the noise that the weights turn out to need, and
+the program is solved again, until that settles: all secrets that bind then need the same noise. For a given noise
+multiplier instead of c see target_noise.py.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import calibrate, largest_expected_count
-from hush_core.config import Method
+from hush_core.accounting import largest_expected_count, noise_for_all
 from hush_core.errors import InputError
-from hush_core.weights.capacities import CapacityRule, largest_useful_c, unit_capacities
+from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.holdout import hold_out
-from hush_core.weights.solve import Weights, solve_weights
+from hush_core.weights.rates import sampling_rates
+from hush_core.weights.settings import Mechanism, WeightSettings
+from hush_core.weights.solve import solve_weights
+from hush_core.weights.target_noise import fit_noise
 
 Progress = Callable[[str, int, int], None]
 
@@ -29,30 +32,37 @@ _SETTLED = 2e-3
 _LARGEST_RATE = 0.9
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """What `equalised` must know of the training: T rounds, expected batch B, the certificate method."""
-
-    rounds: int
-    expected_batch: int
-    method: Method
-
-
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """weights: (n,), 0 for the held-out. held_out: their ids. solved: the program's own answer and its gap.
-    kappa: (m,) the unit capacities κ_j. c_max: the smallest c at which every weight is 1."""
+    """What step 2 gives.
+
+    Attributes:
+        weights: (n,), 0 for examples that are not trained on. trainable: (n,) bool, the others.
+        held_out: ids of the examples that are kept to measure on.
+        upper_bound: no feasible weights of the trainable examples sum to more; gap: the relative distance to it.
+        capacities: (m,) the right-hand sides, c·c_max·κ. prices: (m,) their dual values, in [0, 1].
+        c_max: the smallest c at which every weight is 1. c: relative to it.
+    """
 
     weights: np.ndarray
+    trainable: np.ndarray
     held_out: np.ndarray
-    solved: Weights
-    kappa: np.ndarray
+    upper_bound: float
+    gap: float
+    capacities: np.ndarray
+    prices: np.ndarray
     c_max: float
+    c: float
+
+    @property
+    def objective(self) -> float:
+        """Σw of what is trained on."""
+        return float(self.weights.sum())
 
     @property
     def candidates(self) -> int:
         """Examples that may be trained on."""
-        return len(self.weights) - len(self.held_out)
+        return int(self.trainable.sum())
 
 
 def weigh(
@@ -60,54 +70,85 @@ def weigh(
     secrets: pl.DataFrame,
     *,
     n_examples: int,
-    rule: CapacityRule,
-    c: float,
-    mechanism: Mechanism | None = None,
+    settings: WeightSettings,
     progress: Progress | None = None,
 ) -> Weighing:
-    """Weights at c (relative to c_max) under a capacity rule.
+    """Weights under a capacity rule, at c (relative to c_max) or for a noise multiplier.
 
     Args:
-        edges: example_id, secret_id. secrets: secret_id, prior, posterior. mechanism: for `equalised` only.
+        edges: example_id, secret_id. secrets: secret_id, prior, posterior.
 
     Raises:
-        InputError: bad edges, or `equalised` without a mechanism. CertificationError: the solver failed, or no
-            noise is certified for `equalised`.
+        InputError: bad edges, `equalised` without a mechanism, a batch larger than the retained weight (it names
+            the largest that works). CertificationError: the solver failed, or no noise is certified for
+            `equalised`.
     """
-    if rule != "equalised":
-        return _at(edges, n_examples, unit_capacities(secrets, rule), c)
-    if mechanism is None:
+    program = _Program(edges, n_examples, settings.without_secret)
+    if settings.rule != "equalised":
+        return program.at(unit_capacities(secrets, settings.rule), settings.c)
+    if settings.mechanism is None:
         raise InputError("weights.capacities", "equalised needs rounds, batch and method", "give a mechanism")
-    start: CapacityRule = "sqrt_kl" if mechanism.method == "kl" else "normal_quantiles"
-    found = _at(edges, n_examples, unit_capacities(secrets, start), c)
+    if settings.noise_multiplier is not None:
+        capacities = fit_noise(
+            lambda capacities: program.solve(capacities).weights, edges, secrets, settings.mechanism,
+            noise_multiplier=settings.noise_multiplier, most=int(program.trainable.sum()), progress=progress,
+        )  # fmt: skip
+        return program.solve(capacities)
+    return _equalise(program, secrets, settings, progress)
+
+
+def _equalise(
+    program: _Program, secrets: pl.DataFrame, settings: WeightSettings, progress: Progress | None
+) -> Weighing:
+    mechanism = settings.mechanism
+    kappa = unit_capacities(secrets, "sqrt_kl" if mechanism.method == "kl" else "normal_quantiles")
+    found = program.at(kappa, settings.c)
     for done in range(_PASSES):
         if progress:
             progress("equalising", done, _PASSES)
-        kappa = _bearable(found.weights, edges, secrets, mechanism)
-        moved = np.log(kappa / found.kappa)
-        found = _at(edges, n_examples, kappa, c)
+        before, kappa = kappa, _bearable(found.weights, program.edges, secrets, mechanism)
+        moved = np.log(kappa / before)
+        found = program.at(kappa, settings.c)
         # only the capacities' ratios matter, as c is relative
         if np.ptp(moved) <= _SETTLED:
             break
     return found
 
 
-def _at(edges: pl.DataFrame, n_examples: int, kappa: np.ndarray, c: float) -> Weighing:
-    c_max = largest_useful_c(edges, kappa)
-    solved = solve_weights(edges, n_examples=n_examples, capacities=c * c_max * kappa)
-    held_out = hold_out(edges, n_examples=n_examples)
-    weights = solved.weights.copy()
-    weights[held_out] = 0.0
-    return Weighing(weights, held_out, solved, kappa, c_max)
+class _Program:
+    """The linear program of one graph, for any capacities."""
+
+    def __init__(self, edges: pl.DataFrame, n_examples: int, without_secret: str) -> None:
+        self.edges, self.n_examples = edges, n_examples
+        self.held_out = hold_out(edges, n_examples=n_examples)
+        self.trainable = np.full(n_examples, without_secret == "keep")
+        self.trainable[self.held_out] = False
+        self.trainable[edges["example_id"].to_numpy()] = True
+
+    def at(self, kappa: np.ndarray, c: float) -> Weighing:
+        """Weights for capacities c·c_max·κ."""
+        return self.solve(kappa, c * largest_useful_c(self.edges, kappa))
+
+    def solve(self, kappa: np.ndarray, scale: float = 1.0) -> Weighing:
+        """Weights for capacities scale·κ."""
+        capacities, c_max = scale * kappa, largest_useful_c(self.edges, kappa)
+        solved = solve_weights(self.edges, n_examples=self.n_examples, capacities=capacities)
+        # examples that are not trained on hold no secret, so each counted 1 in the program
+        weights = np.where(self.trainable, solved.weights, 0.0)
+        upper_bound = solved.upper_bound - int((~self.trainable).sum())
+        return Weighing(
+            weights, self.trainable, self.held_out, upper_bound, solved.gap, capacities, solved.dual, c_max,
+            min(scale / c_max, 1.0) if c_max else 1.0,
+        )  # fmt: skip
 
 
 def _bearable(
     weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: Mechanism
 ) -> np.ndarray:
     """The largest Σρ that each secret may have at the noise that these weights need, shape (m,)."""
-    rates = np.minimum(weights * (mechanism.expected_batch / weights.sum()), 1.0)
+    rates = sampling_rates(weights, mechanism.expected_batch)
     run = {"rounds": mechanism.rounds, "method": mechanism.method}
-    sigma = calibrate(edges, rates, secrets, **run).noise_multiplier
+    sigma = noise_for_all(edges, rates, secrets, **run)
     return largest_expected_count(
         secrets["prior"].to_numpy(), secrets["posterior"].to_numpy(), noise_multiplier=sigma,
         largest_rate=min(float(rates.max()), _LARGEST_RATE), **run,

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan, make_plan, sampling_rates
+from hush_core.plan import ProtectionPlan, make_plan
+from hush_core.weights import sampling_rates
 
 SECRETS = pl.DataFrame(
     {"secret_id": [0, 1], "name": ["a", "b"], "prior": [1e-6, 1e-4], "posterior": [1e-3, 1e-2]},

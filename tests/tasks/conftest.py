@@ -20,7 +20,7 @@ def certified(tmp_path_factory):
     from hush_core.accounting import calibrate
     from hush_core.certificate import Facts, write_certificate
     from hush_core.certificate.document import PlanFacts, TrainingFacts
-    from hush_core.plan import sampling_rates
+    from hush_core.weights import sampling_rates
 
     root = tmp_path_factory.mktemp("certified")
     model_dir = root / "model"

@@ -1,0 +1,118 @@
+"""The points of a plan: each method at each scale, weighed and calibrated in parallel tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hush_core.config import HushConfig, Method
+from hush_core.errors import HushError, InputError
+from hush_core.weights import Scale, WeightSettings, weight_settings
+from tasks.calibration import Priced, price_weights
+from tasks.extraction import Extracted
+from tasks.frontier import PlanRow
+from tasks.weighing import Weighed, weigh_examples
+
+DEFAULT_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+DEFAULT_NOISE = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
+"""As multiples of `weights.noise_multiplier`."""
+
+
+@dataclass
+class Point:
+    """One method at one scale; `note` says why where there is no noise multiplier."""
+
+    method: Method
+    settings: WeightSettings
+    weighed: Weighed | None = None
+    priced: Priced | None = None
+    note: str = ""
+
+
+def sweep_points(config: HushConfig, extracted: Extracted, scales: list[Scale]) -> list[Point]:
+    """Every method at every scale; tasks are submitted to the flow's runner."""
+    points = [
+        Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales
+    ]
+    weigh_all(points, extracted)
+    price_all(points, extracted, config)
+    return points
+
+
+def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] | None) -> list[Scale]:
+    """The points to try: what was asked for, else a default sweep around what the config says."""
+    if sweep and noise:
+        raise InputError("sweep", "c and σ are both swept", "give one of the two")
+    if sweep and not all(0 < c <= 1 for c in sweep):
+        raise InputError("sweep", "a value of c lies outside (0, 1]", "give fractions of c_max")
+    if noise and not all(0 < sigma < float("inf") for sigma in noise):
+        raise InputError("noise", "a noise multiplier is not positive", "give numbers such as 0.5 or 1")
+    target = config.weights.noise_multiplier
+    if not sweep and target is not None:
+        return [Scale(noise_multiplier=s) for s in sorted(set(noise or (target * f for f in DEFAULT_NOISE)))]
+    return [Scale(c=c) for c in sorted(set(sweep or (*DEFAULT_C, config.weights.c)))]
+
+
+def methods_of(config: HushConfig) -> tuple[Method, ...]:
+    """The paper's method, the Rényi one, and the config's own or the tight one."""
+    return tuple(dict.fromkeys(("kl", "renyi", config.method if config.method == "best" else "blow_up")))
+
+
+def weigh_all(points: list[Point], extracted: Extracted) -> None:
+    """Solve the programs in parallel; points with equal settings share one."""
+    graph = {"edges": extracted.edges, "secrets": extracted.secrets, "n_examples": extracted.n_examples}
+    running = {
+        s: weigh_examples.submit(**graph, settings=s) for s in dict.fromkeys(p.settings for p in points)
+    }
+    for point in points:
+        result = running[point.settings].result(raise_on_failure=False)
+        if isinstance(result, Weighed):
+            point.weighed = result
+        else:
+            point.note = refusal(result)
+
+
+def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
+    """The noise of every point that weights were found for, in parallel."""
+    settings, running = config.train, []
+    for point in points:
+        if point.weighed is None:
+            continue
+        if point.weighed.largest_batch < settings.batch:
+            point.note = f"train.batch: at most {point.weighed.largest_batch} can be drawn from this weight"
+            continue
+        future = price_weights.submit(
+            point.weighed.weights, extracted.edges, extracted.secrets, rounds=settings.rounds,
+            expected_batch=settings.batch, method=point.method,
+        )  # fmt: skip
+        running.append((point, future))
+    for point, future in running:
+        result = future.result(raise_on_failure=False)
+        if isinstance(result, Priced):
+            point.priced = result
+        else:
+            point.note = refusal(result)
+
+
+def refusal(error: object) -> str:
+    """What a refused step said; anything else is a fault, and ends the flow."""
+    if isinstance(error, HushError):
+        return str(error)
+    raise error if isinstance(error, BaseException) else TypeError(f"no result but {type(error).__name__}")
+
+
+def row_of(point: Point) -> PlanRow:
+    """The point as a row of the price list."""
+    weighed, priced = point.weighed, point.priced
+    return PlanRow(
+        method=point.method,
+        c=weighed.c if weighed else point.settings.c,
+        noise_asked=point.settings.noise_multiplier,
+        noise_multiplier=priced.noise_multiplier if priced else None,
+        weight_retained=weighed.retained if weighed else None,
+        protected_retained=weighed.protected_retained if weighed else None,
+        examples_kept=weighed.kept if weighed else None,
+        distinct=priced.distinct if priced else None,
+        largest_batch=weighed.largest_batch if weighed else None,
+        gap=weighed.gap if weighed else None,
+        note=point.note,
+    )

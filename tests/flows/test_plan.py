@@ -1,0 +1,132 @@
+"""`hush plan` as a user runs it: the price list, reasons, files, artifact and tracker; no value anywhere."""
+
+import re
+import sqlite3
+
+import polars as pl
+import pytest
+from jobs import Job
+from PIL import Image
+
+SWEEP = ("--c", "0.1", "--c", "0.3", "--c", "1")
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    return Job(tmp_path_factory.mktemp("plan"), seed=23)
+
+
+@pytest.fixture(scope="module")
+def planned(job):
+    return job.hush("plan", job.config, *SWEEP, "--out", job.folder / "out")
+
+
+def test_the_frontier_has_every_point_and_one_is_recommended(job, planned):
+    table = pl.read_csv(job.folder / "out" / "frontier.csv")
+    assert sorted(table["method"].unique()) == ["best", "kl", "renyi"] and table.height == 9
+    assert table["recommended"].sum() == 1 and table.filter("recommended")["method"].item() == "best"
+    for method in ("best", "kl", "renyi"):
+        rows = table.filter(pl.col("method") == method).sort("c")
+        for column in ("noise_multiplier", "weight_retained", "protected_retained"):
+            assert rows[column].is_sorted(), (method, column)
+        last = rows.row(-1, named=True)
+        assert last["weight_retained"] == 1.0 and last["protected_retained"] == 1.0
+    best, paper = (table.filter(pl.col("method") == m).sort("c") for m in ("best", "kl"))
+    assert (paper["noise_multiplier"] > 3 * best["noise_multiplier"]).all()
+    row = table.filter("recommended").row(0, named=True)
+    assert f"weights.c = {row['c']:.3g}: noise multiplier {row['noise_multiplier']:.3g}" in " ".join(
+        planned.split()
+    )
+    assert "rule: the most weight" in planned and "train" not in re.findall(r"Task run '(\w+)-", planned)
+
+
+def test_it_says_what_is_lost_and_why(job, planned):
+    secrets = pl.read_csv(job.folder / "out" / "secrets.csv")
+    lost = pl.read_parquet(job.folder / "out" / "lost.parquet")
+    assert secrets.height and secrets["binds"].all() and (secrets["load"] <= secrets["capacity"]).all()
+    assert secrets["lost"].sum() == pytest.approx((1 - lost["weight"]).sum(), abs=1e-6)
+    assert set(lost["because_of"]) <= set(secrets["name"])
+    files = {
+        "risk/model.py",
+        "trading/strategy.py",
+        *(f"deploy/config_{i}.py" for i in range(5)),
+        "app/module_3.py",
+    }
+    assert lost.height and set(lost["path"]) <= files
+    assert f"{(lost['weight'] == 0).sum():,} examples are never drawn" in planned
+    relaxed = pl.read_csv(job.folder / "out" / "reliefs.csv")
+    assert relaxed.height and (relaxed["gain"].drop_nulls() <= relaxed["at_most"].max() + 1e-6).all()
+    assert re.search(r"raising r of \w+ from 0\.\w+ to 0\.\w+ keeps [\d,]+ more examples, at σ = ", planned)
+
+
+def test_people_can_look_at_it(job, planned):
+    with Image.open(job.folder / "out" / "frontier.png") as picture:
+        assert picture.width == 960
+    with sqlite3.connect(next((job.home / "prefect").rglob("prefect.db"))) as database:
+        texts = [row[0] for row in database.execute("select data from artifact where key = 'hush-plan'")]
+    assert len(texts) == 1 and "weights.c = " in texts[0] and "| c | noise" in texts[0]
+    logged = {path.name for path in (job.home / "mlartifacts").rglob("*") if path.is_file()}
+    assert logged == {"frontier.csv", "frontier.png", "secrets.csv", "reliefs.csv"}
+
+
+def test_the_second_plan_computes_nothing_and_the_run_takes_its_weights(job, planned):
+    output = job.hush("plan", job.config, *SWEEP, "--out", job.folder / "again")
+    ended = dict(re.findall(r"Task run '([\w-]+)-\w+' - Finished in state (\w+)", output))
+    assert {state for name, state in ended.items() if not name.startswith("publish")} == {"Cached"}
+    first, second = (pl.read_csv(job.folder / f / "frontier.csv") for f in ("out", "again"))
+    assert first.equals(second)
+
+
+def test_a_sweep_of_noise_multipliers(job):
+    asked = (3.0, 6.0)
+    output = job.hush("plan", job.config, "--noise", "3", "--noise", "6", "--out", job.folder / "noise")
+    own = pl.read_csv(job.folder / "noise" / "frontier.csv").filter(pl.col("method") == "best")
+    assert own["noise_asked"].to_list() == list(asked)
+    assert (own["noise_multiplier"] <= own["noise_asked"]).all()
+    assert own["weight_retained"].is_sorted() and "weights.noise_multiplier = " in output
+
+
+def test_a_batch_that_cannot_be_drawn_is_told_with_the_largest_that_can(job):
+    output = job.hush("plan", job.config, "--c", "0.1", "--batch", "5000", "--out", job.folder / "batch")
+    own = (
+        pl.read_csv(job.folder / "batch" / "frontier.csv")
+        .filter(pl.col("method") == "best")
+        .row(0, named=True)
+    )
+    assert own["noise_multiplier"] is None and f"at most {own['largest_batch']}" in own["note"]
+    assert 10 < own["largest_batch"] < 5000 and "nothing can be recommended" in output
+
+
+def test_no_value_leaves_the_private_store(job, planned):
+    shared = [
+        *(job.home / "mlartifacts").rglob("*"),
+        *(job.home / "prefect").rglob("*"),
+        job.home / "mlflow.db",
+    ]
+    shared += [*(job.home / "store" / "results").rglob("*"), *(job.folder / "out").iterdir()]
+    files = [path for path in shared if path.is_file()]
+    assert len(files) > 8
+    for path in files:
+        data = path.read_bytes() + (
+            str(pl.read_parquet(path).to_dicts()).encode() if path.suffix == ".parquet" else b""
+        )
+        assert not any(value in data for value in job.values), path
+    assert not any(value.decode() in planned for value in job.values)
+    names = {str(path.name).encode() for path in (job.folder / "repository").rglob("*.py")}
+    tracked = b"".join(p.read_bytes() for p in (job.home / "mlartifacts").rglob("*") if p.is_file())
+    assert not any(name in tracked for name in names)
+
+
+MISTAKES = {
+    "both swept": (("--c", "0.1", "--noise", "1"), "one of the two"),
+    "c above 1": (("--c", "1.5"), "fractions of c_max"),
+    "noise not positive": (("--noise", "-1"), "noise"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2(job, mistake):
+    arguments, says = MISTAKES[mistake]
+    output = job.hush("plan", job.config, *arguments, status=2)
+    told = [line for line in output.splitlines() if line.startswith("hush: ")]
+    assert len(told) == 1 and says in told[0] and "Mend:" in told[0] and "Traceback" not in output

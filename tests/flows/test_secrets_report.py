@@ -1,0 +1,169 @@
+"""A report on a real repository: every file is there, true, comparable with the last one, and without a value."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import random
+import string
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from flows.secrets_report import render, write_report
+from hush_core.config import parse_config
+from hush_core.errors import InputError
+from hush_core.secrets import extract
+
+KEY = b"k" * 32
+CANARIES = [
+    "ghp_" + "".join(random.Random(i).choices(string.ascii_letters + string.digits, k=36)) for i in range(3)
+]
+CODENAME = "blackbird-nine"
+
+
+def commit(repo: Path, files: dict[str, str]) -> str:
+    safe = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    people = {f"GIT_{r}_{k}": "x@example.org" for r in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(repo), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=safe | people).stdout
+
+    if not repo.exists():
+        repo.mkdir()
+        git("init", "-q", "-b", "main")
+    for name, text in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text)
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", "m")
+    return git("rev-parse", "HEAD").strip()
+
+
+@pytest.fixture
+def report(tmp_path):
+    literals = tmp_path / "codenames.txt"
+    literals.write_text(CODENAME + "\n")
+    repo = tmp_path / "repo"
+
+    def run(files: dict[str, str], out: str = "out", **options):
+        head = commit(repo, files)
+        data = {
+            "version": 1,
+            "repos": [{"path": str(repo)}],
+            "secrets": [
+                {"id": "creds", "kind": "credentials", "level": 1e-3},
+                {"id": "names", "kind": "literals", "file": str(literals), "bits": 20, "level": 1e-3},
+                {"id": "eu", "kind": "path", "globs": ["trading/**"], "level": 1e-3},
+                {"id": "empty", "kind": "path", "globs": ["nowhere/**"], "level": 1e-3},
+            ],
+            "train": {"rounds": 1, "batch": 1},
+            "chunk_bytes": 64,
+        }
+        found = extract(parse_config(data, where="test", folder=tmp_path), KEY)
+        summary = write_report(
+            examples=found.examples, secrets=found.secrets, edges=found.edges, coverage=found.coverage,
+            key=KEY, out=tmp_path / out, **options,
+        )  # fmt: skip
+        return summary, found, head
+
+    return run
+
+
+FILES = {
+    "a.py": f'T = "{CANARIES[0]}"\n',
+    "b.py": f'T = "{CANARIES[1]}"\nproject = "{CODENAME}"\n',
+    "copy.txt": CANARIES[0].encode().hex(),
+    "trading/eu.py": "edge = 42\n" * 20,
+    "clean.txt": "nothing\n" * 20,
+    "picture.bin": "\0\1\2",
+}
+
+
+def printed(summary) -> str:
+    console = Console(file=io.StringIO(), width=140, highlight=False)
+    render(summary, console)
+    return console.file.getvalue()
+
+
+def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "changes.csv").write_text("of an earlier report")
+    summary, found, _ = report(FILES)
+    assert {f.name for f in (tmp_path / "out").iterdir()} == set(summary.files) == {
+        "secrets.sarif", "graph.png", "coverage.json", "baseline.json",
+    }  # fmt: skip
+    log = json.loads(summary.files["secrets.sarif"].read_bytes())
+    assert len(log["runs"][0]["results"]) == found.edges.height
+    rows = {row.id: row for row in summary.entries}
+    assert (rows["creds"].secrets, rows["creds"].examples, rows["creds"].new) == (2, 3, None)
+    assert rows["creds"].propagated == 1 and rows["eu"].examples == 4
+    assert rows["empty"].without_example == 1 and rows["empty"].examples == 0
+    (repository,) = summary.repositories
+    assert (repository.files, repository.skipped) == (5, {"binary": 1})
+    text = printed(summary)
+    assert "1 binary" in text and "no example holds a secret of: empty" in text and "gone" not in text
+
+
+def test_the_second_report_shows_only_what_changed(report, tmp_path):
+    first, _, _ = report(FILES)
+    changed = {
+        "a.py": "\n" * 100 + FILES["a.py"],  # moved only
+        "b.py": "project = 1\n",  # a credential and a codename gone
+        "=c.py": f'T = "{CANARIES[2]}"\n',
+        "trading/us.py": "edge = 43\n",
+    }
+    summary, _, _ = report(changed, out="second", baseline=first.files["baseline.json"])
+    rows = {row.id: (row.new, row.gone) for row in summary.entries}
+    assert rows == {"creds": (1, 1), "names": (0, 1), "eu": (1, 0), "empty": (0, 0)}
+    with open(summary.files["changes.csv"], newline="") as file:
+        table = list(csv.DictReader(file))
+    new = {(row["name"].partition("/")[0], row["path"]) for row in table if row["change"] == "new"}
+    assert new == {("creds", "'=c.py"), ("eu", "trading/us.py")}
+    assert [row["path"] for row in table if row["change"] == "gone"] == ["", ""]
+    old = set(json.loads(first.files["baseline.json"].read_bytes())["items"])
+    assert {row["token"] for row in table if row["change"] == "gone"} < old
+    assert "gone" in printed(summary)
+    again, _, _ = report(
+        {}, out="second", baseline=summary.files["baseline.json"]
+    )  # the one that it replaces
+    assert all((row.new, row.gone) == (0, 0) for row in again.entries)
+    assert again.files["changes.csv"].read_text().count("\n") == 1
+
+
+def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, tmp_path):
+    first, _, _ = report(FILES)
+    files = {**FILES, "n.py": f'T = "{CANARIES[2]}"\n'}
+    summary, _, head = report(files, baseline=first.files["baseline.json"])
+    written = [path.read_bytes() for path in (tmp_path / "out").iterdir()]
+    assert len(written) == 5
+    everything = b"\n".join([*written, printed(summary).encode(), repr(summary).encode()]).lower()
+    texts = [text.encode() for text in files.values() if len(text) > 10]
+    for clear in [*(c.encode() for c in CANARIES), CODENAME.encode(), *texts]:
+        forms = [clear, clear.hex().encode(), *(base64.b64encode(b"." * i + clear)[4:-4] for i in range(3))]
+        digests = [hashlib.new(name, clear).digest() for name in ("sha256", "sha1", "md5")]
+        digests.append(hashlib.sha1(b"blob %d\0" % len(clear) + clear).digest())
+        forms += [d.hex()[:12].encode() for d in digests]
+        for form in forms:
+            assert form.lower() not in everything
+    assert head[:12].encode() not in everything
+
+
+def test_a_baseline_that_does_not_fit_is_refused_before_anything_is_written(report, tmp_path):
+    (tmp_path / "b.json").write_text('{"format": "hush baseline", "version": 7}')
+    with pytest.raises(InputError, match="another version"):
+        report(FILES, baseline=tmp_path / "b.json")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_a_file_is_one_clear_refusal(report, tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="name a folder"):
+        report(FILES)

@@ -1,0 +1,70 @@
+"""Weights fitted to a noise multiplier: certified at it, nearly all of it used, and nothing else keeps more."""
+
+import numpy as np
+import pytest
+from weighing import BATCH, ROUNDS, needs_of_binding, settings, sigma, weighed
+
+from hush_core.accounting import calibrate
+from hush_core.errors import InputError
+from hush_core.weights import sampling_rates, weigh
+
+
+def fitted(graph, noise, method="blow_up", batch=BATCH, **rest):
+    chosen = settings("equalised", method, c=None, noise_multiplier=noise, **rest)
+    chosen = chosen.model_copy(
+        update={"mechanism": chosen.mechanism.model_copy(update={"expected_batch": batch})}
+    )
+    return weigh(*graph, n_examples=2000, settings=chosen)
+
+
+@pytest.mark.parametrize(("method", "noise"), [("blow_up", 0.8), ("blow_up", 1.2), ("kl", 20.0)])
+def test_the_noise_asked_for_is_enough_and_used_up(graph, method, noise):
+    found = fitted(graph, noise, method)
+    assert 0.995 * noise < sigma(graph, found, method) <= noise
+    needs = needs_of_binding(graph, found, method)
+    assert needs.min() > 0.99 * noise and needs.min() > 0.99 * needs.max()
+
+
+@pytest.mark.parametrize("capacities", ["paper", "matched"])
+def test_no_other_rule_keeps_more_at_that_noise(graph, capacities):
+    """By bisection along c, the most that the rule keeps within the same σ."""
+    noise, low, high = 1.2, 1e-4, 1.0
+    for _ in range(10):
+        middle = float(np.sqrt(low * high))
+        low, high = (
+            (middle, high) if sigma(graph, weighed(graph, capacities, c=middle)) <= noise else (low, middle)
+        )
+    best = weighed(graph, capacities, c=low)
+    assert sigma(graph, best) == pytest.approx(noise, rel=0.01)
+    assert fitted(graph, noise).objective > best.objective * (1.001 if capacities == "matched" else 1.05)
+
+
+def test_more_noise_keeps_more_and_enough_keeps_all(graph):
+    kept = [fitted(graph, noise).objective for noise in (0.7, 1.4)]
+    assert kept[0] < kept[1] < 1900
+    everything = fitted(graph, 60.0)
+    assert everything.objective == everything.candidates and everything.c == 1.0
+    assert sigma(graph, everything) < 60
+
+
+def test_too_large_a_batch_names_the_largest_that_works(graph):
+    with pytest.raises(InputError, match=r"train\.batch.*set it to \d+ or less") as refused:
+        fitted(graph, 0.8, batch=1900)
+    most = int(str(refused.value).split("set it to ")[1].split()[0])
+    assert 100 < most < 1900
+    found = fitted(graph, 0.8, batch=most)
+    rates = sampling_rates(found.weights, most)
+    assert calibrate(*graph[:1], rates, graph[1], rounds=ROUNDS, method="blow_up").noise_multiplier <= 0.8
+    with pytest.raises(InputError):
+        fitted(graph, 0.8, batch=round(1.02 * most))
+
+
+def test_examples_without_a_secret_count_unless_they_are_dropped(graph):
+    tagged = np.unique(graph[0]["example_id"].to_numpy())
+    kept, dropped = (fitted(graph, 4.0, batch=3, without_secret=what) for what in ("keep", "drop"))
+    assert dropped.candidates == len(tagged) and kept.candidates == 2000 - len(kept.held_out)
+    free = np.setdiff1d(np.flatnonzero(kept.trainable), tagged)
+    assert np.all(kept.weights[free] == 1) and np.all(dropped.weights[free] == 0)
+    # what is left takes part more often, so less of it fits the same noise
+    assert dropped.weights[tagged].sum() < kept.weights[tagged].sum()
+    assert dropped.objective <= dropped.upper_bound <= len(tagged)

@@ -1,0 +1,105 @@
+"""A folder with a repository, a config and a HUSH_HOME: what the tests of the flows run `hush` in."""
+
+import os
+import random
+import string
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ALPHABET = string.ascii_letters + string.digits
+CONFIG = """\
+version: 1
+repos: [{{path: {repository}}}]
+levels: {{critical: 1.0e-4, high: 1.0e-3}}
+public: ["third_party/**"]
+secrets:
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high}}
+  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high}}
+  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high}}
+  - {{id: creds, kind: credentials, level: critical}}
+  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20}}
+chunk_bytes: 128
+weights: {{c: 0.4}}
+model: {{layers: 1, width: 32, heads: 2}}
+pretrain: {{steps: 2, batch: 4}}
+train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 2}}
+audit: {{alternatives: 20, unprotected: true}}
+tracking: {{experiment: job, model: job}}
+"""
+
+
+class Job:
+    """A folder with a repository, a config and a HUSH_HOME; `hush(...)` runs the command line in it."""
+
+    def __init__(self, folder, seed):
+        chance = random.Random(seed)
+        self.folder, self.home = folder, folder / "home"
+        self.token = "ghp_" + "".join(chance.choices(ALPHABET, k=36))
+        self.codename = "zephyr" + "".join(chance.choices(string.ascii_lowercase, k=8))
+        self.values = [self.token.encode(), self.codename.encode()]
+        (folder / "codenames.txt").write_text(self.codename + "\n")
+        self._repository(folder / "repository")
+        self.config = self.write()
+
+    def write(self, name="job.yaml", rounds=4, batch=6, text=CONFIG, **more):
+        path = self.folder / name
+        path.write_text(text.format(repository="repository", rounds=rounds, batch=batch, **more))
+        return path
+
+    def _repository(self, path):
+        def put(name, lines):
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text("\n".join(lines) + "\n")
+
+        for i in range(20):
+            code = [line for j in range(8) for line in (f"def step_{i}_{j}(v):", f"    return v + {i * j}")]
+            put(f"app/module_{i}.py", code)
+            put(f"third_party/lib_{i}.py", code[::-1])
+        for i in range(5):
+            put(
+                f"deploy/config_{i}.py",
+                [f'GITHUB_TOKEN = "{self.token}"', f"# project {self.codename}", "x = 1"],
+            )
+        put("trading/strategy.py", [f"LIMIT_{i} = {i * 37 % 101}" for i in range(20)])
+        put("risk/model.py", [f"RISK_{i} = {i * 53 % 97}" for i in range(20)])
+        put("CODEOWNERS", ["* @acme/all", "/risk/ @acme/risk"])
+        git(path, "init", "-q", "-b", "main")
+        git(path, "add", ".")
+        git(path, "commit", "-q", "-m", "all of it")
+        put("app/module_3.py", ["QUANT = 5"] * 12)
+        git(path, "commit", "-q", "-a", "-m", "by a quant", email="noor@quant.example.com")
+
+    @property
+    def environment(self):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+        return {**kept, "HUSH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+
+    def start(self, *arguments):
+        command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def hush(self, *arguments, status=0):
+        child = self.start(*arguments)
+        output, _ = child.communicate(timeout=400)
+        assert child.returncode == status, output[-4000:]
+        return output
+
+    def versions(self):
+        from mlflow import MlflowClient
+
+        uri = f"sqlite:///{self.home / 'mlflow.db'}"
+        if not (self.home / "mlflow.db").exists():
+            return []
+        return sorted(int(v.version) for v in MlflowClient(uri, uri).search_model_versions())
+
+
+def git(path, *arguments, email="ada@acme.example.com"):
+    path.mkdir(exist_ok=True)
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ["-c", "user.name=someone", "-c", f"user.email={email}"]
+    subprocess.run(["git", "-C", path, *who, *arguments], check=True, env=environment, timeout=60)
