@@ -8,9 +8,9 @@ from pathlib import Path
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import HushConfig, LiteralsSecret
+from hush_core.config import HushConfig
 from hush_core.errors import InputError
-from hush_core.secrets import extract, source_revisions
+from hush_core.secrets import detector_versions, extract, source_revisions
 from tasks.caching import cached_task
 from tasks.environment import home
 from tasks.progress import progress_log
@@ -27,9 +27,10 @@ class Sources(BaseModel):
 
     settings: dict
     revisions: dict[str, str]
-    literals: dict[str, str]
+    files: dict[str, str]
     identity: str
     rules: str
+    detectors: str
 
 
 class Extracted(BaseModel):
@@ -54,34 +55,39 @@ class Extracted(BaseModel):
 
 
 def sources(config: HushConfig) -> Sources:
-    """Resolve every revision and hash every literal file: cheap, and the whole cache key of extraction.
+    """Resolve every revision and hash every file that an entry names: cheap, and the whole cache key.
 
     Raises:
-        InputError: a repository, revision or literal file that is not there.
+        InputError: a repository, revision or file that is not there.
     """
-    files = [s.file for s in config.secrets if isinstance(s, LiteralsSecret)]
+    files = [(s.id, key, file) for s in config.secrets for key, file in s.files().items()]
     return Sources(
         settings=config.model_dump(mode="json", include=SECTIONS),
         revisions=source_revisions(config),
-        literals={str(path): _literals_sha256(path) for path in files},
+        files={f"{entry}.{key}": _sha256(entry, key, path) for entry, key, path in files},
         identity=home().fingerprint("identity"),
         rules=version("kingfisher-secret-scanner"),
+        detectors=detector_versions({s.kind for s in config.secrets}),
     )
 
 
-def _literals_sha256(path: Path) -> str:
+def _sha256(entry: str, key: str, path: Path) -> str:
     if not path.is_file():
-        raise InputError(
-            str(path), "no such file of literals", "correct `file:` of this secret in the config"
-        )
+        raise InputError(str(path), "no such file", f"correct `{key}:` of the secret {entry!r} in the config")
     return file_sha256(path)
 
 
-@cached_task(name="extract", version=1, ignore=["config"])
+@cached_task(name="extract", version=2, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
-    """Find the secrets and the examples that hold them; store the tables."""
-    found = extract(config, home().identity_key(), progress_log())
+    """Find the secrets and the examples that hold them; store the tables.
+
+    Scans by content and histories are kept under the store's `extraction/`, so that the next run, on newer
+    commits, reads only what is new.
+    """
     store = Store(home().store)
+    work = store.work_dir("extraction")
+    cache = store.root / "extraction"
+    found = extract(config, home().identity_key(), progress_log(), cache=cache, work=work)
     get_run_logger().info(
         "found %d secrets in %d of %d examples (%d edges); %d public examples",
         found.secrets.height,
@@ -89,6 +95,11 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         found.examples.height,
         found.edges.height,
         found.public.height,
+    )
+    get_run_logger().info(
+        "%d contents scanned, %d known from an earlier run",
+        found.coverage["blobs_scanned"],
+        found.coverage["blobs_reused"],
     )
     tables = ("examples", "public", "secrets", "edges", "occurrences")
     refs = {name: store.put_frame(getattr(found, name), kind=name) for name in tables}
@@ -113,10 +124,19 @@ def _note_commit(store: Store, commit: str) -> str:
     return fingerprint
 
 
+_OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused"}
+"""What a repetition of the same extraction may count differently, and what may not be shown."""
+
+
 def _shown(coverage: dict) -> dict:
-    """The coverage report without commit ids, for the certificate and the tracker."""
+    """The coverage report without commit ids, for the certificate and the tracker; the same in every run.
+
+    It is an input of later steps: a count that depends on what was kept from an earlier run would make a
+    repeated extraction look new, and train again.
+    """
     repositories = {
-        label: {key: value for key, value in facts.items() if key != "commit"}
+        label: {key: value for key, value in facts.items() if key not in _OF_THIS_RUN}
         for label, facts in coverage["repositories"].items()
     }
-    return {**coverage, "repositories": repositories}
+    rest = {key: value for key, value in coverage.items() if key not in _OF_THIS_RUN}
+    return {**rest, "repositories": repositories}

@@ -13,6 +13,7 @@ from hush_core.config.secrets import (
     CredentialsSecret,
     LiteralsSecret,
     PathSecret,
+    RemovedSecret,
     SecretEntry,
 )
 from hush_core.config.settings import (
@@ -29,6 +30,6 @@ from hush_core.config.sources import Repository
 
 __all__ = [
     "AuditConfig", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret", "CredentialsSecret",
-    "HushConfig", "LiteralsSecret", "Method", "ModelConfig", "PathSecret", "PretrainConfig", "Repository",
-    "SecretEntry", "TrackingConfig", "TrainConfig", "WeightsConfig", "load_config", "parse_config",
+    "HushConfig", "LiteralsSecret", "Method", "ModelConfig", "PathSecret", "PretrainConfig", "RemovedSecret",
+    "Repository", "SecretEntry", "TrackingConfig", "TrainConfig", "WeightsConfig", "load_config", "parse_config",
 ]  # fmt: skip

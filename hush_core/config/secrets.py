@@ -1,23 +1,37 @@
-"""What must stay inside: one kind of entry a detector."""
+"""What must stay inside: one kind of entry a detector; other packages may add kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny, WrapValidator
+from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from hush_core.config.section import Section
+from hush_core.errors import InputError
+
+ENTRY_POINTS = "hush.detectors"
+"""The entry point group in which other packages name their detectors; an entry point is named after its kind."""
 
 Level = str | float
 """A name out of `levels`, or the posterior itself."""
 
 
 class SecretEntry(Section):
+    """One entry of `secrets`; a detector's own model adds its keys and pins `kind` to one word."""
+
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
+    kind: str
     level: Level
     bits: Annotated[float, Field(gt=0)] | None = None
     """Declared min-entropy of the best single guess; only ever lowered by the caps."""
+
+    def files(self) -> dict[str, Path]:
+        """The files that the entry names, by key: what they hold decides what is found."""
+        return {name: value for name, value in self if isinstance(value, Path)}
 
 
 class PathSecret(SecretEntry):
@@ -35,11 +49,12 @@ class CodeownersSecret(SecretEntry):
 
 
 class ContributorsSecret(SecretEntry):
-    """Every file that one of the people ever changed holds this secret (whole history, merges included)."""
+    """What one of the people ever changed holds this secret (whole history, merges included)."""
 
     kind: Literal["contributors"]
     emails: Annotated[tuple[str, ...], Field(min_length=1)]
-    attribute: Literal["file"] = "file"
+    attribute: Literal["file", "commit", "blame"] = "file"
+    """The whole file, the lines that their commits added, or the lines that git blame gives to them."""
 
 
 class CredentialsSecret(SecretEntry):
@@ -58,10 +73,71 @@ class LiteralsSecret(SecretEntry):
     bits: Annotated[float, Field(gt=0)]
 
 
+class RemovedSecret(SecretEntry):
+    """The text of files that once stood at these paths and are gone; its copies hold this secret."""
+
+    kind: Literal["removed"]
+    paths: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+SECRET_KINDS = ("path", "codeowners", "contributors", "credentials", "literals", "removed")
+"""The kinds that hush brings along."""
+
+
+def further_kinds() -> dict[str, EntryPoint]:
+    """The kinds that installed packages add; nothing of them is loaded here."""
+    found = entry_points(group=ENTRY_POINTS)
+    return {point.name: point for point in found if point.name not in SECRET_KINDS}
+
+
+def further_detector(kind: str) -> Any:
+    """The detector that another package provides for a kind (`hush_core.secrets.detector.Detector`).
+
+    Raises:
+        InputError: it cannot be loaded, or is no detector of this kind.
+    """
+    point = further_kinds()[kind]
+    where = f"detector {kind!r} ({point.value})"
+    try:
+        detector = point.load()
+    except Exception as error:
+        raise InputError(
+            where, f"cannot be loaded: {type(error).__name__}", "reinstall or remove its package"
+        ) from None
+    entry = getattr(detector, "entry", None)
+    if getattr(detector, "kind", None) != kind or not (
+        isinstance(entry, type) and issubclass(entry, SecretEntry)
+    ):
+        raise InputError(
+            where,
+            "is no detector of that kind, with an `entry` derived from SecretEntry",
+            "correct the package: hush_core/secrets/detector.py shows one",
+        )
+    return detector
+
+
+def _by_kind(data: Any, handler: ValidatorFunctionWrapHandler) -> SecretEntry:
+    """Kinds of other packages are validated by their own model."""
+    if isinstance(data, SecretEntry) and data.kind not in SECRET_KINDS:
+        return data
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if isinstance(kind, str) and kind not in SECRET_KINDS and kind in further_kinds():
+        entry: type[SecretEntry] = further_detector(kind).entry
+        return entry.model_validate(data)
+    return handler(data)
+
+
 Secret = Annotated[
-    PathSecret | CodeownersSecret | ContributorsSecret | CredentialsSecret | LiteralsSecret,
-    Field(discriminator="kind"),
+    SerializeAsAny[
+        Annotated[
+            PathSecret
+            | CodeownersSecret
+            | ContributorsSecret
+            | CredentialsSecret
+            | LiteralsSecret
+            | RemovedSecret,
+            Field(discriminator="kind"),
+        ]
+    ],
+    WrapValidator(_by_kind),
 ]
-
-
-SECRET_KINDS = ("path", "codeowners", "contributors", "credentials", "literals")

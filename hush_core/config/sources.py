@@ -9,11 +9,11 @@ from hush_core.config.section import Section
 
 
 class Repository(Section):
-    """One git repository, read at one revision (`mode: tree`)."""
+    """One git repository: the files of one revision, or every version that it reaches (`mode: history`)."""
 
     path: Path
     rev: str = "HEAD"
-    mode: Literal["tree"] = "tree"
+    mode: Literal["tree", "history"] = "tree"
     name: str | None = None
 
     @property

@@ -1,21 +1,34 @@
 """corpus: git repositories → files and chunks, through a clean view that runs none of their configuration."""
 
-from hush_core.corpus.chunks import chunk_ranges, overlapped
+from hush_core.corpus.blobs import SKIP_REASONS
+from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
 from hush_core.corpus.clean_view import CleanView
-from hush_core.corpus.history import Contributors, read_contributors
+from hush_core.corpus.corpus import Corpus, Reading, read_corpus
+from hush_core.corpus.history import Contributors, History, read_contributors, read_history
 from hush_core.corpus.language import language_of
-from hush_core.corpus.tree import SKIP_REASONS, File, Tree, printable_path, read_tree
+from hush_core.corpus.paths import Paths, match_path, printable_path
+from hush_core.corpus.spool import Spool
+from hush_core.corpus.tree import File, Tree, read_tree
 
 __all__ = [
     "SKIP_REASONS",
     "CleanView",
     "Contributors",
+    "Corpus",
     "File",
+    "History",
+    "Layout",
+    "Paths",
+    "Reading",
+    "Spool",
     "Tree",
     "chunk_ranges",
     "language_of",
+    "match_path",
     "overlapped",
     "printable_path",
     "read_contributors",
+    "read_corpus",
+    "read_history",
     "read_tree",
 ]

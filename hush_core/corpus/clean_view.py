@@ -8,6 +8,8 @@ and commit-graphs of the source are thereby out of reach, and nothing is written
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -24,6 +26,7 @@ _SHA = re.compile(r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
 _ABBREVIATED = re.compile(r"^[0-9a-f]{4,63}$")
 _REF = re.compile(r"^(?!/)(?!.*(?:\.\.|//|@\{|[\x00-\x20~^:?*\[\\\x7f]))(?!.*(?:/|\.lock)$).+$")
 _SYMREF_DEPTH = 5
+PIPE_BYTES = 1 << 20
 
 
 def clean_environment() -> dict[str, str]:
@@ -115,6 +118,17 @@ class CleanView:
             raise self.damaged()
         return done.stdout
 
+    def attempt(self, *arguments: str) -> bytes | None:
+        """Standard output of one git command that may fail for a reason of the data; None where it does."""
+        done = subprocess.run(
+            self.command(*arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=clean_environment(),
+            check=False,
+        )
+        return None if done.returncode else done.stdout
+
     def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[bytes]:
         """Standard output of one git command, in pieces; raises like `run`, at the end."""
         with tempfile.TemporaryFile() as given:
@@ -128,7 +142,9 @@ class CleanView:
                 env=clean_environment(),
             ) as process:
                 assert process.stdout is not None
-                while piece := process.stdout.read(1 << 20):
+                with contextlib.suppress(OSError, AttributeError):  # git works on while we write to disk
+                    fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+                while piece := process.stdout.read1(1 << 20):
                     yield piece
             if process.returncode:
                 raise self.damaged()
@@ -162,6 +178,10 @@ class CleanView:
         info = Path(self._folder.name, "objects", "info")
         info.mkdir(exist_ok=True)
         (info / "alternates").write_bytes(os.fsencode(self._objects) + b"\n")
+        if self.shallow:  # where the clone was cut: without it git takes the parents there for missing
+            ids = (self._source / "shallow").read_text(encoding="ascii", errors="replace").split()
+            cut = "".join(f"{i}\n" for i in ids if _SHA.match(i))
+            Path(self._folder.name, "shallow").write_text(cut)
 
     def _peel(self, named: str) -> str:
         done = subprocess.run(

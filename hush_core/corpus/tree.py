@@ -2,169 +2,168 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from hush_core.corpus.blobs import SKIP_REASONS, read_blobs, unreadable
 from hush_core.corpus.clean_view import CleanView
-from hush_core.corpus.language import language_of
+from hush_core.corpus.history import History
+from hush_core.corpus.paths import Paths, match_path, printable_path
+from hush_core.corpus.spool import Spool
 
-SKIP_REASONS = (
-    "symlink",
-    "submodule",
-    "too_large",
-    "lfs_pointer",
-    "utf16",
-    "binary",
-    "undecodable",
-)
-"""Why a tree entry is neither scanned nor trained on. What cannot be scanned must not be trained on."""
+__all__ = ["SKIP_REASONS", "File", "Tree", "match_path", "printable_path", "read_tree"]
 
-_LFS = b"version https://git-lfs.github.com/spec/"
-_UTF16_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+OWNERS = (b"CODEOWNERS", b".github/CODEOWNERS", b"docs/CODEOWNERS", b".gitlab/CODEOWNERS")
+"""Where hosts look for CODEOWNERS."""
 
 
-@dataclass(frozen=True)
-class File:
-    """One file: its name in bytes, for people (`path`) and for globs (`match_path`), and its blob."""
+class File(NamedTuple):
+    """One file: its name in bytes, for people (`path`) and for globs (`match_path`), and its content's number."""
 
     raw: bytes
     path: str
     match_path: str
-    blob: str
+    blob: int
     language: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Tree:
-    """The readable files of a commit in the tree's order, contents once per blob, and what was skipped."""
+    """The readable files of one repository, in columns; `contents` holds each distinct content once.
+
+    path, blob: int32 by file, numbers in `paths` and in `contents`. A file of history is a distinct
+    (path, blob) pair: every content at every path where it ever stood.
+    """
 
     source: str
     commit: str
-    files: list[File] = field(default_factory=list)
-    blobs: dict[str, bytes] = field(default_factory=dict, repr=False)
-    skipped: Counter[str] = field(default_factory=Counter)
-    paths: dict[bytes, str] = field(default_factory=dict, repr=False)
-    """Every blob of the commit by raw path, skipped or not: CODEOWNERS and .mailmap are looked up here."""
+    paths: Paths = field(repr=False)
+    contents: Spool = field(repr=False)
+    path: np.ndarray = field(repr=False)
+    blob: np.ndarray = field(repr=False)
+    skipped: Counter[str]
+    owners: tuple[bytes, ...] = field(default=(), repr=False)
+    """The contents of the revision's CODEOWNERS files."""
+    present: frozenset[bytes] = field(default=frozenset(), repr=False)
+    """The paths of all files of the revision, skipped or not."""
+    origin: Path = Path()
+    mode: str = "tree"
+    history: History | None = field(default=None, repr=False)
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """Further counts for the coverage report."""
+
+    @property
+    def files(self) -> Sequence[File]:
+        """The files as values, made on the spot: for tests and for small trees."""
+        p = self.paths
+        columns = zip(self.path.tolist(), self.blob.tolist(), strict=True)
+        return [File(p.raw[i], p.shown[i], p.matched[i], b, p.language[i]) for i, b in columns]
+
+    @property
+    def blobs(self) -> Spool:
+        return self.contents
 
 
-def printable_path(raw: bytes) -> str:
-    r"""A path as printable Unicode, one-to-one: odd bytes, controls and backslashes become \xNN escapes.
+class Entry(NamedTuple):
+    """One line of `ls-tree`; `size` is 0 for a submodule."""
 
-    >>> printable_path(b"caf\xe9\n.py"), printable_path("é.py".encode())
-    ('caf\\xe9\\x0a.py', 'é.py')
-    """
-    text = raw.decode("utf-8", "surrogateescape")
-    if text.isprintable() and "\\" not in text:
-        return text
-    return "".join(
-        c
-        if c.isprintable() and c != "\\"
-        else "".join(f"\\x{b:02x}" for b in c.encode("utf-8", "surrogateescape"))
-        for c in text
-    )
+    mode: str
+    kind: str
+    blob: bytes
+    size: int
+    path: bytes
 
 
-def match_path(raw: bytes) -> str:
-    """A path as globs see it: bytes that are no UTF-8 and control characters stand as U+FFFD.
-
-    `*` and `?` match them so; a raw line break would not be matched by `**` and the file slip through.
-    """
-    text = raw.decode("utf-8", "surrogateescape")
-    return "".join("\ufffd" if "\udc80" <= c <= "\udcff" or c < " " else c for c in text)
-
-
-def read_tree(view: CleanView, source: str, max_file_bytes: int) -> Tree:
-    """Read all files of the view's commit.
+def read_tree(
+    view: CleanView,
+    source: str,
+    max_file_bytes: int,
+    contents: Spool | None = None,
+    paths: Paths | None = None,
+) -> Tree:
+    """Read all files of the view's commit into `contents`.
 
     Raises:
         InputError: an object is missing or damaged (a partial clone).
     """
-    tree = Tree(source, view.commit)
-    wanted: dict[str, list[bytes]] = {}
-    for mode, kind, blob, size, path in _entries(view):
-        if kind != "blob":
-            tree.skipped["submodule"] += 1
-            continue
-        if mode == "120000":
-            tree.skipped["symlink"] += 1
-            continue
-        tree.paths[path] = blob
-        if size > max_file_bytes:
-            tree.skipped["too_large"] += 1
+    contents, paths = contents if contents is not None else Spool(), paths if paths is not None else Paths()
+    skipped: Counter[str] = Counter()
+    found: list[tuple[bytes, bytes]] = []
+    wanted: dict[bytes, None] = {}
+    present = {}
+    for entry in tree_entries(view):
+        if entry.kind != "blob":
+            skipped["submodule"] += 1
+        elif entry.mode == "120000":
+            skipped["symlink"] += 1
         else:
-            wanted.setdefault(blob, []).append(path)
-    reasons = {}
-    for blob, content in read_blobs(view, list(wanted)):
-        reasons[blob] = unreadable(content)
-        if reasons[blob] is None:
-            tree.blobs[blob] = content
-    for path, blob in tree.paths.items():
-        if blob not in wanted:
-            continue
-        reason = reasons[blob]
-        if reason is not None:
-            tree.skipped[reason] += 1
-            continue
-        shown = printable_path(path)
-        tree.files.append(File(path, shown, match_path(path), blob, language_of(shown)))
-    return tree
-
-
-def unreadable(content: bytes) -> str | None:
-    """Why this content is neither scanned nor trained on (one of SKIP_REASONS), or None."""
-    if content.startswith(_LFS) and len(content) < 1024:
-        return "lfs_pointer"
-    if content.startswith(_UTF16_32):
-        return "utf16"
-    if b"\0" in content:
-        return "binary"
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return "undecodable"
-    return None
-
-
-def read_blobs(view: CleanView, blobs: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Stream (blob, content) in the order asked for; one git process for all."""
-    if not blobs:
-        return
-    pieces = view.stream(
-        "cat-file", "--batch", "--buffer", stdin="".join(f"{b}\n" for b in blobs).encode("ascii")
+            present[entry.path] = entry.blob
+            if entry.size > max_file_bytes:
+                skipped["too_large"] += 1
+            else:
+                wanted[entry.blob] = None
+    found = [(path, blob) for path, blob in present.items() if blob in wanted]
+    path, blob = keep(view, found, wanted, contents, paths, skipped)
+    return Tree(
+        source,
+        view.commit,
+        paths,
+        contents,
+        path,
+        blob,
+        skipped,
+        owners=special(view, present, OWNERS),
+        present=frozenset(present),
+        origin=view.path,
     )
-    buffer = bytearray()
-
-    def fill(n: int) -> None:
-        while len(buffer) < n:
-            piece = next(pieces, None)
-            if piece is None:
-                raise view.damaged()
-            buffer.extend(piece)
-
-    for blob in blobs:
-        while (end := buffer.find(b"\n")) < 0:
-            fill(len(buffer) + 1)
-        header = bytes(buffer[:end]).decode("ascii", "replace").split(" ")
-        if len(header) != 3 or header[0] != blob or header[1] != "blob":
-            raise view.damaged()
-        size = int(header[2])
-        fill(end + 1 + size + 1)
-        yield blob, bytes(buffer[end + 1 : end + 1 + size])
-        del buffer[: end + 2 + size]
-    for _ in pieces:  # lets git end, and its exit status be seen
-        raise view.damaged()
 
 
-def _entries(view: CleanView) -> Iterator[tuple[str, str, str, int, bytes]]:
-    """(mode, kind, object, size, raw path); several entries of one path are kept apart by git's own order."""
+def keep(
+    view: CleanView,
+    found: Iterable[tuple[bytes, bytes]],
+    wanted: Iterable[bytes],
+    contents: Spool,
+    paths: Paths,
+    skipped: Counter[str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Stream the `wanted` blobs into `contents`; the (path, blob) columns of the files that are readable."""
+    numbers = {b: n for b in wanted if (n := contents.number(b)) is not None}
+    reasons: dict[bytes, str] = {}
+    for blob, content in read_blobs(view, [b for b in wanted if b not in numbers]):
+        reason = unreadable(content)
+        if reason is None:
+            numbers[blob] = contents.add(blob, content)
+        else:
+            reasons[blob] = reason
+    rows = []
+    for path, blob in found:
+        if blob in reasons:
+            skipped[reasons[blob]] += 1
+        else:
+            rows.append((paths.add(path), numbers[blob]))
+    columns = np.array(rows, dtype=np.int32).reshape(-1, 2)
+    return columns[:, 0].copy(), columns[:, 1].copy()
+
+
+def special(view: CleanView, present: Mapping[bytes, bytes], names: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The contents of a few files of the revision, also of those that are not trained on."""
+    wanted = [present[name] for name in names if name in present]
+    return tuple(content for _, content in read_blobs(view, wanted))
+
+
+def tree_entries(view: CleanView) -> Iterator[Entry]:
+    """Every entry of the commit's tree; several entries of one path are kept apart by git's own order."""
     listing = view.run("ls-tree", "-r", "-z", "-l", "--full-tree", view.commit)
     for entry in listing.split(b"\0"):
         if not entry:
             continue
         meta, _, path = entry.partition(b"\t")
-        mode, kind, blob, size = os.fsdecode(meta).split()
-        if kind == "blob" and not size.isdigit():
+        mode, kind, blob, size = meta.split()
+        if kind == b"blob" and not size.isdigit():
             raise view.damaged()
-        yield mode, kind, blob, int(size) if size.isdigit() else 0, path
+        yield Entry(mode.decode(), kind.decode(), blob, int(size) if size.isdigit() else 0, path)

@@ -3,243 +3,182 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from hush_core.config import CredentialsSecret, HushConfig
-from hush_core.corpus.tree import SKIP_REASONS, Tree
+from hush_core.config import HushConfig
+from hush_core.corpus import Corpus, Layout
 from hush_core.errors import InputError
-from hush_core.secrets.graph import EDGES, EXAMPLES, OCCURRENCES, SECRETS, SecretGraph
+from hush_core.secrets.coverage import coverage_of
+from hush_core.secrets.detector import Found
+from hush_core.secrets.examples import examples_of
+from hush_core.secrets.graph import EDGES, OCCURRENCES, SECRETS, SecretGraph
+from hush_core.secrets.labels import Held, Labels
 from hush_core.secrets.paths import Globs
 from hush_core.secrets.priors import WEAK_BITS
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Bytes [start, end) of file number `file` of tree number `tree`."""
+class Fate:
+    """What becomes of chunks and secrets, as masks.
 
-    tree: int
-    file: int
-    start: int
-    end: int
-    text: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Found:
-    """One secret: its entry in the config, its name (never its value), measured bits where there are any."""
-
-    entry: int
-    name: str
-    bits: float | None
-    provenance: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Chunk number `chunk` holds secret number `found`.
-
-    `value`: where in the chunk the value itself stands; `offset`: where in the file the label's cause begins.
+    lost: holds a weak credential and is dropped. protected: holds a secret that is kept. public: neither, and
+    named public. weak: by secret, dropped.
     """
 
-    chunk: int
-    found: int
-    reason: str
-    value: tuple[int, int] | None = None
-    offset: int = 0
+    lost: np.ndarray
+    protected: np.ndarray
+    public: np.ndarray
+    weak: np.ndarray
+
+    @property
+    def kept(self) -> np.ndarray:
+        return ~self.lost & ~self.public
 
 
 def assemble(
-    config: HushConfig, trees: list[Tree], chunks: list[Chunk], found: list[Found], labels: list[Label]
+    config: HushConfig, corpus: Corpus, found: list[Found], labels: Labels, work: Path | None = None
 ) -> tuple[SecretGraph, dict[str, Any]]:
     """The checked graph and the coverage report.
 
     Raises:
         InputError: a credential too weak, a target not above its prior, or no edge at all.
     """
-    weak = _weak(config, trees, chunks, found, labels)
-    lost = {label.chunk for label in labels if label.found in weak}
-    reasons: dict[tuple[int, int], str] = {}
-    values: set[tuple[int, int, int, int]] = set()
-    for label in labels:
-        if label.found in weak or label.chunk in lost:
-            continue
-        pair = (label.chunk, label.found)
-        reasons[pair] = min(reasons.get(pair, label.reason), label.reason, key=_rank)
-        if label.value is not None:
-            values.add((label.found, label.chunk, *label.value))
-    if not reasons:
+    layout = corpus.layout
+    held = labels.held(layout, corpus.contents)
+    fate = _fate(config, corpus, layout, found, labels, held)
+    graph = SecretGraph(
+        examples=examples_of(corpus, layout, np.flatnonzero(fate.kept), work),
+        public=examples_of(corpus, layout, np.flatnonzero(fate.public), work),
+        secrets=_secrets(config, found, np.flatnonzero(~fate.weak)),
+        edges=_edges(held, fate),
+        occurrences=_occurrences(layout, labels, fate),
+    )
+    return graph, coverage_of(config, corpus, layout, found, held, fate)
+
+
+def _fate(
+    config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], labels: Labels, held: Held
+) -> Fate:
+    weak = _weak(config, corpus, found, labels)
+    lost, protected, public = (np.zeros(layout.chunks, dtype=bool) for _ in range(3))
+    lost[held.chunk[weak[held.found]]] = True
+    protected[held.chunk[~weak[held.found]]] = True
+    protected &= ~lost
+    if not protected.any():
         raise InputError(
             "secrets",
-            "no example holds any of the secrets" + (" (all that do were dropped as weak)" if lost else ""),
+            "no example holds any of the secrets"
+            + (" (all that do were dropped as weak)" if lost.any() else ""),
             "check globs, teams, addresses and the revision: there is nothing to protect",
         )
-    protected = {chunk for chunk, _ in reasons}
-    public_files = _public_files(config, trees)
-    kept, public = [], []
-    for c, chunk in enumerate(chunks):
-        if c not in lost:
-            free = c not in protected and (chunk.tree, chunk.file) in public_files
-            (public if free else kept).append(c)
-    example_of = {c: i for i, c in enumerate(kept)}
-    secret_of = {s: i for i, s in enumerate(s for s in range(len(found)) if s not in weak)}
-    edges = sorted((example_of[c], secret_of[s], reason) for (c, s), reason in reasons.items())
-    places = sorted((secret_of[s], example_of[c], a, b) for s, c, a, b in values)
-    graph = SecretGraph(
-        examples=_examples(trees, chunks, kept),
-        public=_examples(trees, chunks, public),
-        secrets=_secrets(config, found, list(secret_of)),
-        edges=pl.DataFrame(edges, schema=EDGES, orient="row"),
-        occurrences=pl.DataFrame(places, schema=OCCURRENCES, orient="row"),
-    )
-    return graph, _coverage(config, trees, chunks, found, graph, kept, public, weak, labels)
+    if config.public:
+        chunks, _ = layout.chunks_of_files(corpus.files_at(Globs(config.public, "public").match))
+        public[chunks] = True
+        public &= ~lost & ~protected
+    return Fate(lost, protected, public, weak)
 
 
-def _rank(reason: str) -> tuple[bool, str]:
-    return reason.startswith("propagated"), reason
+def _weak(config: HushConfig, corpus: Corpus, found: list[Found], labels: Labels) -> np.ndarray:
+    """A mask of the secrets that are to be dropped; refuses those that must not be, naming the place only.
 
-
-def _weak(
-    config: HushConfig, trees: list[Tree], chunks: list[Chunk], found: list[Found], labels: list[Label]
-) -> set[int]:
-    """The credentials that are to be dropped; refuses those that must not be, naming the place only."""
-    first: dict[int, Label] = {}
-    for label in labels:
-        best = first.get(label.found)
-        if best is None or (label.chunk, label.offset) < (best.chunk, best.offset):
-            first[label.found] = label
-    weak, refused = set(), []
+    `weak: drop` or `refuse` is the entry's, where its model has such a key. Any measured secret whose prior
+    is not below its target is refused otherwise.
+    """
+    weak, refused = np.zeros(len(found), dtype=bool), {}
     for number, one in enumerate(found):
         secret = config.secrets[one.entry]
-        if one.bits is None or not isinstance(secret, CredentialsSecret):
+        if one.bits is None:
             continue
+        policy = getattr(secret, "weak", None)
         bits = one.bits if secret.bits is None else min(one.bits, secret.bits)
         too_high = config.prior(secret, one.bits) >= config.posterior(secret)
-        if bits >= WEAK_BITS and not too_high:
+        if not too_high and (policy is None or bits >= WEAK_BITS):
             continue
-        if secret.weak == "drop":
-            weak.add(number)
+        if policy == "drop":
+            weak[number] = True
         else:
-            refused.append((first[number].chunk, first[number].offset, number, bits))
+            refused[number] = bits
     if refused:
-        chunk, offset, number, bits = min(refused)
-        tree, place = trees[chunks[chunk].tree], chunks[chunk].file
-        line = tree.blobs[tree.files[place].blob].count(b"\n", 0, offset) + 1
-        rule = found[number].name.partition("/")[2].rpartition(":")[0]
-        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-        raise InputError(
-            f"{tree.source}:{tree.files[place].path}:{line}",
-            f"holds a credential ({rule}) of about {bits:.0f} bits, too easy to guess to be protected{more}",
-            "remove and rotate it, or set `weak: drop` to leave the examples that hold it out of training",
-        )
+        raise _refusal(corpus, found, labels, refused)
     return weak
 
 
-def _public_files(config: HushConfig, trees: list[Tree]) -> set[tuple[int, int]]:
-    if not config.public:
-        return set()
-    globs = Globs(config.public, "public")
-    return {
-        (t, f)
-        for t, tree in enumerate(trees)
-        for f, file in enumerate(tree.files)
-        if globs.match(file.match_path)
-    }
-
-
-def _examples(trees: list[Tree], chunks: list[Chunk], which: list[int]) -> pl.DataFrame:
-    rows = [chunks[c] for c in which]
-    files = [trees[r.tree].files[r.file] for r in rows]
-    return pl.DataFrame(
-        {
-            "example_id": range(len(rows)),
-            "source": [trees[r.tree].source for r in rows],
-            "path": [f.path for f in files],
-            "revision": [trees[r.tree].commit for r in rows],
-            "start": [r.start for r in rows],
-            "end": [r.end for r in rows],
-            "language": [f.language for f in files],
-            "text": [r.text for r in rows],
-        },
-        schema=EXAMPLES,
+def _refusal(corpus: Corpus, found: list[Found], labels: Labels, refused: dict[int, float]) -> InputError:
+    """The refusal for the first place, in the order of the files, of a secret that is too weak."""
+    spans = labels.spans()
+    chosen = np.isin(spans["found"], list(refused))
+    places = [
+        (int(file), start, number)
+        for number, blob, start in zip(
+            *(spans[c][chosen].tolist() for c in ("found", "blob", "start")), strict=True
+        )
+        for file in corpus.layout.files_of_blob(blob)[:1]
+    ]
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+    mend = "remove and rotate it, or set `weak: drop` to leave the examples that hold it out of training"
+    number = min(places)[2] if places else min(refused)
+    rule = found[number].name.partition("/")[2].rpartition(":")[0]
+    what = (
+        f"holds a credential ({rule}) of about {refused[number]:.0f} bits, "
+        f"too easy to guess to be protected{more}"
     )
+    if not places:
+        return InputError(f"secrets.{found[number].name.partition('/')[0]}", what, mend)
+    file, start, _ = min(places)
+    line = corpus.contents[int(corpus.blob[file])].count(b"\n", 0, start) + 1
+    source = corpus.trees[int(corpus.tree[file])].source
+    return InputError(f"{source}:{corpus.file(file).path}:{line}", what, mend)
 
 
-def _secrets(config: HushConfig, found: list[Found], which: list[int]) -> pl.DataFrame:
+def _secrets(config: HushConfig, found: list[Found], which: np.ndarray) -> pl.DataFrame:
     rows = []
-    for secret_id, number in enumerate(which):
+    for secret_id, number in enumerate(which.tolist()):
         one = found[number]
         secret = config.secrets[one.entry]
         prior = config.prior(secret, one.bits)
-        rows.append(
-            (
-                secret_id,
-                secret.kind,
-                one.name,
-                prior,
-                config.posterior(secret),
-                -math.log2(prior),
-                one.provenance,
-            )
-        )
+        target = config.posterior(secret)
+        rows.append((secret_id, secret.kind, one.name, prior, target, -math.log2(prior), one.provenance))
     return pl.DataFrame(rows, schema=SECRETS, orient="row")
 
 
-def _coverage(
-    config: HushConfig,
-    trees: list[Tree],
-    chunks: list[Chunk],
-    found: list[Found],
-    graph: SecretGraph,
-    kept: list[int],
-    public: list[int],
-    weak: set[int],
-    labels: list[Label],
-) -> dict[str, Any]:
-    """Counts only: what was read, skipped, labelled and dropped."""
-    chunk_count = Counter(c.tree for c in chunks)
-    kept_count, public_count = Counter(chunks[c].tree for c in kept), Counter(chunks[c].tree for c in public)
-    repositories = {
-        tree.source: {
-            "commit": tree.commit,
-            "files": len(tree.files),
-            "bytes": sum(len(tree.blobs[f.blob]) for f in tree.files),
-            "skipped": {reason: tree.skipped[reason] for reason in SKIP_REASONS},
-            "chunks": chunk_count[t],
-            "examples": kept_count[t],
-            "public": public_count[t],
-            "dropped_weak": chunk_count[t] - kept_count[t] - public_count[t],
-        }
-        for t, tree in enumerate(trees)
-    }
-    strong = [n for n in range(len(found)) if n not in weak]
-    entry_of = [found[n].entry for n in strong]
-    reasons: dict[int, Counter[str]] = defaultdict(Counter)
-    for secret_id, reason in graph.edges.select("secret_id", "reason").iter_rows():
-        reasons[entry_of[secret_id]][reason] += 1
-    with_example = Counter(entry_of[s] for s in graph.edges["secret_id"].unique())
-    weak_count = Counter(found[n].entry for n in weak)
-    weak_chunks: dict[int, set[int]] = defaultdict(set)
-    for label in labels:
-        if label.found in weak:
-            weak_chunks[found[label.found].entry].add(label.chunk)
-    secrets = {}
-    for entry, secret in enumerate(config.secrets):
-        edges = reasons[entry]
-        propagated = sum(n for reason, n in edges.items() if reason.startswith("propagated"))
-        total = entry_of.count(entry)
-        secrets[secret.id] = {
-            "kind": secret.kind,
-            "secrets": total,
-            "without_example": total - with_example[entry],
-            "edges": edges.total(),
-            "detected": edges.total() - propagated,
-            "propagated": propagated,
-            "reasons": dict(sorted(edges.items())),
-            "weak_secrets": weak_count[entry],
-            "weak_examples_dropped": len(weak_chunks[entry]),
-        }
-    return {"repositories": repositories, "secrets": secrets}
+def _edges(held: Held, fate: Fate) -> pl.DataFrame:
+    rows = ~fate.weak[held.found] & ~fate.lost[held.chunk]
+    return pl.DataFrame(
+        {
+            "example_id": _dense(fate.kept)[held.chunk[rows]],
+            "secret_id": _dense(~fate.weak)[held.found[rows]],
+            "reason": pl.Series(held.reasons, dtype=pl.String).gather(held.reason[rows]),
+        },
+        schema=EDGES,
+    )
+
+
+def _occurrences(layout: Layout, labels: Labels, fate: Fate) -> pl.DataFrame:
+    """Where a value stands whole in one chunk."""
+    spans = labels.spans()
+    size = layout.chunk_bytes
+    rows = (spans["value"] == 1) & (spans["end"] > spans["start"])
+    rows &= (spans["start"] // size == (spans["end"] - 1) // size) & ~fate.weak[spans["found"]]
+    spans = {name: column[rows] for name, column in spans.items()}
+    piece, _ = layout.pieces_of_spans(spans["blob"], spans["start"], spans["end"])
+    chunk, places = layout.chunks_of_pieces(piece)
+    frame = pl.DataFrame(
+        {
+            "secret_id": _dense(~fate.weak)[np.repeat(spans["found"], places)],
+            "example_id": _dense(fate.kept)[chunk],
+            "start": np.repeat(spans["start"] % size, places).astype(np.uint32),
+            "end": np.repeat((spans["end"] - 1) % size + 1, places).astype(np.uint32),
+        },
+        schema=OCCURRENCES,
+    )
+    return frame.filter(pl.Series(fate.kept[chunk])).unique().sort(pl.all())
+
+
+def _dense(mask: np.ndarray) -> np.ndarray:
+    """The place of each number among those that stay."""
+    return (np.cumsum(mask) - mask).astype(np.uint32)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hush_core.secrets.paths import Glob
+import numpy as np
 
-LOCATIONS = (b"CODEOWNERS", b".github/CODEOWNERS", b"docs/CODEOWNERS", b".gitlab/CODEOWNERS")
+from hush_core.config import CodeownersSecret
+from hush_core.corpus import Corpus
+from hush_core.secrets.detector import Detector, Finding
+from hush_core.secrets.paths import Glob
+from hush_core.secrets.tools import Tools
 
 _SECTION = re.compile(r"^\^?\[([^\]]+)\](?:\[\d+\])?(.*)$")
 _WORDS = re.compile(r"(?:\\.|\S)+")
@@ -69,6 +73,20 @@ def owned(files: Iterable[Codeowners], teams: Iterable[str], path: str) -> bool:
     wanted = {t.casefold() for t in teams}
     wanted |= {f"@{t}" for t in wanted if not t.startswith("@") and "@" not in t}
     return any(not wanted.isdisjoint(file.owners(path)) for file in files)
+
+
+def detect(corpus: Corpus, entry: CodeownersSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret: the files that the revision's CODEOWNERS gives to the teams; in history mode, paths of old
+    too."""
+    files = []
+    for t, tree in enumerate(corpus.trees):
+        owners = [Codeowners(content) for content in tree.owners]
+        if owners:
+            files.append(corpus.files_at(lambda path, o=owners: owned(o, entry.teams, path), [t]))
+    yield Finding(files=np.concatenate(files) if files else ())
+
+
+DETECTOR = Detector("codeowners", CodeownersSecret, detect)
 
 
 def _words(line: str) -> list[str]:

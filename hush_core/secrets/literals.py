@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from hush_core.config import LiteralsSecret
+from hush_core.corpus import Corpus
 from hush_core.errors import InputError
+from hush_core.secrets.detector import Detector, Finding
+from hush_core.secrets.propagation import Sought
+from hush_core.secrets.tools import Tools
 
 MIN_BYTES = 3
 """A shorter literal stands in nearly every file by chance."""
@@ -38,3 +44,14 @@ def read_literals(file: Path) -> list[tuple[int, bytes]]:
     if not seen:
         raise InputError(str(file), "holds no literal", "write one literal a line")
     return [(number, value) for value, number in seen.items()]
+
+
+def detect(corpus: Corpus, entry: LiteralsSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret a line, sought everywhere in either case."""
+    for line, value in read_literals(entry.file):
+        yield Finding(
+            name=f"{line}:{tools.identify(value)}", sought=(Sought(value, any_case=True, reason="literals"),)
+        )
+
+
+DETECTOR = Detector("literals", LiteralsSecret, detect)

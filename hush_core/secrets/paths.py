@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pathspec import GitIgnoreSpec
 
+from hush_core.config import PathSecret
+from hush_core.corpus import Corpus
 from hush_core.errors import InputError
+from hush_core.secrets.detector import Detector, Finding
+from hush_core.secrets.tools import Tools
 
 
 class Glob:
@@ -49,5 +53,13 @@ class Globs:
                 raise InputError(where, f"the glob {glob!r} matches nothing", mend) from None
 
     def match(self, path: str) -> bool:
-        """Whether the last glob that matches `path` (as `corpus.tree.match_path` gives it) is no `!` one."""
+        """Whether the last glob that matches `path` (as `corpus.match_path` gives it) is no `!` one."""
         return next((g.include for g in reversed(self._globs) if g.match(path)), False)
+
+
+def detect(corpus: Corpus, entry: PathSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret: the files at the globs; in history mode every version that ever stood there."""
+    yield Finding(files=corpus.files_at(Globs(entry.globs, f"secrets.{entry.id}.globs").match))
+
+
+DETECTOR = Detector("path", PathSecret, detect)

@@ -34,12 +34,14 @@ class Sought:
     """One value to search for.
 
     `any_case`: ASCII letters match in either case. `fragments`: parts that give the value away by themselves
-    (the lines of a private key).
+    (the lines of a private key). `reason`: of an edge where the value stands as it is; "propagated:raw" if
+    empty.
     """
 
     value: bytes = field(repr=False)
     any_case: bool = False
     fragments: tuple[bytes, ...] = field(default=(), repr=False)
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from hush_core.secrets import credentials
 from hush_core.secrets.credentials import (
     ASSIGNED,
     PRIVATE_KEY,
@@ -97,3 +100,32 @@ def test_few_findings_on_the_standard_library(scanner):
     assert len(files) > 300, sys.version
     found = [(p.name, d.rule) for p in files for d in scanner.scan(p.read_bytes())]
     assert len(found) <= 3, found
+
+
+PARTS = [
+    "api_key", "SECRET", "passwd", "Token", "private-key", "_x.y", '"]', "'", '"', "`", " = ", ":", "=>", ":=", ",",
+    "\t", "\n", "\r\n", ";", "\\", " ", draw(11), draw(12), draw(20), draw(257), "é", "\x0b", "\x0c", "\x85",
+]  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(st.lists(st.sampled_from(PARTS), max_size=24))
+def test_the_gate_loses_no_assigned_value(parts):
+    content = "".join(parts).encode()
+    whole = [m.span() for m in credentials._ASSIGNED.finditer(content)]
+    assert [m.span() for m in credentials._assigned(content)] == whole
+
+
+def test_the_gate_on_assignments_of_every_shape():
+    names = ["api-key", "secret", "password", "auth_token", "access-key"]
+    content = "".join(
+        f"{name}{tail}{sign}{mark}{draw(24)}{mark}{end}"
+        for name in names
+        for tail in ("", "_of.x", '"]')
+        for sign in ("=", " : ", " => ", ":=", ", ")
+        for mark in ("", '"', "`")
+        for end in ("\n", ";\n", " x\n", ", y ")
+    ).encode()
+    found = [m.span() for m in credentials._assigned(content)]
+    assert found == [m.span() for m in credentials._ASSIGNED.finditer(content)]
+    assert len(found) > 200

@@ -1,0 +1,200 @@
+"""All repositories of a job as one corpus: files in columns, contents on disk, histories where asked for.
+
+>>> with read_corpus(config.repos, chunk_bytes=2048, max_file_bytes=1 << 20) as corpus:   # doctest: +SKIP
+...     content = corpus.contents[corpus.blob[0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from hush_core.config import Repository
+from hush_core.corpus.blobs import read_blobs, sizes_in_pack_order, unreadable
+from hush_core.corpus.chunks import Layout
+from hush_core.corpus.clean_view import CleanView
+from hush_core.corpus.history import History, read_history, refuse_shallow
+from hush_core.corpus.history_cache import load_log, log_file, save_log
+from hush_core.corpus.paths import Paths
+from hush_core.corpus.spool import Spool
+from hush_core.corpus.tree import File, Tree, read_tree
+from hush_core.corpus.versions import read_versions, warnings_of
+from hush_core.errors import InputError
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Corpus:
+    """What detectors read. A file is a number, in the order of `trees`; so is a content ("blob").
+
+    trees: one a repository, with its history where that was read. paths: the distinct paths.
+    contents: each distinct content. tree, path, blob: int32 by file.
+    """
+
+    trees: tuple[Tree, ...]
+    paths: Paths
+    contents: Spool
+    tree: np.ndarray
+    path: np.ndarray
+    blob: np.ndarray
+    chunk_bytes: int
+    max_file_bytes: int
+
+    def __len__(self) -> int:
+        return len(self.blob)
+
+    def file(self, number: int) -> File:
+        """One file as a value."""
+        p = int(self.path[number])
+        paths = self.paths
+        return File(paths.raw[p], paths.shown[p], paths.matched[p], int(self.blob[number]), paths.language[p])
+
+    def files_at(self, match: Callable[[str], bool], trees: Sequence[int] | None = None) -> np.ndarray:
+        """The files whose path (as globs see it) matches; each distinct path is asked for once."""
+        hit = np.fromiter((match(p) for p in self.paths.matched), dtype=bool, count=len(self.paths))
+        chosen = hit[self.path]
+        if trees is not None:
+            chosen &= np.isin(self.tree, list(trees))
+        return np.flatnonzero(chosen)
+
+    def files_named(self, raw: Iterable[bytes], tree: int) -> np.ndarray:
+        """The files of one repository at these paths."""
+        wanted = np.zeros(len(self.paths), dtype=bool)
+        wanted[[n for r in raw if (n := self.paths.number(r)) is not None]] = True
+        return np.flatnonzero(wanted[self.path] & (self.tree == tree))
+
+    def files_holding(self, blobs: Iterable[bytes]) -> np.ndarray:
+        """The files, in any repository, whose content has one of these object ids."""
+        wanted = np.zeros(len(self.contents), dtype=bool)
+        wanted[[n for b in blobs if (n := self.contents.number(b)) is not None]] = True
+        return np.flatnonzero(wanted[self.blob])
+
+    @property
+    def read(self) -> np.ndarray:
+        """The numbers of the contents that stand in a file, ascending."""
+        return np.unique(self.blob).astype(np.int64)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the chunks lie, with the contents that are there now."""
+        return Layout(self.blob, self.contents.sizes, self.chunk_bytes)
+
+    def view(self, tree: int) -> CleanView:
+        """The repository again, at the revision that was read."""
+        return CleanView(self.trees[tree].origin, self.trees[tree].commit)
+
+    def fetch(self, tree: int, blobs: Iterable[bytes]) -> list[int]:
+        """Read further contents out of a repository's history; they need not stand in any file.
+
+        Returns their numbers; what is too large or no text is left out.
+        """
+        wanted = set(blobs)
+        known = [n for b in sorted(wanted) if (n := self.contents.number(b)) is not None]
+        wanted = {b for b in wanted if self.contents.number(b) is None}
+        with self.view(tree) as view:
+            sizes = sizes_in_pack_order(view, wanted)
+            small = [b for b, size in sizes.items() if size <= self.max_file_bytes]
+            for blob, content in read_blobs(view, small):
+                if unreadable(content) is None:
+                    known.append(self.contents.add(blob, content))
+        return sorted(known)
+
+    def close(self) -> None:
+        """Give the contents' file back."""
+        self.contents.close()
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self)} files, {self.contents!r})"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read: limits, whether histories are needed in full, and where to keep what for the next run."""
+
+    chunk_bytes: int
+    max_file_bytes: int
+    histories: bool = False
+    cache: Path | None = None
+    key: bytes = field(default=b"", repr=False)
+    work: Path | None = None
+
+
+def read_corpus(repositories: Sequence[Repository], how: Reading, progress: Progress) -> Corpus:
+    """Read every repository at its revision.
+
+    Raises:
+        InputError: an unreadable or unsafe repository, missing objects, a shallow clone where whole
+            histories are needed, or no text at all.
+    """
+
+    with ExitStack() as stack:
+        contents, paths = stack.enter_context(Spool(how.work)), Paths()
+        trees = []
+        for done, repository in enumerate(repositories):
+            progress("read", done, len(repositories))
+            trees.append(_read(repository, how, contents, paths))
+        progress("read", len(repositories), len(repositories))
+        corpus = Corpus(
+            trees=tuple(trees),
+            paths=paths,
+            contents=contents,
+            tree=np.repeat(np.arange(len(trees), dtype=np.int32), [len(t.blob) for t in trees]),
+            path=np.concatenate([t.path for t in trees]),
+            blob=np.concatenate([t.blob for t in trees]),
+            chunk_bytes=how.chunk_bytes,
+            max_file_bytes=how.max_file_bytes,
+        )
+        if not corpus.layout.chunks:
+            raise InputError(
+                "repos",
+                "hold no file that can be read as text",
+                "give a revision with text files below the limit",
+            )
+        stack.pop_all()
+    return corpus
+
+
+def _read(repository: Repository, how: Reading, contents: Spool, paths: Paths) -> Tree:
+    with CleanView(repository.path, repository.rev) as view:
+        if how.histories:
+            refuse_shallow(view)
+        if repository.mode == "tree" and not how.histories:
+            return read_tree(view, repository.label, how.max_file_bytes, contents, paths)
+        history, facts = _history(view, how)
+        if repository.mode == "history":
+            tree = read_versions(view, repository.label, how.max_file_bytes, history, contents, paths)
+        else:
+            tree = read_tree(view, repository.label, how.max_file_bytes, contents, paths)
+        return replace(tree, history=history, facts={**tree.facts, **facts})
+
+
+def _history(view: CleanView, how: Reading) -> tuple[History, dict[str, object]]:
+    known, file = None, None
+    if how.cache is not None and not view.shallow:
+        file = log_file(how.cache, how.key, view.path)
+        known = load_log(file)
+    history = read_history(view, known=known)
+    if file is not None and history.log is not known:
+        save_log(file, history.log)
+    old = known.commit if known is not None else []
+    reused = len(old) if history.log.commit[: len(old)] == old else 0
+    facts: dict[str, object] = {
+        "history_commits": history.commits,
+        "commits_reused": reused,
+        "warnings": warnings_of(history),
+    }
+    return history, facts

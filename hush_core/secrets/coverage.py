@@ -1,0 +1,83 @@
+"""The coverage report: counts of what was read, skipped, labelled and dropped, and no value."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hush_core.config import HushConfig
+from hush_core.corpus import SKIP_REASONS, Corpus, Layout
+from hush_core.secrets.detector import Found
+from hush_core.secrets.labels import Held, is_propagated
+
+if TYPE_CHECKING:
+    from hush_core.secrets.assembly import Fate
+
+
+def coverage_of(
+    config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate
+) -> dict[str, Any]:
+    """JSON-able: `repositories` by label, `secrets` by the id of the entry."""
+    return {
+        "repositories": _repositories(corpus, layout, fate),
+        "secrets": _secrets(config, found, held, fate),
+    }
+
+
+def _repositories(corpus: Corpus, layout: Layout, fate: Fate) -> dict[str, Any]:
+    tree_of = np.repeat(corpus.tree, np.diff(layout.first_chunk))
+    count = {
+        name: np.bincount(tree_of[mask], minlength=len(corpus.trees)).tolist()
+        for name, mask in (
+            ("chunks", np.ones_like(fate.lost)),
+            ("examples", fate.kept),
+            ("public", fate.public),
+            ("dropped_weak", fate.lost),
+        )
+    }
+    return {
+        tree.source: {
+            "commit": tree.commit,
+            "mode": tree.mode,
+            "files": len(tree.blob),
+            "bytes": int(layout.sizes[tree.blob].sum()),
+            "skipped": {reason: tree.skipped[reason] for reason in SKIP_REASONS},
+            **{name: counts[t] for name, counts in count.items()},
+            **tree.facts,
+        }
+        for t, tree in enumerate(corpus.trees)
+    }
+
+
+def _secrets(config: HushConfig, found: list[Found], held: Held, fate: Fate) -> dict[str, Any]:
+    entry_of = np.array([one.entry for one in found], dtype=np.int64)
+    weak_row = fate.weak[held.found]
+    rows = ~weak_row & ~fate.lost[held.chunk]
+    pairs, counts = np.unique(
+        np.stack([entry_of[held.found[rows]], held.reason[rows]], axis=1), axis=0, return_counts=True
+    )
+    reasons: dict[int, Counter[str]] = defaultdict(Counter)
+    for (entry, reason), n in zip(pairs.tolist(), counts.tolist(), strict=True):
+        reasons[entry][held.reasons[reason]] = n
+    with_example = Counter(entry_of[np.unique(held.found[rows])].tolist())
+    dropped = np.unique(np.stack([entry_of[held.found[weak_row]], held.chunk[weak_row]], axis=1), axis=0)
+    weak_chunks = Counter(dropped[:, 0].tolist())
+    strong, weak = Counter(entry_of[~fate.weak].tolist()), Counter(entry_of[fate.weak].tolist())
+    report = {}
+    for entry, secret in enumerate(config.secrets):
+        edges = reasons[entry]
+        propagated = sum(n for reason, n in edges.items() if is_propagated(reason))
+        report[secret.id] = {
+            "kind": secret.kind,
+            "secrets": strong[entry],
+            "without_example": strong[entry] - with_example[entry],
+            "edges": edges.total(),
+            "detected": edges.total() - propagated,
+            "propagated": propagated,
+            "reasons": dict(sorted(edges.items())),
+            "weak_secrets": weak[entry],
+            "weak_examples_dropped": weak_chunks[entry],
+        }
+    return report

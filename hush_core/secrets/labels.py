@@ -1,0 +1,166 @@
+"""Labels while they are gathered, and what they say of every chunk: all in columns, none an object.
+
+A label on a content counts wherever that stands; one on a file counts there; and a chunk with the same bytes
+as a labelled one holds the same secrets, as it is the same training example; only where a value was found,
+the value itself is what is looked for in copies (the chunk around it may be anybody's boilerplate).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hush_core.corpus import Layout, Spool
+from hush_core.secrets.detector import Marks, Span
+
+COPY = "propagated:copy"
+COLUMNS = ("found", "blob", "start", "end", "reason", "value", "copied")
+
+
+def is_propagated(reason: str) -> bool:
+    """Whether an edge's reason says that the secret was found elsewhere and recognised here."""
+    return reason.startswith("propagated")
+
+
+@dataclass(frozen=True)
+class Held:
+    """Which chunk holds which secret: unique and sorted by (chunk, found); `reason` points into `reasons`."""
+
+    chunk: np.ndarray
+    found: np.ndarray
+    reason: np.ndarray
+    reasons: tuple[str, ...]
+
+
+class Labels:
+    """Who holds what, as the detectors and spreaders say it. Secrets are numbers, `found`."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, int] = {COPY: 0}
+        self._files: list[tuple[int, int, np.ndarray]] = []
+        self._blobs: list[tuple[int, int, np.ndarray]] = []
+        self._spans = {name: array("q") for name in COLUMNS}
+
+    def add(self, found: int, marks: Marks, default: str) -> None:
+        """Take in the files, blobs and spans of one secret; an empty reason becomes `default`."""
+        reason = self._reason(marks.reason or default)
+        for kept, given in ((self._files, marks.files), (self._blobs, marks.blobs)):
+            numbers = np.unique(np.fromiter(given, dtype=np.int64))
+            if len(numbers):
+                kept.append((found, reason, numbers))
+        for span in marks.spans:
+            self.add_span(found, span._replace(reason=span.reason or default), copied=marks.copies)
+
+    def add_span(self, found: int, span: Span, *, copied: bool) -> None:
+        """One span of a content; `copied`: exact copies of the chunks that it overlaps are labelled, too."""
+        row = (found, span.blob, span.start, span.end, self._reason(span.reason), span.value, copied)
+        for column, item in zip(self._spans.values(), row, strict=True):
+            column.append(item)
+
+    def files_of(self, found: int) -> np.ndarray:
+        """The files that a secret was given whole, so far; for spreaders."""
+        return _joined([numbers for f, _, numbers in self._files if f == found])
+
+    def blobs_of(self, found: int) -> np.ndarray:
+        """The contents that a secret was given whole, so far; for spreaders."""
+        return _joined([numbers for f, _, numbers in self._blobs if f == found])
+
+    def spans(self) -> dict[str, np.ndarray]:
+        """The columns of all spans, by COLUMNS."""
+        return {name: np.array(column, dtype=np.int64) for name, column in self._spans.items()}
+
+    def held(self, layout: Layout, contents: Spool) -> Held:
+        """Every chunk that holds a secret, exact copies among them, each with its best reason.
+
+        A detector's own reason is better than a propagated one, a copy is the least; among equals the first
+        in the alphabet is best.
+        """
+        reasons = sorted(self._reasons, key=_order)
+        rank = np.empty(len(reasons), dtype=np.int64)
+        rank[[self._reasons[reason] for reason in reasons]] = np.arange(len(reasons))
+        spans, copied = self._span_pieces(layout, rank)
+        zero = np.zeros(len(layout.sizes), dtype=np.int64)
+        blobs = self._whole(
+            self._blobs, lambda b: layout.pieces_of_spans(b, zero[b], layout.sizes[b])[0], rank
+        )
+        files = self._whole(self._files, lambda f: layout.chunks_of_files(f)[0], rank)
+        pieces = _best(*map(np.concatenate, zip(spans, blobs, strict=True)))
+        direct = _best(*map(np.concatenate, zip(_everywhere(layout, pieces), files, strict=True)))
+        sources = np.concatenate([spans[0][copied], blobs[0], layout.piece_of(files[0])])
+        copies = _copies(layout, contents, sources, np.concatenate([spans[1][copied], blobs[1], files[1]]))
+        every = _best(
+            np.concatenate([direct[0], copies[0]]),
+            np.concatenate([direct[1], copies[1]]),
+            np.concatenate([direct[2], np.full(len(copies[0]), reasons.index(COPY))]),
+        )
+        return Held(*every, tuple(reasons))
+
+    def _reason(self, reason: str) -> int:
+        return self._reasons.setdefault(reason, len(self._reasons))
+
+    def _span_pieces(self, layout: Layout, rank: np.ndarray) -> tuple[Columns, np.ndarray]:
+        """The pieces that spans overlap, and a mask of those whose copies count."""
+        spans = self.spans()
+        piece, counts = layout.pieces_of_spans(spans["blob"], spans["start"], spans["end"])
+        found, reason = np.repeat(spans["found"], counts), np.repeat(rank[spans["reason"]], counts)
+        return (piece, found, reason), np.repeat(spans["copied"], counts) == 1
+
+    @staticmethod
+    def _whole(
+        given: list[tuple[int, int, np.ndarray]],
+        parts_of: Callable[[np.ndarray], np.ndarray],
+        rank: np.ndarray,
+    ) -> Columns:
+        rows = [(parts_of(numbers), found, rank[reason]) for found, reason, numbers in given]
+        return (
+            _joined([parts for parts, _, _ in rows]),
+            _joined([np.full(len(parts), found) for parts, found, _ in rows]),
+            _joined([np.full(len(parts), reason) for parts, _, reason in rows]),
+        )
+
+
+def _order(reason: str) -> tuple[bool, bool, str]:
+    return is_propagated(reason), reason == COPY, reason
+
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _everywhere(layout: Layout, pieces: Columns) -> Columns:
+    """Labels of pieces as labels of all chunks in which they stand."""
+    chunk, counts = layout.chunks_of_pieces(pieces[0])
+    return chunk, np.repeat(pieces[1], counts), np.repeat(pieces[2], counts)
+
+
+def _copies(
+    layout: Layout, contents: Spool, pieces: np.ndarray, found: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(chunk, found) for every chunk with the same bytes as a labelled piece."""
+    if not len(pieces):
+        return pieces, found
+    same = layout.equals(contents)
+    klass, found, _ = _best(same[pieces], found, np.zeros(len(found), dtype=np.int64))
+    order = np.argsort(same, kind="stable")
+    first = np.searchsorted(same[order], klass, side="left")
+    counts = np.searchsorted(same[order], klass, side="right") - first
+    starts = np.cumsum(counts) - counts
+    members = order[np.repeat(first - starts, counts) + np.arange(int(counts.sum()))]
+    chunk, places = layout.chunks_of_pieces(members)
+    return chunk, np.repeat(np.repeat(found, counts), places)
+
+
+def _best(part: np.ndarray, found: np.ndarray, rank: np.ndarray) -> Columns:
+    """Unique (part, found), sorted, each with its lowest rank."""
+    order = np.lexsort((rank, found, part))
+    part, found, rank = part[order], found[order], rank[order]
+    new = np.ones(len(part), dtype=bool)
+    new[1:] = (part[1:] != part[:-1]) | (found[1:] != found[:-1])
+    return part[new], found[new], rank[new]
+
+
+def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
+    parts = list(parts)
+    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,126 @@
+"""One look at every content, and its memory: the next run looks at new contents only.
+
+Kept are places and tags (rule names), by a keyed digest of the object id: nothing of the text, and nothing
+that tells which content it was. Mode 0600 in a folder of mode 0700.
+"""
+
+from __future__ import annotations
+
+import hmac
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from hush_core.corpus import Corpus
+from hush_core.corpus.history_cache import private_file, private_folder
+
+SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
+"""A row a finding; a content without any has one row of nulls."""
+
+
+@dataclass(frozen=True, repr=False)
+class Scan:
+    """Findings in columns, sorted by content and place; `tag` points into `tags`."""
+
+    blob: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    tag: np.ndarray
+    tags: tuple[str, ...]
+    scanned: int
+    reused: int
+
+
+def scan_contents(
+    corpus: Corpus,
+    name: str,
+    look: Callable[[bytes], Iterable[tuple[int, int, str]]],
+    cache: Path | None,
+    key: bytes,
+    progress: Callable[[int, int], None],
+) -> Scan:
+    """`look` at every content that stands in a file and that the cache does not know under this name."""
+    numbers = corpus.read
+    file = None if cache is None else cache / "scans" / f"{_digest(key, name.encode()).hex()}.parquet"
+    names = _names(corpus, key) if file is not None else []
+    kept = _load(file)
+    rows = (
+        pl.DataFrame(
+            {"number": numbers, "blob": [names[n] for n in numbers]}, schema_overrides={"blob": pl.Binary}
+        )
+        .join(kept, on="blob", how="inner")
+        .select("number", "start", "end", "tag")
+        if file is not None
+        else pl.DataFrame(schema={"number": pl.Int64, **SCHEMA}).drop("blob")
+    )
+    known = np.zeros(len(corpus.contents), dtype=bool)
+    known[rows["number"].to_numpy()] = True
+    new = numbers[~known[numbers]]
+    columns = {c: array("q") for c in ("number", "start", "end", "tag")}
+    tags: dict[str, int] = {}
+    empty = array("q")
+    for done, number in enumerate(new.tolist()):
+        if done % 512 == 0:
+            progress(done, len(new))
+        before = len(columns["tag"])
+        for start, end, tag in look(corpus.contents[number]):
+            row = (number, start, end, tags.setdefault(tag, len(tags)))
+            for column, item in zip(columns.values(), row, strict=True):
+                column.append(item)
+        if len(columns["tag"]) == before:
+            empty.append(number)
+    progress(len(new), len(new))
+    fresh = pl.DataFrame(
+        {
+            "number": np.array(columns["number"], dtype=np.int64),
+            "start": np.array(columns["start"], dtype=np.uint32),
+            "end": np.array(columns["end"], dtype=np.uint32),
+            "tag": pl.Series(list(tags), dtype=pl.String).gather(np.array(columns["tag"], dtype=np.int64)),
+        }
+    )
+    if file is not None and len(new):
+        bare = pl.DataFrame({"number": np.array(empty, dtype=np.int64)})
+        _save(file, kept, pl.concat([fresh, bare], how="diagonal"), names)
+    return _scan(pl.concat([rows.drop_nulls("tag"), fresh]), len(new), len(numbers) - len(new))
+
+
+def _scan(found: pl.DataFrame, scanned: int, reused: int) -> Scan:
+    found = found.sort("number", "start", "end", "tag")
+    tags = sorted(found["tag"].unique())
+    place = {tag: i for i, tag in enumerate(tags)}
+    tag = np.fromiter((place[t] for t in found["tag"]), dtype=np.int64, count=len(found))
+    start, end = found["start"].to_numpy().astype(np.int64), found["end"].to_numpy().astype(np.int64)
+    return Scan(found["number"].to_numpy(), start, end, tag, tuple(tags), scanned, reused)
+
+
+def _digest(key: bytes, what: bytes) -> bytes:
+    return hmac.digest(key, b"scan " + what, "sha256")[:16]
+
+
+def _names(corpus: Corpus, key: bytes) -> list[bytes]:
+    """A keyed name by content."""
+    return [_digest(key, blob) for blob in corpus.contents.identities()]
+
+
+def _load(file: Path | None) -> pl.DataFrame:
+    if file is not None and file.is_file():
+        try:
+            kept = pl.read_parquet(file, memory_map=False)
+            if dict(kept.schema) == {name: kind() for name, kind in SCHEMA.items()}:
+                return kept
+        except (OSError, pl.exceptions.PolarsError):
+            pass  # damaged: everything is looked at again
+    return pl.DataFrame(schema=SCHEMA)
+
+
+def _save(file: Path, kept: pl.DataFrame, new: pl.DataFrame, names: list[bytes]) -> None:
+    blobs = pl.Series([names[n] for n in new["number"]], dtype=pl.Binary)
+    rows = new.with_columns(blob=blobs).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    private_folder(file.parent.parent)
+    private_folder(file.parent)
+    with private_file(file) as out:
+        pl.concat([kept, rows]).write_parquet(out)

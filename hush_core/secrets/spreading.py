@@ -1,0 +1,60 @@
+"""From what was found to what else holds it: the seam for spreaders.
+
+A spreader gets the corpus, the config, the secrets found so far and their labels, and yields (number of the
+secret, what else holds it). They run in the order of SPREADERS, each on the labels of those before; then every
+sought value is searched for, and exact copies are labelled (`Labels.held`).
+
+To add one: imports of labelled files, identifiers that they define (as `sought`), near copies of
+`labels.files_of(found)` and `labels.blobs_of(found)`. Reasons begin with "propagated:".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hush_core.config import HushConfig
+from hush_core.corpus import Corpus
+from hush_core.secrets.detector import Found, Marks, Span
+from hush_core.secrets.labels import Labels
+from hush_core.secrets.propagation import Propagator, Sought
+from hush_core.secrets.tools import Tools
+
+Spreader = Callable[[Corpus, HushConfig, Sequence[Found], Labels, Tools], Iterator[tuple[int, Marks]]]
+
+SPREADERS: tuple[Spreader, ...] = ()
+
+
+@dataclass
+class Values:
+    """The values that are searched for, each with the number of its secret."""
+
+    found: list[int] = field(default_factory=list)
+    sought: list[Sought] = field(default_factory=list, repr=False)
+    patterns: int = 0
+
+    def add(self, found: int, sought: Sequence[Sought]) -> None:
+        self.found += [found] * len(sought)
+        self.sought += sought
+
+    def search(self, corpus: Corpus, labels: Labels, tools: Tools) -> None:
+        """Look for every value in every content, in all usual encodings, and label where it stands."""
+        if not self.sought:
+            return
+        propagator = Propagator(self.sought)
+        self.patterns = propagator.patterns
+        blobs: np.ndarray = corpus.read
+        for done, blob in enumerate(blobs.tolist()):
+            if done % 512 == 0:
+                tools.progress("propagate", done, len(blobs))
+            content = corpus.contents[blob]
+            for hit in propagator.find(content):
+                value = self.sought[hit.index]
+                raw = hit.form == "raw"
+                reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
+                stands = raw and content[hit.start : hit.end] == value.value
+                span = Span(blob, hit.start, hit.end, reason, stands)
+                labels.add_span(self.found[hit.index], span, copied=False)
+        tools.progress("propagate", len(blobs), len(blobs))

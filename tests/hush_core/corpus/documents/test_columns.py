@@ -1,0 +1,153 @@
+"""Parquet, JSON lines and CSV hold the same table: the same documents, counts and refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+import traceback
+
+import polars as pl
+import pytest
+
+from hush_core.corpus.documents import Document, read_documents
+from hush_core.errors import InputError
+
+ROWS = [
+    {"text": "first words", "who": "ann", "key": "a/1", "n": "1"},
+    {"text": 'caf\u00e9, "quoted"\nsecond line', "who": "bob ", "key": "b\n2", "n": "2"},
+    {"text": None, "who": "ann", "key": "c", "n": "3"},
+    {"text": "x" * 101, "who": "ann", "key": "d", "n": "4"},
+    {"text": "nobody's", "who": None, "key": "e", "n": "5"},
+    {"text": "nul \0 byte", "who": "ann", "key": "f", "n": "6"},
+    {"text": "y" * 100, "who": "Ann", "key": "g", "n": "7"},
+    {"text": "=cmd|' /C calc'!A0", "who": "cafe\u0301", "key": "h", "n": "8"},
+]
+
+
+def _write(path, rows, kind):
+    if kind == "parquet":
+        pl.DataFrame(rows).write_parquet(path)
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+@pytest.fixture(params=["parquet", "jsonl", "csv"])
+def kind(request):
+    return request.param
+
+
+def test_rows_become_documents_and_the_rest_is_counted(tmp_path, read, kind):
+    path = _write(tmp_path / f"t.{kind}", ROWS, kind)
+    documents, skipped = read(path, 100, unit="who", id="key")
+    assert documents == {
+        "a/1": ("first words", "ann"),
+        "b\\x0a2": ('café, "quoted"\nsecond line', "bob"),
+        "g": ("y" * 100, "Ann"),
+        "h": ("=cmd|' /C calc'!A0", "caf\u00e9"),  # one spelling of a unit; the formula is only text
+    }
+    null = "empty" if kind == "csv" else "null_text"
+    assert skipped == {null: 1, "too_large": 1, "no_unit": 1, "binary": 1}
+    assert len(documents) + sum(skipped.values()) == len(ROWS)
+
+
+def test_without_unit_and_id_rows_are_numbered(tmp_path, read, kind):
+    documents, skipped = read(_write(tmp_path / f"t.{kind}", ROWS, kind), 100)
+    numbers = {"parquet": [1, 2, 5, 7, 8], "jsonl": [1, 2, 5, 7, 8], "csv": [2, 3, 8, 10, 11]}[kind]
+    position = "row" if kind == "parquet" else "line"
+    assert list(documents) == [f"{position}-{n}" for n in numbers]
+    assert {unit for _, unit in documents.values()} == {None}
+    assert "no_unit" not in skipped
+
+
+def test_several_columns_of_text_are_joined_in_the_order_given(tmp_path, read, kind):
+    rows = [{"title": "t", "body": "b"}, {"title": None, "body": "only"}, {"title": "é" * 5, "body": "b"}]
+    documents, skipped = read(_write(tmp_path / f"t.{kind}", rows, kind), 11, text=["body", "title"])
+    assert [text for text, _ in documents.values()] == ["b\nt", "only"]
+    assert skipped == {"too_large": 1}
+
+
+@pytest.mark.parametrize("option", ["text", "unit", "id"])
+def test_a_missing_column_is_refused_with_those_there_are(tmp_path, read, kind, option):
+    rows = [{"text": "hunter2-secret", "who": "ann", "not a plain name: hunter2": "v"}]
+    path = _write(tmp_path / f"t.{kind}", rows, kind)
+    with pytest.raises(InputError) as caught:
+        read(path, **{option: "abstract"})
+    message = str(caught.value)
+    assert str(path) in message and "'abstract'" in message and "text, who and 1 more" in message
+    assert "hunter2" not in message and "Mend" in message
+
+
+def test_ids_must_be_there_and_unique(tmp_path, read, kind):
+    twice = [{"text": "a", "key": "k1"}, {"text": "b", "key": "k2"}, {"text": "c", "key": "k1"}]
+    with pytest.raises(InputError, match="(row 3|line [34]).*repeats an id.*'key'"):
+        read(_write(tmp_path / f"t.{kind}", twice, kind), id="key")
+    empty = [{"text": "a", "key": "k1"}, {"text": "b", "key": ""}]
+    with pytest.raises(InputError, match="(row|line) [23].*nothing in 'key'"):
+        read(_write(tmp_path / f"t.{kind}", empty, kind), id="key")
+
+
+def test_text_in_the_place_of_a_label_is_refused_and_not_shown(tmp_path, kind):
+    path = _write(tmp_path / f"t.{kind}", [{"text": "a", "long": "hunter2 " * 40}], kind)
+    for option in ("unit", "id"):
+        with pytest.raises(InputError, match="more than 256 characters in 'long'") as caught:
+            list(read_documents(path, max_bytes=9999, where="t", **{option: "long"}))
+        assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@pytest.mark.parametrize("value", [3, 2.5, True, ["hunter2"], {"hunter2": 1}])
+def test_a_column_that_is_no_string_is_refused(tmp_path, kind, value):
+    path = _write(tmp_path / f"t.{kind}", [{"text": value, "ok": "hunter2", "whole": 12}], kind)
+    with pytest.raises(InputError, match="'text'") as caught:
+        list(read_documents(path, max_bytes=99, where="t"))
+    assert "hunter2" not in str(caught.value)
+    if value != 3:
+        with pytest.raises(InputError, match="'text'"):
+            list(read_documents(path, text="ok", unit="text", max_bytes=99, where="t"))
+    whole = list(read_documents(path, text="ok", unit="whole", id="whole", max_bytes=99, where="t"))
+    assert [(d.name, d.unit) for d in whole] == [("12", "12")]
+
+
+def test_categories_of_parquet_are_strings(tmp_path, read):
+    frame = pl.DataFrame({"text": ["a", "b"], "c": ["x", "y"], "e": ["p", "q"]})
+    frame = frame.with_columns(pl.col("c").cast(pl.Categorical), pl.col("e").cast(pl.Enum(["p", "q"])))
+    frame.write_parquet(tmp_path / "t.parquet")
+    documents, _ = read(tmp_path / "t.parquet", unit="c", id="e")
+    assert documents == {"p": ("a", "x"), "q": ("b", "y")}
+
+
+def test_a_damaged_parquet_file_is_refused_without_its_content(tmp_path, capfd):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": ["hunter2 " * 50 + str(i) for i in range(5000)]}).write_parquet(
+        path, compression="uncompressed", row_group_size=500
+    )
+    good = path.read_bytes()
+    for cut in (
+        good[:-100],
+        good[:3000],
+        good[: len(good) // 2] + b"\xff" * 4000 + good[len(good) // 2 + 4000 :],
+    ):
+        path.write_bytes(cut)
+        with pytest.raises(InputError, match="t.parquet") as caught:
+            list(read_documents(path, max_bytes=9999, where="t"))
+        assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+    assert "hunter2" not in "".join(capfd.readouterr())  # polars may write of its own accord
+
+
+def test_a_parquet_bomb_of_rows_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.select(pl.lit(None, dtype=pl.String).repeat_by(20_000_000).explode().alias("text")).write_parquet(path)
+    assert path.stat().st_size < 1 << 16
+    with pytest.raises(InputError, match="20000000 rows"):
+        list(read_documents(path, max_bytes=99, where="t"))
+
+
+def test_a_document_shows_neither_text_nor_unit():
+    shown = repr(Document("row-1", b"hunter2", "ann@example.org"))
+    assert "hunter2" not in shown and "ann" not in shown and "row-1" in shown
