@@ -22,7 +22,7 @@ from hush_core.accounting import Participation, noise_for_all, smallest_noise
 from hush_core.weights import Mechanism, WeightSettings, capacity_rule, sampling_rates, weigh
 
 ROUNDS, SECRETS, BATCH = 2000, 2_000, 39
-SWEEP = (2**-6, 2**-5, 2**-4, 2**-3, 2**-2, 0.5, 1.0)
+SWEEP = (2**-5, 2**-4, 2**-3, 2**-2, 0.5, 1.0)
 CAPACITIES = ("paper", "matched", "equalised")
 OWN = 12
 """Secrets that bind whose own noise is searched for."""
@@ -155,7 +155,7 @@ def main() -> None:
         result["frontier"] += rows
         result["compared"][method] = compare(rows)
         result["fitted"] += fitted(
-            method, n, edges, secrets, (10.0, 25.0) if method == "kl" else (0.7, 1.0, 1.5)
+            method, n, edges, secrets, (20.0, 40.0) if method == "kl" else (0.7, 1.0, 1.5)
         )
     result["plan"] = plan_of_code()
     if arguments.out:

@@ -79,6 +79,9 @@ def plan(
     _check(config, changes)
     from flows.plan import plan as plan_flow
     from flows.plan_report import render
+    from flows.sweep import scales_of
+
+    scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
 
     where = None if out is None else str(out.resolve())
     render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console)

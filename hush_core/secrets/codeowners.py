@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,12 +49,17 @@ class Codeowners:
                 with contextlib.suppress(ValueError):
                     current.rules.append((_Rule(words[0]), _owners(words[1:]) or current.defaults))
         self._sections = list(sections.values())
+        self._known: dict[str, frozenset[str]] = {}
 
     def owners(self, path: str) -> frozenset[str]:
-        """The casefolded owners (`@org/team`, `@user`, e-mail) of a path."""
-        found: frozenset[str] = frozenset()
-        for section in self._sections:
-            found |= next((who for rule, who in reversed(section.rules) if rule.match(path)), frozenset())
+        """The casefolded owners (`@org/team`, `@user`, e-mail) of a path; each path is matched once."""
+        found = self._known.get(path)
+        if found is None:
+            parts = (
+                next((who for rule, who in reversed(section.rules) if rule.match(path)), frozenset())
+                for section in self._sections
+            )
+            found = self._known[path] = frozenset().union(*parts)
         return found
 
 
@@ -80,10 +86,16 @@ def detect(corpus: Corpus, entry: CodeownersSecret, tools: Tools) -> Iterator[Fi
     too."""
     files = []
     for t, tree in enumerate(corpus.trees):
-        owners = [Codeowners(content) for content in tree.owners]
+        owners = [_parsed(content) for content in tree.owners]
         if owners:
             files.append(corpus.files_at(lambda path, o=owners: owned(o, entry.teams, path), [t]))
     yield Finding(files=np.concatenate(files) if files else ())
+
+
+@lru_cache(maxsize=16)
+def _parsed(content: bytes) -> Codeowners:
+    """Entries of one config ask for the same files."""
+    return Codeowners(content)
 
 
 DETECTOR = Detector("codeowners", CodeownersSecret, detect)

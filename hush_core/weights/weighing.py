@@ -27,8 +27,8 @@ from hush_core.weights.target_noise import fit_noise
 Progress = Callable[[str, int, int], None]
 
 _PASSES = 6
-_SETTLED = 2e-3
-"""Relative: capacities that move less than this are settled; about the precision of the inverse accounting."""
+_SETTLED = 3e-3
+"""Relative: capacities that move less than this are settled; a few steps of the inverse accounting's grid."""
 _LARGEST_RATE = 0.9
 
 
