@@ -69,9 +69,8 @@ def frontier(method: str, n: int, edges: pl.DataFrame, secrets: pl.DataFrame) ->
             own = needs(edges, secrets, found, rates, method)
             agree = float(own.min() / own.max()) if len(own) else 1.0
             row = {"method": method, "capacities": capacities, "c": c, "noise_multiplier": sigma}
-            rows.append(
-                row | {"retained": found.objective / found.candidates, "gap": found.gap, "agreement": agree}
-            )
+            row |= {"retained": found.objective / found.candidates, "gap": found.gap, "agreement": agree}
+            rows.append(row)
             print(
                 f"{method:>8} {capacities:>10} {c:8.4f} {row['retained']:9.2%} {sigma:9.4f} "
                 f"{agree:9.4f} {found.gap:8.1e}",

@@ -1,4 +1,4 @@
-"""Step 1: repositories → examples, secrets and the edges between them, as references into the store."""
+"""Step 1: repositories and tables → examples, secrets and the edges between them, as references into the store."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
-from hush_core.secrets import detector_versions, extract, source_revisions
+from hush_core.secrets import detector_versions, extract, source_revisions, spreading_version
 from tasks.caching import cached_task
 from tasks.environment import home
 from tasks.progress import progress_log
 from tasks.store import Ref, Store, file_sha256
 
-SECTIONS = {"repos", "levels", "prior_cap_bits", "public", "secrets", "chunk_bytes", "max_file_bytes"}
+SECTIONS = {
+    "repos", "tables", "levels", "prior_cap_bits", "public", "secrets", "chunk_bytes", "max_file_bytes",
+}  # fmt: skip
 """The keys of the config that decide what is extracted; a change elsewhere re-uses the tables."""
 
 
@@ -27,10 +29,12 @@ class Sources(BaseModel):
 
     settings: dict
     revisions: dict[str, str]
+    """By label: the commit of a repository, the SHA-256 of a table's file."""
     files: dict[str, str]
     identity: str
     rules: str
     detectors: str
+    spreading: str
 
 
 class Extracted(BaseModel):
@@ -51,14 +55,15 @@ class Extracted(BaseModel):
     fingerprint: str
     """Of the table of examples. It and those of the commits are keyed: see `Home.fingerprint`."""
     commits: dict[str, str]
-    """Repository label → fingerprint of the commit; the store's `commits/` tells which commit that is."""
+    """Label → keyed fingerprint of a repository's commit, or of the SHA-256 of a table's file; the store's
+    `commits/` tells which that is."""
 
 
 def sources(config: HushConfig) -> Sources:
-    """Resolve every revision and hash every file that an entry names: cheap, and the whole cache key.
+    """Resolve every revision, hash every table and every file that an entry names: cheap, and the whole cache key.
 
     Raises:
-        InputError: a repository, revision or file that is not there.
+        InputError: a repository, revision, table or file that is not there.
     """
     files = [(s.id, key, file) for s in config.secrets for key, file in s.files().items()]
     return Sources(
@@ -68,6 +73,7 @@ def sources(config: HushConfig) -> Sources:
         identity=home().fingerprint("identity"),
         rules=version("kingfisher-secret-scanner"),
         detectors=detector_versions({s.kind for s in config.secrets}),
+        spreading=spreading_version(),
     )
 
 

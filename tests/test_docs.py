@@ -78,12 +78,16 @@ def test_the_smallest_config_on_the_page_loads(tmp_path):
     assert load_config(path).train.rounds == 2000
 
 
-@pytest.mark.parametrize("name", ["demo.yaml", "company.yaml"])
-def test_examples_load(name):
+CODE = {"path", "codeowners", "contributors", "credentials", "literals"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("demo.yaml", CODE), ("company.yaml", CODE), ("documents.yaml", {"unit", "credentials", "literals"})],
+)
+def test_examples_load(name, kinds):
     config = load_config(ROOT / "examples" / name)
-    assert {secret.kind for secret in config.secrets} == {
-        "path", "codeowners", "contributors", "credentials", "literals",
-    }  # fmt: skip
+    assert {secret.kind for secret in config.secrets} == kinds
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,15 @@ from hush_core.config.secrets import (
     CodeownersSecret,
     ContributorsSecret,
     CredentialsSecret,
+    FileSecret,
     LiteralsSecret,
     PathSecret,
+    PatternsSecret,
+    RareWordsSecret,
     RemovedSecret,
     SecretEntry,
+    Spread,
+    UnitSecret,
 )
 from hush_core.config.settings import (
     AuditConfig,
@@ -26,10 +31,11 @@ from hush_core.config.settings import (
     TrainConfig,
     WeightsConfig,
 )
-from hush_core.config.sources import Repository
+from hush_core.config.sources import Repository, Table
 
 __all__ = [
     "AuditConfig", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret", "CredentialsSecret",
-    "HushConfig", "LiteralsSecret", "Method", "ModelConfig", "PathSecret", "PretrainConfig", "RemovedSecret",
-    "Repository", "SecretEntry", "TrackingConfig", "TrainConfig", "WeightsConfig", "load_config", "parse_config",
+    "FileSecret", "HushConfig", "LiteralsSecret", "Method", "ModelConfig", "PathSecret",
+    "PatternsSecret", "PretrainConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread",
+    "Table", "TrackingConfig", "TrainConfig", "UnitSecret", "WeightsConfig", "load_config", "parse_config",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hush_core.config.secrets import Secret, SecretEntry
+from hush_core.config.secrets import Secret, SecretEntry, UnitSecret
 from hush_core.config.section import Section
 from hush_core.config.settings import (
     AuditConfig,
@@ -17,14 +17,15 @@ from hush_core.config.settings import (
     TrainConfig,
     WeightsConfig,
 )
-from hush_core.config.sources import Repository
+from hush_core.config.sources import Repository, Table
 
 
 class HushConfig(Section):
     """One job. See `examples/` for whole files and `docs/configuration.md` for every key."""
 
     version: Literal[1]
-    repos: Annotated[tuple[Repository, ...], Field(min_length=1)]
+    repos: tuple[Repository, ...] = ()
+    tables: tuple[Table, ...] = ()
     levels: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
     prior_cap_bits: Annotated[float, Field(gt=0, le=99)] = 33.2
     """No prior p_j is taken below 2^-prior_cap_bits."""
@@ -52,7 +53,15 @@ class HushConfig(Section):
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
+        if not self.repos and not self.tables:
+            raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
+        tables = {table.label for table in self.tables}
         for secret in self.secrets:
+            if isinstance(secret, UnitSecret) and (not tables or secret.table not in {None, *tables}):
+                raise ValueError(
+                    f"secrets.{secret.id}: protects units, and the job has no such table; "
+                    "name one of `tables`, or leave `table` out for all of them"
+                )
             posterior, prior = self.posterior(secret), self.prior(secret)
             if posterior <= prior:
                 raise ValueError(

@@ -51,11 +51,12 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
     except ValidationError as error:
         raise InputError(where, *_explain(error)) from None
     repos = tuple(r.model_copy(update={"path": _anchor(r.path, folder)}) for r in config.repos)
+    tables = tuple(t.model_copy(update={"path": _anchor(t.path, folder)}) for t in config.tables)
     secrets = tuple(
         s.model_copy(update={key: _anchor(file, folder) for key, file in s.files().items()})
         for s in config.secrets
     )
-    return config.model_copy(update={"repos": repos, "secrets": secrets})
+    return config.model_copy(update={"repos": repos, "tables": tables, "secrets": secrets})
 
 
 def _anchor(path: Path, folder: Path) -> Path:
@@ -86,7 +87,10 @@ def _explain(error: ValidationError) -> tuple[str, str]:
             "remove it or correct its spelling; docs/configuration.md lists all",
         )
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
-        return f"{key}: unknown kind{more}", f"take one of {', '.join((*SECRET_KINDS, *sorted(further_kinds())))}"
+        return (
+            f"{key}: unknown kind{more}",
+            f"take one of {', '.join((*SECRET_KINDS, *sorted(further_kinds())))}",
+        )
     if first["type"] == "missing":
         return f"missing key {key}{more}", "add it; docs/configuration.md says what it means"
     if first["type"] == "value_error":

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, WrapValidator
+from pydantic import Field, SerializeAsAny, WrapValidator, field_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from hush_core.config.section import Section
@@ -34,21 +34,38 @@ class SecretEntry(Section):
         return {name: value for name, value in self if isinstance(value, Path)}
 
 
-class PathSecret(SecretEntry):
+class Spread(Section):
+    """How far a secret that is whole files reaches beyond them."""
+
+    imports: Annotated[int, Field(ge=0)] = 1
+    """Files that import a tagged one through at most so many imports hold the secret too."""
+    identifiers: Annotated[int, Field(ge=0)] = 0
+    """So do files that mention a name defined in a tagged one, if it stands in at most so many files."""
+    copies: bool = True
+    """So does what copies a passage of a tagged one, edited or not."""
+
+
+class FileSecret(SecretEntry):
+    """A secret that is whole files, and what tells about them."""
+
+    spread: Spread = Spread()
+
+
+class PathSecret(FileSecret):
     """Every file whose path matches the globs (gitignore syntax, last match wins) holds this secret."""
 
     kind: Literal["path"]
     globs: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class CodeownersSecret(SecretEntry):
+class CodeownersSecret(FileSecret):
     """Every file that CODEOWNERS gives to one of the teams holds this secret."""
 
     kind: Literal["codeowners"]
     teams: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class ContributorsSecret(SecretEntry):
+class ContributorsSecret(FileSecret):
     """What one of the people ever changed holds this secret (whole history, merges included)."""
 
     kind: Literal["contributors"]
@@ -73,14 +90,47 @@ class LiteralsSecret(SecretEntry):
     bits: Annotated[float, Field(gt=0)]
 
 
-class RemovedSecret(SecretEntry):
+class PatternsSecret(SecretEntry):
+    """Every distinct match of a pattern in `file` is a secret of its own; `bits` must be declared."""
+
+    kind: Literal["patterns"]
+    file: Path
+    bits: Annotated[float, Field(gt=0)]
+
+
+class RareWordsSecret(SecretEntry):
+    """Every word that stands in so many examples is a secret of its own; `bits` must be declared."""
+
+    kind: Literal["rare_words"]
+    document_frequency: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    bits: Annotated[float, Field(gt=0)]
+
+    @field_validator("document_frequency")
+    @classmethod
+    def _range(cls, given: tuple[int, int]) -> tuple[int, int]:
+        if given[0] > given[1]:
+            raise ValueError("the least number of examples exceeds the most; give [least, most]")
+        return given
+
+
+class UnitSecret(SecretEntry):
+    """Whoever a table's documents belong to is a secret of their own; all their documents hold it."""
+
+    kind: Literal["unit"]
+    table: str | None = None
+    """None: all tables of the job."""
+
+
+class RemovedSecret(FileSecret):
     """The text of files that once stood at these paths and are gone; its copies hold this secret."""
 
     kind: Literal["removed"]
     paths: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-SECRET_KINDS = ("path", "codeowners", "contributors", "credentials", "literals", "removed")
+SECRET_KINDS = (
+    "path", "codeowners", "contributors", "credentials", "literals", "patterns", "rare_words", "removed", "unit",
+)  # fmt: skip
 """The kinds that hush brings along."""
 
 
@@ -135,7 +185,10 @@ Secret = Annotated[
             | ContributorsSecret
             | CredentialsSecret
             | LiteralsSecret
-            | RemovedSecret,
+            | PatternsSecret
+            | RareWordsSecret
+            | RemovedSecret
+            | UnitSecret,
             Field(discriminator="kind"),
         ]
     ],

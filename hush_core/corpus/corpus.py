@@ -1,6 +1,6 @@
-"""All repositories of a job as one corpus: files in columns, contents on disk, histories where asked for.
+"""All sources of a job as one corpus: files in columns, contents on disk, histories where asked for.
 
->>> with read_corpus(config.repos, chunk_bytes=2048, max_file_bytes=1 << 20) as corpus:   # doctest: +SKIP
+>>> with read_corpus(config.repos, Reading(2048, 1 << 20), progress, config.tables) as corpus:   # doctest: +SKIP
 ...     content = corpus.contents[corpus.blob[0]]
 """
 
@@ -14,7 +14,7 @@ from types import TracebackType
 
 import numpy as np
 
-from hush_core.config import Repository
+from hush_core.config import Repository, Table
 from hush_core.corpus.blobs import read_blobs, sizes_in_pack_order, unreadable
 from hush_core.corpus.chunks import Layout
 from hush_core.corpus.clean_view import CleanView
@@ -22,6 +22,7 @@ from hush_core.corpus.history import History, read_history, refuse_shallow
 from hush_core.corpus.history_cache import load_log, log_file, save_log
 from hush_core.corpus.paths import Paths
 from hush_core.corpus.spool import Spool
+from hush_core.corpus.tables import read_table
 from hush_core.corpus.tree import File, Tree, read_tree
 from hush_core.corpus.versions import read_versions, warnings_of
 from hush_core.errors import InputError
@@ -33,8 +34,9 @@ Progress = Callable[[str, int, int], None]
 class Corpus:
     """What detectors read. A file is a number, in the order of `trees`; so is a content ("blob").
 
-    trees: one a repository, with its history where that was read. paths: the distinct paths.
-    contents: each distinct content. tree, path, blob: int32 by file.
+    trees: one a repository, with its history where that was read; then one a table (mode "table"), whose
+    files are its documents. paths: the distinct paths. contents: each distinct content.
+    tree, path, blob: int32 by file.
     """
 
     trees: tuple[Tree, ...]
@@ -74,6 +76,11 @@ class Corpus:
         wanted = np.zeros(len(self.contents), dtype=bool)
         wanted[[n for b in blobs if (n := self.contents.number(b)) is not None]] = True
         return np.flatnonzero(wanted[self.blob])
+
+    @property
+    def repositories(self) -> list[int]:
+        """The trees that come out of git: only they have a history, and can be viewed or fetched from."""
+        return [t for t, tree in enumerate(self.trees) if tree.mode != "table"]
 
     @property
     def read(self) -> np.ndarray:
@@ -133,21 +140,28 @@ class Reading:
     work: Path | None = None
 
 
-def read_corpus(repositories: Sequence[Repository], how: Reading, progress: Progress) -> Corpus:
-    """Read every repository at its revision.
+def read_corpus(
+    repositories: Sequence[Repository], how: Reading, progress: Progress, tables: Sequence[Table] = ()
+) -> Corpus:
+    """Read every repository at its revision, and every table.
 
     Raises:
         InputError: an unreadable or unsafe repository, missing objects, a shallow clone where whole
-            histories are needed, or no text at all.
+            histories are needed, a table that is not what it is said to be, or no text at all.
     """
 
     with ExitStack() as stack:
         contents, paths = stack.enter_context(Spool(how.work)), Paths()
-        trees = []
-        for done, repository in enumerate(repositories):
-            progress("read", done, len(repositories))
+        trees: list[Tree] = []
+        total = len(repositories) + len(tables)
+        for repository in repositories:
+            progress("read", len(trees), total)
             trees.append(_read(repository, how, contents, paths))
-        progress("read", len(repositories), len(repositories))
+        hashes = tuple(dict.fromkeys("sha1" if len(t.commit) == 40 else "sha256" for t in trees)) or ("sha1",)
+        for table in tables:
+            progress("read", len(trees), total)
+            trees.append(read_table(table, how.max_file_bytes, contents, paths, hashes))
+        progress("read", total, total)
         corpus = Corpus(
             trees=tuple(trees),
             paths=paths,
@@ -160,9 +174,9 @@ def read_corpus(repositories: Sequence[Repository], how: Reading, progress: Prog
         )
         if not corpus.layout.chunks:
             raise InputError(
-                "repos",
+                "repos" if repositories else "tables",
                 "hold no file that can be read as text",
-                "give a revision with text files below the limit",
+                "give a revision, or a table, with texts below the limit",
             )
         stack.pop_all()
     return corpus

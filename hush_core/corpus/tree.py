@@ -56,6 +56,9 @@ class Tree:
     history: History | None = field(default=None, repr=False)
     facts: Mapping[str, object] = field(default_factory=dict)
     """Further counts for the coverage report."""
+    unit: np.ndarray | None = field(default=None, repr=False)
+    """Of a table: int32 by file, whose it is, a number in `units`; None where the files are nobody's."""
+    units: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def files(self) -> Sequence[File]:

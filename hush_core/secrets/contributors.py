@@ -55,7 +55,7 @@ def _touched(corpus: Corpus, entry: ContributorsSecret) -> np.ndarray:
     """By path within a repository (renames and copies included), and by content across all of them."""
     blobs: set[bytes] = set()
     files = []
-    for t in range(len(corpus.trees)):
+    for t in corpus.repositories:
         paths, made = _history(corpus, t).touched(entry.emails)
         blobs |= made
         files.append(corpus.files_named(paths, t))
@@ -66,7 +66,8 @@ def _by_commit(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Findi
     lines: set[bytes] = set()
     versions: set[bytes] = set()
     untold = []
-    for t, tree in enumerate(corpus.trees):
+    for t in corpus.repositories:
+        tree = corpus.trees[t]
         history = _history(corpus, t)
         with corpus.view(t) as view:
             commits = history.commits_of(entry.emails)
@@ -89,7 +90,8 @@ def _by_commit(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Findi
 def _by_blame(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Finding:
     spans: list[Span] = []
     unknown: list[np.ndarray] = []
-    for t, tree in enumerate(corpus.trees):
+    for t in corpus.repositories:
+        tree = corpus.trees[t]
         if tree.mode == "history":
             raise InputError(
                 f"secrets.{entry.id}.attribute",

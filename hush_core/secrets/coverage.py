@@ -9,6 +9,7 @@ import numpy as np
 
 from hush_core.config import HushConfig
 from hush_core.corpus import SKIP_REASONS, Corpus, Layout
+from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS
 from hush_core.secrets.detector import Found
 from hush_core.secrets.labels import Held, is_propagated
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def coverage_of(
     config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate
 ) -> dict[str, Any]:
-    """JSON-able: `repositories` by label, `secrets` by the id of the entry."""
+    """JSON-able: `repositories` (and tables) by label, `secrets` by the id of the entry."""
     return {
         "repositories": _repositories(corpus, layout, fate),
         "secrets": _secrets(config, found, held, fate),
@@ -43,12 +44,16 @@ def _repositories(corpus: Corpus, layout: Layout, fate: Fate) -> dict[str, Any]:
             "mode": tree.mode,
             "files": len(tree.blob),
             "bytes": int(layout.sizes[tree.blob].sum()),
-            "skipped": {reason: tree.skipped[reason] for reason in SKIP_REASONS},
+            "skipped": {reason: tree.skipped[reason] for reason in _reasons(tree.mode)},
             **{name: counts[t] for name, counts in count.items()},
             **tree.facts,
         }
         for t, tree in enumerate(corpus.trees)
     }
+
+
+def _reasons(mode: str) -> tuple[str, ...]:
+    return DOCUMENT_SKIP_REASONS if mode == "table" else SKIP_REASONS
 
 
 def _secrets(config: HushConfig, found: list[Found], held: Held, fate: Fate) -> dict[str, Any]:

@@ -108,7 +108,8 @@ class Detector:
         kind: the word in the config.
         entry: the model of the entry, derived from `SecretEntry`, with `kind: Literal[…]`.
         detect: (corpus, entry, tools) → the secrets, each with what holds it. Called once an entry.
-        history: whether it needs the whole history; then each tree has one, and a shallow clone is refused.
+        history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
+            clone is refused, as is a job without repositories.
         version: changes whenever the same input may give other findings; kept results are not used then.
     """
 

@@ -18,6 +18,7 @@ from hush_core.config import HushConfig, Repository
 from hush_core.corpus import CleanView, Corpus, Reading, read_corpus
 from hush_core.corpus.corpus import Progress
 from hush_core.corpus.history_cache import private_folder
+from hush_core.corpus.tables import table_digest
 from hush_core.errors import InputError
 from hush_core.secrets.assembly import assemble
 from hush_core.secrets.detector import Found
@@ -60,16 +61,16 @@ class Extraction:
 
 
 def source_revisions(config: HushConfig) -> dict[str, str]:
-    """Label of each repository → the full id of the commit that its `rev` names now; reads no file content.
+    """Label of each source → the commit that a repository's `rev` names now, or the SHA-256 of a table's file.
 
     Raises:
-        InputError: no such repository or revision, or two repositories with one label.
+        InputError: no such repository, revision or table, or two sources with one label.
     """
     revisions = {}
     for repository in _labelled(config):
         with CleanView(repository.path, repository.rev) as view:
             revisions[repository.label] = view.commit
-    return revisions
+    return revisions | {table.label: table_digest(table) for table in config.tables}
 
 
 def extract(
@@ -100,13 +101,19 @@ def extract(
     if cache is not None:
         private_folder(cache)
     tools = Tools(identity_key, progress or (lambda stage, done, total: None), cache)
-    with read_corpus(_labelled(config), _reading(config, tools, work), tools.progress) as corpus:
+    with read_corpus(
+        _labelled(config), _reading(config, tools, work), tools.progress, config.tables
+    ) as corpus:
         labels, values = Labels(), Values()
         found = _detect(corpus, config, labels, values, tools)
         _spread(corpus, config, found, labels, values, tools)
         values.search(corpus, labels, tools)
         graph, coverage = assemble(config, corpus, found, labels, work)
-    coverage["propagation"] = {"values": len(values.sought), "patterns": values.patterns}
+    coverage["propagation"] = {
+        "values": len(values.sought),
+        "patterns": values.patterns,
+        **tools.propagation,
+    }
     return Extraction(graph, {**coverage, "blobs_scanned": 0, "blobs_reused": 0, **tools.counts})
 
 
@@ -133,16 +140,21 @@ def _spread(
 
 
 def _reading(config: HushConfig, tools: Tools, work: Path | None) -> Reading:
-    histories = any(detector_of(entry.kind).history for entry in config.secrets)
-    return Reading(config.chunk_bytes, config.max_file_bytes, histories, tools.cache, tools.key, work)
+    historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
+    if historical and not config.repos:
+        raise InputError(
+            f"secrets.{historical[0].id}",
+            f"reads a history (kind {historical[0].kind}), and tables have none",
+            "add the repository to `repos`, or take kind: unit for the authors of a table",
+        )
+    return Reading(config.chunk_bytes, config.max_file_bytes, bool(historical), tools.cache, tools.key, work)
 
 
 def _labelled(config: HushConfig) -> tuple[Repository, ...]:
-    for label, times in Counter(r.label for r in config.repos).items():
+    where = "repos" if not config.tables else "repos, tables" if config.repos else "tables"
+    for label, times in Counter(source.label for source in (*config.repos, *config.tables)).items():
         if times > 1:
-            raise InputError(
-                "repos", f"two repositories are called {label!r}", "give each a `name` of its own"
-            )
+            raise InputError(where, f"two of them are called {label!r}", "give each a `name` of its own")
         if not label:
-            raise InputError("repos", "a repository's path gives it no name", "give it a `name`")
+            raise InputError(where, "a path gives no name", "give it a `name`")
     return config.repos

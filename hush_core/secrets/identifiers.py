@@ -217,10 +217,13 @@ class Mentions:
         self._files: dict[bytes, list[int]] = {}
 
     def read(self, file: int, content: bytes) -> None:
-        """Take the words of one file; every file of the corpus is read once, protected ones too."""
+        """Take the words of one file; every file of the corpus is read once, protected ones too.
+
+        Versions of one file may be read one after another under one number: they count as one file.
+        """
         for word in self._sought & words(content):
             files = self._files.setdefault(word, [])
-            if len(files) <= self._at_most:
+            if len(files) <= self._at_most and file not in files[-1:]:
                 files.append(file)
 
     def spread(self, names: AbstractSet[bytes], tagged: AbstractSet[int], at_most: int) -> Spread:

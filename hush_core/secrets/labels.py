@@ -60,13 +60,24 @@ class Labels:
         for column, item in zip(self._spans.values(), row, strict=True):
             column.append(item)
 
-    def files_of(self, found: int) -> np.ndarray:
-        """The files that a secret was given whole, so far; for spreaders."""
-        return _joined([numbers for f, _, numbers in self._files if f == found])
+    def files_of(self, found: int, *, detected: bool = False) -> np.ndarray:
+        """The files that a secret was given whole, so far; for spreaders. `detected`: by its detector."""
+        return self._given(self._files, found, detected)
 
-    def blobs_of(self, found: int) -> np.ndarray:
-        """The contents that a secret was given whole, so far; for spreaders."""
-        return _joined([numbers for f, _, numbers in self._blobs if f == found])
+    def blobs_of(self, found: int, *, detected: bool = False) -> np.ndarray:
+        """The contents that a secret was given whole, so far; for spreaders. `detected`: by its detector."""
+        return self._given(self._blobs, found, detected)
+
+    def lines_of(self, found: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(blob, start, end) of what a secret's detector gave it in parts, values aside; for spreaders."""
+        spans = self.spans()
+        spread = [number for reason, number in self._reasons.items() if is_propagated(reason)]
+        mine = (spans["found"] == found) & (spans["copied"] == 1) & ~np.isin(spans["reason"], spread)
+        return spans["blob"][mine], spans["start"][mine], spans["end"][mine]
+
+    def _given(self, kept: list[tuple[int, int, np.ndarray]], found: int, detected: bool) -> np.ndarray:
+        spread = {number for reason, number in self._reasons.items() if detected and is_propagated(reason)}
+        return _joined([numbers for f, reason, numbers in kept if f == found and reason not in spread])
 
     def spans(self) -> dict[str, np.ndarray]:
         """The columns of all spans, by COLUMNS."""

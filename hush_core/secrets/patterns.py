@@ -7,7 +7,10 @@ r"""Detector `patterns`: the user's own regular expressions, one a line, in RE2'
 A line is a pattern, or a name, a colon, blanks and a pattern; a name is lower-case (`[a-z][a-z0-9_-]*`).
 A pattern that would itself begin so (`password: .*`) needs a name in front of it. Blank lines and lines that
 begin with `#` are passed over (`\#` or `[#]` matches one); blanks at the ends of a line do not count (`\x20`
-matches one). `^` and `$` match at every line (`\A` and `\z` at the content's ends).
+matches one). `^` and `$` match at every line (`\A` and `\z` at the content's ends). There is at most one group;
+`(?:…)` is none.
+
+Every distinct match is a secret of its own, and is sought everywhere, as literals are.
 
 A pattern may itself be confidential (a codename): no message, repr or log holds any of it.
 """
@@ -24,7 +27,13 @@ from typing import Any
 import numpy as np
 import re2
 
+from hush_core.config import PatternsSecret
+from hush_core.corpus import Corpus
 from hush_core.errors import InputError
+from hush_core.secrets.detector import Detector, Finding, Span
+from hush_core.secrets.literals import MIN_BYTES
+from hush_core.secrets.propagation import Sought
+from hush_core.secrets.tools import Tools
 
 MAX_MATCHES = 10_000
 """Matches of one pattern in one file; a pattern that matches more often describes no secret."""
@@ -109,6 +118,36 @@ def find(
             yield number, start, end
 
 
+def detect(corpus: Corpus, entry: PatternsSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret a distinct match, named after the first pattern that matches it.
+
+    Raises:
+        InputError: as `read_patterns` and `find`, or a match is too short to be sought. Never shows one.
+    """
+    patterns = read_patterns(entry.file)
+    layout, blobs = corpus.layout, corpus.read.tolist()
+    found: dict[bytes, tuple[str, list[Span]]] = {}
+    for done, blob in enumerate(blobs):
+        if done % 512 == 0:
+            tools.progress("detect", done, len(blobs))
+        content, file = corpus.contents[blob], int(layout.files_of_blob(blob)[0])
+        where = f"{corpus.trees[int(corpus.tree[file])].source}:{corpus.file(file).path}"
+        for number, start, end in find(patterns, content, where):
+            pattern, value = patterns[number], content[start:end]
+            if len(value) < MIN_BYTES:
+                what = f"pattern {pattern.name!r} (line {pattern.line}) matches fewer than {MIN_BYTES} bytes"
+                raise InputError(where, what, "make the pattern, or its group, match more")
+            spans = found.setdefault(value, (pattern.name, []))[1]
+            spans.append(Span(blob, start, end, value=True))
+    tools.progress("detect", len(blobs), len(blobs))
+    for value, (name, spans) in sorted(found.items()):
+        sought = Sought(value, any_case=True, reason="patterns")
+        yield Finding(name=f"{name}:{tools.identify(value)}", spans=spans, sought=(sought,), copies=False)
+
+
+DETECTOR = Detector("patterns", PatternsSecret, detect)
+
+
 def _matches(pattern: Pattern, content: bytes, where: str, most: int) -> Iterator[tuple[int, int]]:
     # Not re2.Set for many patterns at once: when its automaton outgrows its memory it reports no match.
     place = 0
@@ -141,6 +180,8 @@ def _compile(source: str, where: str) -> Any:
         reason = text.partition(":")[0]  # what follows quotes the pattern
         mend = "use RE2's syntax: no look-around, no backreferences, at most 1000 repeats"
         raise InputError(where, f"RE2 refuses the pattern ({reason})", mend) from None
+    if compiled.groups > 1:
+        raise InputError(where, "the pattern has more than one group", "write (?:…) for all but the secret's")
     for before, after in product(_AROUND, repeat=2):
         if compiled.fullmatch(before + after, len(before), len(before)) is not None:
             raise InputError(where, "the pattern matches the empty string", "make it match at least a byte")

@@ -15,10 +15,17 @@ import re
 import sys
 import unicodedata
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+
+from hush_core.config import RareWordsSecret
+from hush_core.corpus import Corpus, Layout
+from hush_core.corpus.chunks import chunk_ranges
+from hush_core.secrets.detector import Detector, Finding, Span
+from hush_core.secrets.tools import Tools
 
 MIN_CHARACTERS = 3
 MAX_CHARACTERS = 128
@@ -108,6 +115,66 @@ def whole_words(content: bytes, start: int, end: int) -> bytes:
         while right < min(len(content), end + _CUT) and content[right] in _WORDISH:
             right += 1
     return content[left:right]
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """The examples as texts, in the order of their numbers, words at the borders whole; read as often as asked."""
+
+    corpus: Corpus
+    tools: Tools
+
+    def __iter__(self) -> Iterator[bytes]:
+        step, files = self.corpus.chunk_bytes, self.corpus.blob.tolist()
+        for done, blob in enumerate(files):
+            if done % 512 == 0:
+                self.tools.progress("detect", done, len(files))
+            content = self.corpus.contents[blob]
+            for start, end in chunk_ranges(len(content), step):
+                yield whole_words(content, start, end)
+        self.tools.progress("detect", len(files), len(files))
+
+
+def detect(corpus: Corpus, entry: RareWordsSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret a word that stands in as many examples as the entry asks for.
+
+    A chunk with the same bytes holds the same whole words; a word that a border cuts is in both chunks.
+    """
+    low, high = entry.document_frequency
+    layout, starts = corpus.layout, corpus.contents.starts
+    for word, chunks in rare_words(_Chunks(corpus, tools), low, high):
+        spans = _spans(corpus, layout, starts, word, chunks.astype(np.int64))
+        yield Finding(name=tools.identify(word), spans=spans, copies=False)
+
+
+DETECTOR = Detector("rare_words", RareWordsSecret, detect)
+
+
+def _spans(
+    corpus: Corpus, layout: Layout, starts: np.ndarray, word: bytes, chunks: np.ndarray
+) -> Iterator[Span]:
+    """Where a word stands in its chunks; the whole chunk where it is written otherwise, or cut by a border."""
+    pieces = np.unique(layout.piece_of(chunks))
+    blobs = layout.blob_of(pieces)
+    first = (pieces - layout.first_piece[blobs]) * corpus.chunk_bytes
+    last = np.minimum(first + corpus.chunk_bytes, layout.sizes[blobs])
+    for blob, start, end in zip(blobs.tolist(), first.tolist(), last.tolist(), strict=True):
+        offset = int(starts[blob])
+        places = list(_places(corpus.contents.read(offset + start, offset + end), word))
+        for place in places:
+            yield Span(blob, start + place, start + place + len(word), value=True)
+        if not places:
+            yield Span(blob, start, end)
+
+
+def _places(text: bytes, word: bytes) -> Iterator[int]:
+    """Where the word stands as it is, inside the text, with no letter beside it."""
+    place = text.find(word)
+    while place >= 0:
+        end = place + len(word)
+        if place > 0 and end < len(text) and text[place - 1] not in _WORDISH and text[end] not in _WORDISH:
+            yield place
+        place = text.find(word, end)
 
 
 def _counts(word: bytes | str) -> bool:

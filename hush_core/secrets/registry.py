@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from hush_core.config.secrets import further_detector
-from hush_core.secrets import codeowners, contributors, credentials, literals, paths, removed
+from hush_core.secrets import (
+    codeowners,
+    contributors,
+    credentials,
+    literals,
+    paths,
+    patterns,
+    rare_words,
+    removed,
+    units,
+)
 from hush_core.secrets.detector import Detector
 
 OWN = {
@@ -14,7 +24,10 @@ OWN = {
         contributors.DETECTOR,
         credentials.DETECTOR,
         literals.DETECTOR,
+        patterns.DETECTOR,
+        rare_words.DETECTOR,
         removed.DETECTOR,
+        units.DETECTOR,
     )
 }
 

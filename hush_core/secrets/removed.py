@@ -23,7 +23,8 @@ def detect(corpus: Corpus, entry: RemovedSecret, tools: Tools) -> Iterator[Findi
     """One secret: every version of every removed file."""
     globs = Globs(entry.paths, f"secrets.{entry.id}.paths")
     blobs: list[int] = []
-    for t, tree in enumerate(corpus.trees):
+    for t in corpus.repositories:
+        tree = corpus.trees[t]
         assert tree.history is not None, "the detector asks for histories"
         log = tree.history.log
         gone = np.array([p not in tree.present and globs.match(match_path(p)) for p in log.paths], dtype=bool)

@@ -4,14 +4,16 @@ A spreader gets the corpus, the config, the secrets found so far and their label
 secret, what else holds it). They run in the order of SPREADERS, each on the labels of those before; then every
 sought value is searched for, and exact copies are labelled (`Labels.held`).
 
-To add one: imports of labelled files, identifiers that they define (as `sought`), near copies of
-`labels.files_of(found)` and `labels.blobs_of(found)`. Reasons begin with "propagated:".
+Each of ours is a file and begins with what the detectors gave (`tagged.py`), not with what the others added: a
+file that imports a tagged one is no reason to look for copies of the importer. Reasons begin with
+"propagated:".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version as installed
 
 import numpy as np
 
@@ -20,11 +22,25 @@ from hush_core.corpus import Corpus
 from hush_core.secrets.detector import Found, Marks, Span
 from hush_core.secrets.labels import Labels
 from hush_core.secrets.propagation import Propagator, Sought
+from hush_core.secrets.spread_copies import near_copies
+from hush_core.secrets.spread_identifiers import mentioners
+from hush_core.secrets.spread_imports import importers
 from hush_core.secrets.tools import Tools
 
 Spreader = Callable[[Corpus, HushConfig, Sequence[Found], Labels, Tools], Iterator[tuple[int, Marks]]]
 
-SPREADERS: tuple[Spreader, ...] = ()
+SPREADERS: tuple[Spreader, ...] = (near_copies, importers, mentioners)
+
+VERSION = "1"
+"""Changes whenever the same input may spread otherwise."""
+
+
+def version() -> str:
+    """Ours and those of the parsers, as one line: part of the cache key of an extraction."""
+    parsers = ("", "-c", "-cpp", "-go", "-java", "-javascript", "-python", "-rust", "-typescript")
+    return f"{VERSION}, tree-sitter " + " ".join(
+        f"{p[1:]} {installed(f'tree-sitter{p}')}".strip() for p in parsers
+    )
 
 
 @dataclass

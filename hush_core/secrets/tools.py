@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hush_core.corpus import Corpus
 from hush_core.corpus.corpus import Progress
@@ -25,12 +26,14 @@ class Tools:
 
     Attributes:
         counts: what detectors counted, for the coverage report (`blobs_scanned`, `blobs_reused`, …).
+        propagation: what spreaders counted, for the same report; JSON-able, holds no value.
     """
 
     key: bytes = field(repr=False)
     progress: Progress
     cache: Path | None = None
     counts: Counter[str] = field(default_factory=Counter)
+    propagation: dict[str, Any] = field(default_factory=dict)
     _scans: dict[tuple[str, str], Scan] = field(default_factory=dict, repr=False)
 
     def identify(self, value: bytes) -> str:

@@ -167,9 +167,10 @@ def test_file_kinds_label_every_chunk_and_exact_copies(make_repo):
         }
     )
     other.commit({"third/a.py": long, "y.md": b"y\n"})
+    exact = {"copies": False}  # test_spreading.py has the others
     secrets = [
-        {"id": "p", "kind": "path", "globs": ["lib/**", "!lib/open/**"]},
-        {"id": "o", "kind": "codeowners", "teams": ["@Acme/Risk"]},
+        {"id": "p", "kind": "path", "globs": ["lib/**", "!lib/open/**"], "spread": exact},
+        {"id": "o", "kind": "codeowners", "teams": ["@Acme/Risk"], "spread": exact},
     ]
     result = extract(job([repo, other], secrets), KEY)
     for name, reason in (("p", "path"), ("o", "codeowners")):

@@ -94,7 +94,7 @@ def test_copies_of_removed_text_are_tagged(make_repo):
     repo.git("rm", "-q", "old/algo.py", "old/open.py")
     repo.commit({"live.py": b"x" * 16 + algorithm[32:48] + b"y" * 16, "old/kept.py": b"kept\n"})
     other.commit({"vendored.py": algorithm, "tail.py": algorithm[16:] + b"!"})
-    secret = {"id": "r", "kind": "removed", "paths": ["old/**", "!old/open.py"]}
+    secret = {"id": "r", "kind": "removed", "paths": ["old/**", "!old/open.py"], "spread": {"copies": False}}
     result = extract(job([repo, other], [secret]), KEY)
     lines = [algorithm[i : i + 16] for i in range(0, 96, 16)]
     same = dict.fromkeys((("vendored.py", line) for line in lines), "removed")

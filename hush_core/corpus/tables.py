@@ -1,0 +1,102 @@
+"""A text table as a tree: its documents are the files, and each says whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from pathlib import Path
+
+import numpy as np
+
+from hush_core.config import Table
+from hush_core.corpus.documents import read_documents
+from hush_core.corpus.paths import Paths
+from hush_core.corpus.spool import Spool
+from hush_core.corpus.tree import Tree
+from hush_core.errors import InputError
+
+
+def table_digest(table: Table) -> str:
+    """SHA-256 (hexadecimal) of the table's file: its revision, as a commit id is a repository's.
+
+    Raises:
+        InputError: no such file, or it cannot be read.
+    """
+    where = f"tables.{table.label}: {table.path}"
+    if not table.path.is_file():
+        raise InputError(where, "is not a file", "give the path of one table")
+    try:
+        with open(table.path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(where, error.strerror or "cannot be read", "check its permissions") from None
+
+
+def read_table(
+    table: Table, max_file_bytes: int, contents: Spool, paths: Paths, hashes: tuple[str, ...] = ("sha1",)
+) -> Tree:
+    """Read every document into `contents`; its path is its name, its language "text".
+
+    Args:
+        hashes: the object formats of the job's repositories. A document gets the id that git would give to its
+            text, so that it is one content with an equal file, and all that is said of either holds for both.
+
+    Raises:
+        InputError: as `read_documents`; names the table, row and column, never a value.
+    """
+    revision = table_digest(table)
+    documents = read_documents(
+        table.path,
+        format=table.format,
+        text=table.text,
+        unit=table.unit,
+        id=table.id,
+        max_bytes=max_file_bytes,
+        where=f"tables.{table.label}",
+    )
+    path, blob, unit = array("i"), array("i"), array("i")
+    units: dict[str, int] = {}
+    owned = True
+    for document in documents:
+        path.append(_path(document.name, paths))
+        blob.append(_content(document.text, contents, hashes))
+        if document.unit is None:
+            owned = False
+        else:
+            unit.append(units.setdefault(document.unit, len(units)))
+    return Tree(
+        table.label,
+        revision,
+        paths,
+        contents,
+        np.array(path, dtype=np.int32),
+        np.array(blob, dtype=np.int32),
+        documents.skipped,
+        origin=Path(table.path),
+        mode="table",
+        facts={"units": len(units)},
+        unit=np.array(unit, dtype=np.int32) if owned else None,
+        units=tuple(units),
+    )
+
+
+def _path(name: str, paths: Paths) -> int:
+    before = len(paths)
+    number = paths.add(name.encode())
+    if number == before:  # else a repository has a file of this name: the language is descriptive only
+        paths.language[number] = "text"
+    return number
+
+
+def _content(text: bytes, contents: Spool, hashes: tuple[str, ...]) -> int:
+    ids = [_git_id(text, name) for name in hashes]
+    for known in ids:
+        if (number := contents.number(known)) is not None:
+            return number
+    return contents.add(ids[0], text)
+
+
+def _git_id(text: bytes, name: str) -> bytes:
+    digest = hashlib.new(name, b"blob %d\0" % len(text), usedforsecurity=False)
+    digest.update(text)
+    return digest.hexdigest().encode()
