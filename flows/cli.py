@@ -62,6 +62,31 @@ def run(
 
 
 @app.command()
+def secrets(
+    config: ConfigFile,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(help="list the files of this secret, or entry of the config; repeatable"),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="baseline.json to compare with, instead of the last report's")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for the report; it names files: a private place")
+    ] = None,
+) -> None:
+    """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
+    _check(config, Changes())
+    from flows.secrets import secrets as secrets_flow
+    from flows.secrets_report import render, render_files
+
+    given = [None if path is None else str(path.resolve()) for path in (baseline, out)]
+    summary = secrets_flow(str(config.resolve()), *given)
+    render(summary, console)
+    render_files(summary, secret or [], console)
+
+
+@app.command()
 def plan(
     config: ConfigFile,
     method: MethodOption = None,

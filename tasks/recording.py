@@ -147,6 +147,9 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
             secrets,
             folder / "weights_retained.png",
         ),
+        "secret_graph": figures.secret_graph(
+            read(outcome.extracted.edges), secrets, folder / "secret_graph.png"
+        ),
         "noise_by_method": figures.noise_by_method(noise, folder / "noise_by_method.png"),
         "posterior_against_target": figures.posterior_against_target(
             bounds, secrets, folder / "posterior_against_target.png"

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flows.secrets_report import render, write_report
+from flows.secrets_report import markdown, render, render_files
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
+from tasks.secrets_report import write_report
 
 KEY = b"k" * 32
 CANARIES = [
@@ -98,7 +99,7 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     (tmp_path / "out" / "changes.csv").write_text("of an earlier report")
     summary, found, _ = report(FILES)
     assert {f.name for f in (tmp_path / "out").iterdir()} == set(summary.files) == {
-        "secrets.sarif", "graph.png", "coverage.json", "baseline.json",
+        "files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json",
     }  # fmt: skip
     log = json.loads(summary.files["secrets.sarif"].read_bytes())
     assert len(log["runs"][0]["results"]) == found.edges.height
@@ -111,6 +112,29 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     assert (repository.files, repository.skipped) == (5, {"binary": 1})
     text = printed(summary)
     assert "1 binary" in text and "no example holds a secret of: empty" in text and "gone" not in text
+
+
+def test_which_files_hold_a_secret(report, tmp_path):
+    summary, found, _ = report(FILES)
+    with open(summary.files["files.csv"], newline="") as file:
+        rows = list(csv.DictReader(file))
+    pairs = found.edges.join(found.examples, on="example_id").select("secret_id", "path").unique()
+    assert len(rows) == pairs.height and sum(int(row["examples"]) for row in rows) == found.edges.height
+    (name,) = {row["name"] for row in rows if row["path"] == "copy.txt"}
+    console = Console(file=io.StringIO(), width=140, highlight=False)
+    render_files(summary, [name, "eu"], console)
+    text = console.file.getvalue()
+    assert f"{name}: in 2 files" in text and "copy.txt" in text and "propagated:hex" in text
+    assert "eu: in 1 files" in text and "trading/eu.py" in text and "b.py" not in text
+    with pytest.raises(InputError, match="no secret or entry is called 'e'"):
+        render_files(summary, ["e"], console)
+
+
+def test_the_page_for_the_ui_has_the_counts_and_no_path(report):
+    summary, _, _ = report(FILES)
+    text = markdown(summary, "http://127.0.0.1:5000/run")
+    assert "| `creds` | credentials | 2 | 4 | 0 | 2 |" in text and "| `repo` | 5 | 12 | 1 binary |" in text
+    assert "[MLflow](http://127.0.0.1:5000/run)" in text and "trading" not in text
 
 
 def test_the_second_report_shows_only_what_changed(report, tmp_path):
@@ -128,7 +152,8 @@ def test_the_second_report_shows_only_what_changed(report, tmp_path):
         table = list(csv.DictReader(file))
     new = {(row["name"].partition("/")[0], row["path"]) for row in table if row["change"] == "new"}
     assert new == {("creds", "'=c.py"), ("eu", "trading/us.py")}
-    assert [row["path"] for row in table if row["change"] == "gone"] == ["", ""]
+    gone = {(row["name"].partition("/")[0], row["path"]) for row in table if row["change"] == "gone"}
+    assert gone == {("creds", "b.py"), ("names", "b.py")}  # named by the files.csv beside the first baseline
     old = set(json.loads(first.files["baseline.json"].read_bytes())["items"])
     assert {row["token"] for row in table if row["change"] == "gone"} < old
     assert "gone" in printed(summary) and "since the baseline" in printed(summary)
@@ -136,6 +161,10 @@ def test_the_second_report_shows_only_what_changed(report, tmp_path):
         {}, out="second", baseline=summary.files["baseline.json"]
     )  # the one that it replaces
     assert all((row.new, row.gone) == (0, 0) for row in again.entries)
+    (tmp_path / "out" / "files.csv").unlink()
+    blind, _, _ = report({}, out="third", baseline=first.files["baseline.json"])
+    with open(blind.files["changes.csv"], newline="") as file:
+        assert [row["path"] for row in csv.DictReader(file) if row["change"] == "gone"] == ["", ""]
     assert again.files["changes.csv"].read_text().count("\n") == 1
 
 
@@ -144,7 +173,7 @@ def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, tmp
     files = {**FILES, "n.py": f'T = "{CANARIES[2]}"\n'}
     summary, _, head = report(files, baseline=first.files["baseline.json"])
     written = [path.read_bytes() for path in (tmp_path / "out").iterdir()]
-    assert len(written) == 5
+    assert len(written) == 6
     everything = b"\n".join([*written, printed(summary).encode(), repr(summary).encode()]).lower()
     texts = [text.encode() for text in files.values() if len(text) > 10]
     for clear in [*(c.encode() for c in CANARIES), CODENAME.encode(), *texts]:

@@ -131,7 +131,7 @@ def test_prefect_yaml_deploys_every_flow(servers, job, tmp_path):
     train = servers.deployment("train")
     assert train["work_pool_name"] == "hush-process" and train["parameters"]["config_file"] == str(job)
     assert train["schedules"][0]["schedule"]["timezone"] == "UTC"
-    assert servers.deployment("review") and servers.deployment("plan")
+    assert servers.deployment("review") and servers.deployment("plan") and servers.deployment("secrets")
 
 
 def test_the_compose_file_is_valid():

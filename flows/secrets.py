@@ -1,0 +1,33 @@
+"""Which files hold which secret? The extraction alone, reported; weighs, plans and trains nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+
+from flows.secrets_report import markdown
+from hush_core.config import load_config
+from tasks.environment import home
+from tasks.extraction import extract_secrets, sources
+from tasks.secrets_report import Summary, report_secrets
+
+
+@flow(name="secrets", validate_parameters=True)
+def secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
+    """Find the secrets of a config, and report where they stand and what changed since the last report.
+
+    Args:
+        config_file: the YAML file, on the machine that runs the flow.
+        baseline: the baseline.json of an earlier report; without it the one in `out`, if there is one.
+        out: folder for the report, a private place; HUSH_HOME/secrets/NAME without it.
+    """
+    config = load_config(Path(config_file))
+    extracted = extract_secrets(sources(config), config)
+    folder = Path(out) if out else home().root / "secrets" / Path(config_file).stem
+    summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
+    create_markdown_artifact(
+        markdown(summary, url), key="hush-secrets", description="where the secrets stand"
+    )
+    return summary

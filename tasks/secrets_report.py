@@ -1,0 +1,270 @@
+"""Step 1b: what an extraction found, for a reviewer, as files in a folder and a run in the tracker. Never a value.
+
+files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors.
+graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
+labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
+baseline given to this one; not written without one.
+
+files.csv, secrets.sarif and changes.csv name files of the repositories, so the folder is a private place; the
+tracker gets the others.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from prefect import task
+
+from hush_core import figures
+from hush_core.config import HushConfig
+from hush_core.errors import InputError
+from hush_core.secrets.baseline import (
+    baseline_of_items,
+    changes,
+    count_by_entry,
+    items_of,
+    read_baseline,
+    write_baseline,
+    write_whole,
+)
+from hush_core.secrets.sarif import sarif
+from tasks.environment import home
+from tasks.extraction import Extracted
+from tasks.store import Store
+from tasks.tracking import log_run
+
+SHOWN = ("graph.png", "coverage.json", "baseline.json")
+"""What the tracker gets: nothing that names a file."""
+
+_ENTRY = pl.col("name").str.extract(r"^([^/]*)")
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """One entry of the config. new, gone: its (secret, file) pairs since the baseline; None without one."""
+
+    id: str
+    kind: str
+    secrets: int
+    examples: int
+    without_example: int
+    propagated: int
+    new: int | None
+    gone: int | None
+
+
+@dataclass(frozen=True)
+class RepositoryRow:
+    """One repository: files read, its examples, and entries of its tree left out by reason."""
+
+    label: str
+    files: int
+    examples: int
+    skipped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config."""
+
+    entries: tuple[EntryRow, ...]
+    repositories: tuple[RepositoryRow, ...]
+    examples: int
+    with_secret: int
+    results_left_out: int
+    gone_elsewhere: int | None
+    files: dict[str, Path]
+
+
+@task(name="report-secrets")
+def report_secrets(
+    config: HushConfig, extracted: Extracted, folder: Path, baseline: Path | None
+) -> tuple[Summary, str | None]:
+    """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker.
+
+    Args:
+        baseline: compare with this one; with the one in `folder` where None, and not at all where there is none.
+
+    Returns:
+        The summary, and where a tracking server shows the run, or None.
+    """
+    store, own = Store(home().store), folder / "baseline.json"
+    summary = write_report(
+        examples=store.read_frame(extracted.examples),
+        secrets=store.read_frame(extracted.secrets),
+        edges=store.read_frame(extracted.edges),
+        coverage=store.read_json(extracted.coverage),
+        key=home().identity_key(),
+        out=folder,
+        baseline=baseline or (own if own.exists() else None),
+    )
+    counts = {"examples": summary.examples, "examples_with_secret": summary.with_secret}
+    counts |= {"secrets": extracted.n_secrets, "edges": extracted.n_edges}
+    url = log_run(
+        experiment=config.tracking.experiment,
+        run_name="secrets",
+        params={f"source.{name}": mark[:16] for name, mark in extracted.commits.items()},
+        metrics={name: float(count) for name, count in counts.items()},
+        files=[summary.files[name] for name in SHOWN],
+    )
+    return summary, url
+
+
+def write_report(
+    *,
+    examples: pl.DataFrame,
+    secrets: pl.DataFrame,
+    edges: pl.DataFrame,
+    coverage: dict[str, Any],
+    key: bytes,
+    out: Path,
+    baseline: Path | None = None,
+) -> Summary:
+    """Write the files into `out`, each wholly or not at all; `baseline` may be the one in `out`.
+
+    Args:
+        examples, secrets, edges, coverage: of one extraction.
+        key: the identity key of that extraction.
+
+    Raises:
+        InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
+    """
+    old = None if baseline is None else read_baseline(baseline, key)
+    items = items_of(secrets, edges, examples, key)
+    new = baseline_of_items(items, key)
+    log = sarif(examples, secrets, edges, tool_version=version("hush-secrets"))
+    before = None if baseline is None else _files_beside(baseline)
+    names = ("files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json", "changes.csv")
+    files = {name: out / name for name in names}
+    fresh: dict[str, int] | None = None
+    gone: dict[str | None, int] | None = None
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(files["secrets.sarif"], json.dumps(log).encode())
+        write_whole(files["coverage.json"], _json(_without_commits(coverage)))
+        with tempfile.TemporaryDirectory() as folder:
+            picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
+            write_whole(files["graph.png"], picture.read_bytes())
+        if old is None:
+            files.pop("changes.csv").unlink(missing_ok=True)
+        else:
+            changed = changes(old, new)
+            appeared = items.filter(pl.col("token").is_in(list(changed.new)))
+            fresh = _by_entry(appeared)
+            gone = count_by_entry(changed.gone, coverage["secrets"], key)
+            table = _changes_table(appeared, secrets, changed.gone, before)
+            write_whole(files["changes.csv"], table.write_csv().encode())
+        write_whole(files["files.csv"], _files_table(items, secrets, edges, examples).write_csv().encode())
+        write_baseline(files["baseline.json"], new)
+    except OSError as error:
+        mend = "name a folder that you may write to"
+        raise InputError(str(out), error.strerror or "cannot be written", mend) from None
+    return Summary(
+        entries=_entry_rows(coverage, secrets, edges, fresh, gone),
+        repositories=tuple(_repository_row(*item) for item in coverage["repositories"].items()),
+        examples=examples.height,
+        with_secret=edges["example_id"].n_unique(),
+        results_left_out=log["runs"][0]["properties"]["leftOut"],
+        gone_elsewhere=None if gone is None else gone[None],
+        files=files,
+    )
+
+
+def _entry_rows(
+    coverage: dict[str, Any],
+    secrets: pl.DataFrame,
+    edges: pl.DataFrame,
+    fresh: dict[str, int] | None,
+    gone: dict[str | None, int] | None,
+) -> tuple[EntryRow, ...]:
+    held = edges.join(secrets.select("secret_id", "name"), on="secret_id")
+    examples = _by_entry(held.select("example_id", _ENTRY.alias("name")).unique())
+    return tuple(
+        EntryRow(
+            id=name,
+            kind=facts["kind"],
+            secrets=facts["secrets"],
+            examples=examples.get(name, 0),
+            without_example=facts["without_example"],
+            propagated=facts["propagated"],
+            new=None if fresh is None else fresh.get(name, 0),
+            gone=None if gone is None else gone[name],
+        )
+        for name, facts in coverage["secrets"].items()
+    )
+
+
+def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
+    """Rows by the config's entry, which a secret's name begins with."""
+    return dict(rows.group_by(_ENTRY.alias("entry")).len().iter_rows())
+
+
+def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
+    skipped = {reason: n for reason, n in facts["skipped"].items() if n}
+    return RepositoryRow(label, facts["files"], facts["examples"], skipped)
+
+
+def _files_table(
+    items: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame
+) -> pl.DataFrame:
+    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), and why."""
+    held = (
+        edges.join(examples.select("example_id", "source", "path"), on="example_id")
+        .group_by("secret_id", "source", "path")
+        .agg(pl.len().alias("examples"), pl.col("reason").unique().sort().str.join(" "))
+    )
+    rows = items.join(held, on=["secret_id", "source", "path"]).join(
+        secrets.select("secret_id", "kind"), on="secret_id"
+    )
+    columns = ("name", "kind", "source", "path", "examples", "reason", "token")
+    return _no_formulas(rows.select(columns).sort("name", "source", "path"))
+
+
+def _files_beside(baseline: Path) -> pl.DataFrame | None:
+    """The files.csv that was written with the baseline, if it still lies there."""
+    try:
+        return pl.read_csv(baseline.parent / "files.csv", infer_schema=False).select(CHANGED)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
+CHANGED = ("name", "kind", "source", "path", "token")
+
+
+def _changes_table(
+    new: pl.DataFrame, secrets: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None
+) -> pl.DataFrame:
+    """One row a pair. A baseline tells nothing: what is gone is named if the files.csv of then is still there."""
+    rows = new.join(secrets.select("secret_id", "kind"), on="secret_id").select(CHANGED)
+    lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
+    if before is None:
+        before = pl.DataFrame(schema=dict.fromkeys(CHANGED, pl.String))
+    lost = lost.join(before, on="token", how="left").select(pl.col(CHANGED).fill_null(""))
+    return pl.concat(
+        frame.select(pl.lit(change).alias("change"), *CHANGED).sort("name", "source", "path", "token")
+        for change, frame in (("new", _no_formulas(rows)), ("gone", lost))
+    )
+
+
+def _no_formulas(rows: pl.DataFrame) -> pl.DataFrame:
+    """A spreadsheet would run a path that begins so as a formula."""
+    return rows.with_columns(pl.col("source", "path").str.replace(r"^([=+\-@\t])", "'$1"))
+
+
+def _without_commits(coverage: dict[str, Any]) -> dict[str, Any]:
+    """A commit id is an unkeyed hash of all text, protected text included."""
+    repositories = {
+        label: {key: value for key, value in facts.items() if key != "commit"}
+        for label, facts in coverage["repositories"].items()
+    }
+    return {**coverage, "repositories": repositories}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
