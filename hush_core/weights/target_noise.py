@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.inverse import count_of_hazard, largest_hazard
-from hush_core.errors import InputError
+from hush_core.errors import CertificationError, InputError
 from hush_core.weights.rates import sampling_rates
 from hush_core.weights.settings import Mechanism
 
@@ -53,6 +53,7 @@ def fit_noise(
 
     Raises:
         InputError: no weights let so large a batch be drawn at this noise; names the largest batch that works.
+        CertificationError: the passes found no weights that need so little.
     """
     run = {"rounds": mechanism.rounds, "method": mechanism.method}
     aim, spread, found = noise_multiplier, None, None
@@ -72,6 +73,10 @@ def fit_noise(
                 break
         aim *= (1 - _USED / 2) * noise_multiplier / needed
         spread = _counts_by_hazard(edges, rates, secrets.height)
+    if found is None:
+        raise CertificationError(
+            f"no weights were found that need at most σ = {noise_multiplier:g}; allow more noise, or give weights.c"
+        )
     return found
 
 
@@ -101,10 +106,14 @@ def _largest_scale(
     least, top = float(np.log(_LEAST_SCALE)), float(np.log(max(most, 1e-300) / batch))
     at_least = spare(least)
     if at_least < 0:
+        works = int(batch * np.exp(at_least))
         raise InputError(
-            "train.batch", f"no weights certify an expected batch of {batch} at σ = {noise_multiplier:g}",
-            f"set it to {int(batch * np.exp(at_least))} or less, or allow more noise",
-        )  # fmt: skip
+            "train.batch",
+            f"no weights certify an expected batch of {batch} at σ = {noise_multiplier:g}",
+            f"set it to {works} or less, or allow more noise"
+            if works
+            else "allow more noise: no batch works at this one",
+        )
     if spare(top) >= 0:
         return capacities(most / batch)
     root = float(brentq(spare, least, top, xtol=_PRECISION))

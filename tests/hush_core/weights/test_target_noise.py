@@ -59,6 +59,11 @@ def test_too_large_a_batch_names_the_largest_that_works(graph):
         fitted(graph, 0.8, batch=round(1.02 * most))
 
 
+def test_a_noise_at_which_no_batch_works_says_so(graph):
+    with pytest.raises(InputError, match="no batch works"):
+        fitted(graph, 0.35, batch=2, without_secret="drop")
+
+
 def test_examples_without_a_secret_count_unless_they_are_dropped(graph):
     tagged = np.unique(graph[0]["example_id"].to_numpy())
     kept, dropped = (fitted(graph, 4.0, batch=3, without_secret=what) for what in ("keep", "drop"))
