@@ -31,11 +31,11 @@ def importers(
             continue
         tools.progress("propagate", tree, len(corpus.trees))
         graph = ImportGraph([_source(corpus, number) for number in files.tolist()])
-        counts.update(graph.counts)
         for one, targets in here:
             reached = graph.importers(targets.tolist(), one.spread.imports)
             if reached:
                 yield one.found, Marks(files=files[list(reached)], reason=REASON)
+        counts.update(graph.counts)
     if asking:
         tools.propagation["imports"] = {"unresolved": 0, "unparsed": 0} | dict(sorted(counts.items()))
 

@@ -33,9 +33,9 @@ _MODULE = re.compile(
 )
 
 
-def read(grammar: str, content: bytes) -> tuple[list[Reference], str]:
+def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
     """The references of one file, and the status of the parse that sets strings and comments aside."""
-    return confirmed(grammar, content, _candidates(grammar, content))
+    return confirmed(grammar, content, _candidates(grammar, content), sure)
 
 
 def _candidates(grammar: str, content: bytes) -> Iterator[Found]:

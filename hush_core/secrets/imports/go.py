@@ -44,10 +44,10 @@ _REPLACE = re.compile(
 )
 
 
-def read(content: bytes) -> tuple[list[Reference], str]:
+def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
     """The references of one file, and the status of the parse that sets strings and comments aside."""
     skip = Skipper(content)
-    references, status = confirmed("go", content, _candidates(content, skip))
+    references, status = confirmed("go", content, _candidates(content, skip), sure)
     clause = _PACKAGE.search(content)
     if clause:
         references.append(Reference("package", text(clause[1])))

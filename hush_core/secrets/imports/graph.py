@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from hush_core.corpus.syntax import LIMITS
 from hush_core.secrets.imports import c, go, java, javascript, python, rust
@@ -22,7 +24,7 @@ def references(language: str, content: bytes) -> list[Reference]:
     Guarantees: time linear in the content, no exception on any bytes. Comments and strings are left out only
     where the content parses without errors; what does not parse yields more references, never fewer.
     """
-    return _read(language, content)[0]
+    return _read(language, content, sure=True)[0]
 
 
 class ImportGraph:
@@ -32,45 +34,39 @@ class ImportGraph:
         files: (path, language as `corpus.language_of` gives it, content). All files, of any language:
             manifests (go.mod, package.json, tsconfig.json, Cargo.toml) and what is included are among them.
 
-    A reference that several files fit counts for all of them. `counts` says what was found: files (of a
-    language that is read), references, resolved, unresolved (external, or computed at run time), errors
-    (files with syntax errors, whose comments and strings were read too) and, where a limit of
+    A reference that several files fit counts for all of them. Files are parsed, to set comments and strings aside,
+    when it is asked whether they import something (those in Rust at once): for a few targets that is a few files.
+
+    `counts` says what was found: files (of a language that is read), references (as written, in comments and
+    strings too), resolved, unresolved (external, or computed at run time); of the files parsed so far, errors
+    (those with syntax errors, whose comments and strings were read too) and, where a limit of
     `corpus.syntax` was met, its name; `unparsed` sums those.
     """
 
     def __init__(self, files: Sequence[tuple[str, str, bytes]]) -> None:
         self.counts: Counter[str] = Counter()
-        sources = [self._source(i, *file) for i, file in enumerate(files)]
-        keys = Keys()
-        for source in sources:
+        self._sources = [self._source(i, *file) for i, file in enumerate(files)]
+        self._keys = keys = Keys()
+        for source in self._sources:
             keys.provide(f"fs/{source.path}", source.index)
-        scripts = javascript.Modules(sources, keys)
-        headers = c.Headers(sources, keys)
-        resolvers = {
-            "python": python.Modules(sources, keys),
+        scripts = javascript.Modules(self._sources, keys)
+        headers = c.Headers(self._sources, keys)
+        self._resolvers = {
+            "python": python.Modules(self._sources, keys),
             "javascript": scripts,
             "typescript": scripts,
             "tsx": scripts,
-            "go": go.Packages(sources, keys),
-            "java": java.Types(sources, keys),
-            "rust": rust.Modules(sources, keys),
+            "go": go.Packages(self._sources, keys),
+            "java": java.Types(self._sources, keys),
+            "rust": rust.Modules(self._sources, keys),
             "c": headers,
             "cpp": headers,
         }
-        self._asks: list[set[str]] = [set() for _ in sources]
-        for source in sources:
-            resolver = resolvers.get(source.language)
-            for reference in source.references if resolver else ():
-                found = resolver.resolve(source, reference)
-                self._asks[source.index].update(found)
-                if reference.kind not in _QUIET:
-                    self.counts["references"] += 1
-                    self.counts["resolved" if found else "unresolved"] += 1
-        self._keys = keys
+        self._sure: dict[int, frozenset[str]] = {}
         self._askers: dict[str, list[int]] = defaultdict(list)
-        for file, asked in enumerate(self._asks):
-            for key in asked:
-                self._askers[key].append(file)
+        for source in self._sources:
+            for key in self._asked(source, count=True):
+                self._askers[key].append(source.index)
         self._provided: dict[int, list[str]] = defaultdict(list)
         for key in self._askers:
             for file in keys.files(key):
@@ -79,16 +75,41 @@ class ImportGraph:
     def _source(self, index: int, path: str, language: str, content: bytes) -> Source:
         if language == "typescript" and path.endswith(".tsx"):
             language = "tsx"
-        found, status = _read(language, content)
+        found, status = self._read(language, content, sure=language in _AT_ONCE)
         self.counts["files"] += language in _READERS
+        return Source(index, composed(path), language, content, tuple(found), status)
+
+    def _read(self, language: str, content: bytes, sure: bool) -> tuple[list[Reference], str]:
+        found, status = _read(language, content, sure)
         if status:
             self.counts[status] += 1
             self.counts["unparsed"] += status in LIMITS
-        return Source(index, composed(path), language, content, tuple(found), status)
+        return found, status
+
+    def _asked(self, source: Source, count: bool = False) -> set[str]:
+        """The keys that a file's references ask for."""
+        resolver, asked = self._resolvers.get(source.language), set()
+        for reference in source.references if resolver else ():
+            found = resolver.resolve(source, reference)
+            asked.update(found)
+            if count and reference.kind not in _QUIET:
+                self.counts["references"] += 1
+                self.counts["resolved" if found else "unresolved"] += 1
+        return asked
+
+    def _surely_asked(self, file: int) -> frozenset[str]:
+        """The keys that a file's code asks for, comments and strings set aside."""
+        if file not in self._sure:
+            source = self._sources[file]
+            if source.language not in _AT_ONCE:
+                found, status = self._read(source.language, source.content, sure=True)
+                source = replace(source, references=tuple(found), status=status)
+            self._sure[file] = frozenset(self._asked(source))
+        return self._sure[file]
 
     def imports(self, file: int) -> set[int]:
         """The files that one file imports directly, itself left out."""
-        return {f for key in self._asks[file] for f in self._keys.files(key)} - {file}
+        return {f for key in self._surely_asked(file) for f in self._keys.files(key)} - {file}
 
     def importers(self, targets: Iterable[int], depth: int = 1) -> dict[int, int]:
         """The files that import one of the targets, directly or through at most `depth` imports.
@@ -105,7 +126,7 @@ class ImportGraph:
             frontier = []
             for key in pending:
                 for file in self._askers[key]:
-                    if file not in reached:
+                    if file not in reached and key in self._surely_asked(file):
                         reached[file] = distance
                         frontier.append(file)
         return dict(sorted((file, distance) for file, distance in reached.items() if distance))
@@ -113,17 +134,20 @@ class ImportGraph:
 
 _READERS = {
     "python": python.read,
-    "javascript": lambda content: javascript.read("javascript", content),
-    "typescript": lambda content: javascript.read("typescript", content),
-    "tsx": lambda content: javascript.read("tsx", content),
+    "javascript": partial(javascript.read, "javascript"),
+    "typescript": partial(javascript.read, "typescript"),
+    "tsx": partial(javascript.read, "tsx"),
     "go": go.read,
     "java": java.read,
     "rust": rust.read,
-    "c": lambda content: c.read("c", content),
-    "cpp": lambda content: c.read("cpp", content),
+    "c": partial(c.read, "c"),
+    "cpp": partial(c.read, "cpp"),
 }
 
+_AT_ONCE = frozenset(("rust",))
+"""Here what one file says in a comment could hide what another one imports: `#[path]`, `mod x { … }`."""
 
-def _read(language: str, content: bytes) -> tuple[list[Reference], str]:
+
+def _read(language: str, content: bytes, sure: bool) -> tuple[list[Reference], str]:
     reader = _READERS.get(language)
-    return reader(content) if reader else ([], "")
+    return reader(content, sure) if reader else ([], "")

@@ -40,13 +40,13 @@ _SQUEEZE = re.compile(rb"/\*[^*\n]*\*/|\s+")
 _JVM = (".java", ".kt", ".scala", ".groovy")
 
 
-def read(content: bytes) -> tuple[list[Reference], str]:
+def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
     """The references of one file, and the status of the parse that sets strings and comments aside."""
     imports: list[Found] = [
         (match.start(), Reference("import", text(_SQUEEZE.sub(b"", match[1]))))
         for match in _IMPORT.finditer(content)
     ]
-    references, status = confirmed("java", content, imports)
+    references, status = confirmed("java", content, imports, sure)
     clause = _PACKAGE.search(content)
     references.append(Reference("package", text(_SQUEEZE.sub(b"", clause[1])) if clause else ""))
     references += [Reference("type", text(match[1])) for match in _TYPE.finditer(content)]

@@ -52,10 +52,10 @@ _URLS = (b"URL", b"Worker", b"SharedWorker", b"importScripts")
 _COMPUTED = re.compile(r"\$\{|\*|\{")
 
 
-def read(grammar: str, content: bytes) -> tuple[list[Reference], str]:
+def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
     """The references of one file, and the status of the parse that sets strings and comments aside."""
     skip = Skipper(content)
-    references, status = confirmed(grammar, content, _candidates(content, skip))
+    references, status = confirmed(grammar, content, _candidates(content, skip), sure)
     directives = [Reference("import", text(match[1])) for match in _DIRECTIVE.finditer(content)]
     return list(dict.fromkeys(references + directives)), status or skip.status
 

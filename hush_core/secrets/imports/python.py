@@ -50,11 +50,11 @@ _DYNAMIC = re.compile(
 _SQUEEZE = re.compile(rb"[ \t\f\r\n\\]+")
 
 
-def read(content: bytes) -> tuple[list[Reference], str]:
+def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
     """The references of one file, and the status of the parse that sets strings and comments aside."""
     if b"import" not in content:
         return [], ""
-    return confirmed("python", content, _candidates(content))
+    return confirmed("python", content, _candidates(content), sure)
 
 
 def _candidates(content: bytes) -> Iterator[Found]:

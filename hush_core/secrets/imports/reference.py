@@ -44,9 +44,16 @@ Found = tuple[int, Reference]
 """A candidate: where its first keyword stands, and the reference."""
 
 
-def confirmed(grammar: str, content: bytes, found: Iterable[Found]) -> tuple[list[Reference], str]:
-    """The candidates that stand in code, in order and without repeats, and the status of the parse."""
+def confirmed(
+    grammar: str, content: bytes, found: Iterable[Found], sure: bool
+) -> tuple[list[Reference], str]:
+    """The candidates that stand in code, in order and without repeats, and the status of the parse.
+
+    Not `sure`: all candidates, those in comments and strings too, without a parse.
+    """
     found = list(found)
+    if not sure:
+        return list(dict.fromkeys(reference for _, reference in found)), ""
     code, status = in_code(grammar, content, (position for position, _ in found))
     return list(dict.fromkeys(reference for position, reference in found if position in code)), status
 

@@ -46,10 +46,10 @@ _QUALIFIED = re.compile(
 _CRATE_FOLDERS = ("src", "src/bin", "tests", "examples", "benches")
 
 
-def read(content: bytes) -> tuple[list[Reference], str]:
+def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
     """The references of one file, and the status of the parse that sets strings and comments aside."""
     skip = Skipper(content)
-    references, status = confirmed("rust", content, _candidates(content, skip))
+    references, status = confirmed("rust", content, _candidates(content, skip), sure)
     used = {r.name for r in references if r.kind == "use"}
     inside = {text(b"".join(match[0].split())) for match in _QUALIFIED.finditer(content)} - used
     references += [Reference("qualified", name) for name in sorted(inside)]
