@@ -72,10 +72,11 @@ class CopyIndex:
     kept: dict[int, int]
     dropped_common: dict[int, int]
     too_short: dict[int, int]
-    _hashes: np.ndarray = field(repr=False)
-    _owners: np.ndarray = field(repr=False)
+    _hashes: np.ndarray = field(repr=False)  # sorted, unique, the dropped ones too
+    _dropped: np.ndarray = field(repr=False)  # by hash, whether it is common
+    _first: np.ndarray = field(repr=False)  # by hash, where its rows begin; none where it is dropped
+    _owners: np.ndarray = field(repr=False)  # by row
     _worth: np.ndarray = field(repr=False)
-    _common: np.ndarray = field(repr=False)
     _sieve: np.ndarray = field(repr=False)
 
     @classmethod
@@ -99,25 +100,26 @@ class CopyIndex:
         if common < 0:
             raise ValueError("common must be at least 0")
         table, too_short = _tagged_table(tagged)
-        distinct = np.unique(table.hashes)
+        distinct = _distinct(table.hashes)
         sieve = _sieve(distinct)
         counts = np.zeros(len(distinct), np.uint32)
         for content in untagged:
             seen = fingerprints(content).hashes
-            seen = np.unique(seen[_may_be_in(sieve, seen)])
-            at = np.searchsorted(distinct, seen)
-            at = at[at < len(distinct)]
-            counts[at[distinct[at] == seen[: len(at)]]] += 1
-        dropped = distinct[counts > common]
-        lost = np.isin(table.hashes, dropped)
+            seen = _distinct(seen[_may_be_in(sieve, seen)])
+            at, _ = _places_in(distinct, seen)
+            counts[at] += 1
+        dropped = counts > common
+        lost = dropped[np.searchsorted(distinct, table.hashes)]
+        rows = table.hashes[~lost]
         return cls(
             _count(table.owners[~lost]),
             _count(table.owners[lost]),
             too_short,
-            table.hashes[~lost],
+            distinct,
+            dropped,
+            np.append(np.searchsorted(rows, distinct, "left"), len(rows)),
             table.owners[~lost],
             table.worth[~lost],
-            dropped,
             sieve,
         )
 
@@ -127,14 +129,14 @@ class CopyIndex:
         Time is linear in the content's size times the secrets that share text with it.
         """
         prints = fingerprints(content)
-        known = np.flatnonzero(_may_be_in(self._sieve, prints.hashes))
+        maybe = np.flatnonzero(_may_be_in(self._sieve, prints.hashes))
+        at, which = _places_in(self._hashes, prints.hashes[maybe])
+        known = maybe[which]
+        prints, known, at = _without(prints, known, at, self._dropped)
         if not len(known):
             return
-        prints, known = _without(prints, known, self._common)
-        first = np.searchsorted(self._hashes, prints.hashes[known], "left")
-        times = np.searchsorted(self._hashes, prints.hashes[known], "right") - first
-        if not times.any():
-            return
+        first = self._first[at]
+        times = self._first[at + 1] - first
         place = np.repeat(known, times)
         row = np.repeat(first - np.cumsum(times) + times, times) + np.arange(len(place))
         order = np.lexsort((place, self._owners[row]))
@@ -142,7 +144,7 @@ class CopyIndex:
         owner = self._owners[row]
         joined = (owner[1:] == owner[:-1]) & (np.diff(place) <= GAP + 1)
         cluster = np.append(0, np.cumsum(~joined))
-        good = np.unique(cluster[_dense(place, cluster, self._hashes[row], self._worth[row])])
+        good = np.unique(cluster[_dense(place, cluster, prints.hashes[place], self._worth[row])])
         begins, ends = np.searchsorted(cluster, good, "left"), np.searchsorted(cluster, good, "right")
         for a, b in zip(begins.tolist(), ends.tolist(), strict=True):
             one, last = int(place[a]), int(place[b - 1])
@@ -169,7 +171,7 @@ def _tagged_table(tagged: Iterable[tuple[int, bytes]]) -> tuple[_Table, dict[int
     for secret, content in tagged:
         if not 0 <= secret < 2**32:
             raise ValueError("a secret's number must be at least 0 and below 2**32")
-        hashes = np.unique(fingerprints(content).hashes)
+        hashes = _distinct(fingerprints(content).hashes)
         n = len(hashes)
         if len(content.translate(None, WHITESPACE)) < K + WINDOW - 1:
             too_short[secret] = too_short.get(secret, 0) + 1
@@ -205,17 +207,33 @@ def _may_be_in(sieve: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     return sieve[hashes >> np.uint64(64 - _SIEVE_BITS)]
 
 
-def _without(prints: Fingerprints, known: np.ndarray, common: np.ndarray) -> tuple[Fingerprints, np.ndarray]:
-    """The fingerprints without the common ones, which are among the `known`; and which the known ones are now."""
-    if not len(common):
-        return prints, known
-    at = np.searchsorted(common, prints.hashes[known])  # not np.isin: it would sort `common` for every file
-    goes = known[common[np.minimum(at, len(common) - 1)] == prints.hashes[known]]
+def _distinct(hashes: np.ndarray) -> np.ndarray:
+    """Sorted and unique; np.unique takes four times as long here."""
+    hashes = np.sort(hashes)
+    return hashes[np.append(True, hashes[1:] != hashes[:-1])] if len(hashes) else hashes
+
+
+def _places_in(table: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(where in the sorted table, which of the hashes) of those that stand there."""
+    if not len(table):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    at = np.minimum(np.searchsorted(table, hashes), len(table) - 1)
+    which = np.flatnonzero(table[at] == hashes)
+    return at[which], which
+
+
+def _without(
+    prints: Fingerprints, known: np.ndarray, at: np.ndarray, dropped: np.ndarray
+) -> tuple[Fingerprints, np.ndarray, np.ndarray]:
+    """The fingerprints without the dropped ones, which are among the `known`; and which the known ones are now."""
+    goes = dropped[at]
+    if not goes.any():
+        return prints, known, at
     stays = np.ones(len(prints), bool)
-    stays[goes] = False
+    stays[known[goes]] = False
     number = np.cumsum(stays) - 1
     left = Fingerprints(prints.hashes[stays], prints.starts[stays], prints.ends[stays])
-    return left, number[known[stays[known]]]
+    return left, number[known[~goes]], at[~goes]
 
 
 def _dense(place: np.ndarray, cluster: np.ndarray, hashes: np.ndarray, worth: np.ndarray) -> np.ndarray:

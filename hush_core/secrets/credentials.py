@@ -1,9 +1,9 @@
 """Detector `credentials`: pinned rules, run in-process over whole files; nothing leaves the machine.
 
-The 488 rules of kingfisher-secret-scanner (betterleaks' and veles' among them), and one of our own for
-random-looking values assigned to a name such as `api_key`. The scanner's validator and revoker contact
-providers: they are never imported here. No inline comment (`gitleaks:allow`, …) hides anything: the scanner
-is built without a context policy, and what an allowlist hides would be trained on unlabelled.
+The 488 rules of kingfisher-secret-scanner (betterleaks' and veles' among them), and our own (`own_rules`) for
+formats that they miss and for random-looking values with a name such as `api_key`. The scanner's validator and
+revoker contact providers: they are never imported here. No inline comment (`gitleaks:allow`, …) hides anything:
+the scanner is built without a context policy, and what an allowlist hides would be trained on unlabelled.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
 
-import hyperscan
-
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.secrets.detector import Detector, Finding, Span
-from hush_core.secrets.priors import ASSIGNED, WEAK_BITS, guess_bits
+from hush_core.secrets.own_rules import own_findings
+from hush_core.secrets.priors import WEAK_BITS, guess_bits
 from hush_core.secrets.propagation import Sought
 from hush_core.secrets.tools import Tools
 
@@ -34,17 +33,6 @@ sought elsewhere: it is a word, and its other places say nothing."""
 
 _HELPER_IS_SECRET = re.compile(r"secret|token|passphrase|consumer-key|application-key|\bapi-key\b")
 _HELPER_IS_PUBLIC = re.compile(r"key-id|client-id|app-id|public|-name|-url|-host|domain|account|repository")
-_ASSIGNED = re.compile(
-    rb"(?i)(?:api_?-?key|secret|passw(?:or)?d|passphrase|(?:auth|access|bearer)_?-?token|token|private_?-?key"
-    rb"|access_?-?key)[\w.-]{0,24}[\"'\]]{0,3}[ \t]{0,4}(?:=|:|=>|:=|,)[ \t]{0,4}"
-    rb"(?:[\"'`]([^\s\"'`\\]{12,256})[\"'`]|([A-Za-z0-9+/_=-]{20,256})(?=[\s;,]|$))"
-)
-_ASSIGNED_GATE = (
-    rb"(?:api_?-?key|secret|passw(?:or)?d|passphrase|(?:auth|access|bearer)_?-?token|token|private_?-?key"
-    rb"|access_?-?key)[A-Za-z0-9_.-]{0,24}[\"'\]]{0,3}[ \t]{0,4}(?:=|:|,)[>=]?[ \t]{0,4}"
-    rb"(?:[\"'`][^\s\"'`\\]{12}|[A-Za-z0-9+/_=-]{20})"
-)  # what every match of _ASSIGNED begins with; hyperscan sees at 20 times the speed where there is none
-_ASSIGNED_MIN_BITS = 24.0
 _GLUE = re.compile(rb"(?:\\[nrt]|[\s\"'`,\\])+")
 _ARMOUR = re.compile(rb"-----[^-]{0,120}-----")
 
@@ -84,11 +72,8 @@ class CredentialScanner:
             if value.strip():
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
-        for match in _assigned(content):
-            start, end = match.span(1) if match[1] is not None else match.span(2)
-            covered = any(s < end and start < e for s, e in taken)
-            if not covered and guess_bits(ASSIGNED, content[start:end]) >= _ASSIGNED_MIN_BITS:
-                found.add(Detection(ASSIGNED, content[start:end], start, end, True))
+        for rule, start, end in own_findings(content, taken):
+            found.add(Detection(rule, content[start:end], start, end, True))
         return sorted(found, key=lambda d: (d.start, d.end, d.rule))
 
 
@@ -108,25 +93,6 @@ def key_lines(value: bytes) -> list[bytes]:
     """The lines of a PEM body that tell keys apart: the first is the same for all keys of a format."""
     lines = [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]{16,}", p)]
     return lines[1:]
-
-
-def _assigned(content: bytes) -> Iterator[re.Match[bytes]]:
-    """The matches of _ASSIGNED, which never reach over a line, on the lines where the gate sees one."""
-    ends: list[int] = []
-    _gate().scan(content, match_event_handler=lambda _id, _from, end, _flags, _context: ends.append(end))
-    at = 0
-    for end in sorted(ends):
-        if end > at:
-            first = content.rfind(b"\n", 0, end - 1) + 1
-            at = content.find(b"\n", end - 1) + 1 or len(content)
-            yield from _ASSIGNED.finditer(content, first, at)
-
-
-@cache
-def _gate() -> hyperscan.Database:
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(expressions=[_ASSIGNED_GATE], ids=[0], elements=1, flags=[hyperscan.HS_FLAG_CASELESS])
-    return database
 
 
 @cache
@@ -224,4 +190,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, tools: Tools) -> Iterator[F
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="1")
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="2")

@@ -20,6 +20,10 @@ WEAK_BITS = 20.0
 
 ASSIGNED = "hush.assigned-secret"
 """Our own rule: a random-looking value assigned to a name such as `api_key`."""
+ASSIGNED_PASSWORD = "hush.assigned-password"
+"""The same where the value may be a person's."""
+NEARBY = "hush.nearby-secret"
+"""A machine's random value on one line with such a name."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,16 @@ _KNOWN = {
     "jwt": _Type(r".*\.", 64),  # header and claims can be guessed; the signature cannot
     "heroku-api-key": _Type("", 16),
     "mailchimp-api-key": _Type("", 16),
+    "hush.aws-access-key-id": _Type(r"A[KS]IA", 32, known_bits=40.0),
+    "hush.discord-webhook": _Type(r".*/", 64),
+    "hush.discord-bot-token": _Type(r".*\.", 64),  # id and time can be guessed
+    "hush.azure-client-secret": _Type(r".{4}Q~", 64),
+    "hush.mailgun-key": _Type("key-", 16),
+    "hush.mailchimp-api-key": _Type("", 16, 5),  # not a checksum, but the data centre
+    "hush.telegram-bot-token": _Type(r"\d+:AA", 64),
+    "hush.new-relic-key": _Type(r"NRA[KL]-", 36),
+    "hush.crates-io-token": _Type("cio", 62),
+    "hush.django-secret-key": _Type(r"(?:django-insecure-)?", 50),
 }
 _PASSWORDS = re.compile(r"password|passphrase|credential-uri|connection-string|auth-user|passwd|auth-header")
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$", re.I)
@@ -73,13 +87,13 @@ def guess_bits(rule: str, value: bytes) -> float:
     name = re.sub(r"\.\d+$", "", name)
     if name == "private-key":
         body = re.sub(r"-----[^-]*-----|\\[nrt]|\s", "", text)
-        return _variety(body[40:]) if len(body) > 64 else _variety(body) / 2
+        return variety(body[40:]) if len(body) > 64 else variety(body) / 2
     if _PASSWORDS.search(name):
-        return min(PASSWORD_BITS, _variety(text))
+        return min(PASSWORD_BITS, variety(text))
     kind = _KNOWN.get(name)
     match = re.match(kind.prefix, text, re.S) if kind else None
     if kind is None or match is None:
-        return _unknown(text, human=rule == ASSIGNED)
+        return _unknown(text, human=rule in (ASSIGNED, NEARBY))
     variable = text[match.end() :]
     if kind.checksum:
         variable = variable[: -kind.checksum]
@@ -87,7 +101,7 @@ def guess_bits(rule: str, value: bytes) -> float:
     if uuid:
         variable = variable.replace("-", "") if uuid[1] == "4" else ""
     claim = len(variable) * math.log2(kind.alphabet) - kind.known_bits
-    return max(0.0, min(claim, _variety(variable, word=len(variable) + 1)))
+    return max(0.0, min(claim, variety(variable, word=len(variable) + 1)))
 
 
 def _unknown(text: str, *, human: bool) -> float:
@@ -97,7 +111,7 @@ def _unknown(text: str, *, human: bool) -> float:
     """
     uuid = _UUID.match(text)
     if uuid:
-        return min(122.0, _variety(text.replace("-", ""))) if uuid[1] == "4" else 0.0
+        return min(122.0, variety(text.replace("-", ""))) if uuid[1] == "4" else 0.0
     while (segment := _SEGMENT.match(text)) and len(text) - segment.end() >= 12:
         text = text[segment.end() :]
     run = max(_RUN.findall(text), key=len, default="")
@@ -105,14 +119,14 @@ def _unknown(text: str, *, human: bool) -> float:
     if len(run) >= 30 and not _HEX.match(run):
         run = run[4:-6]
     if len(run) < 12:
-        return min(PASSWORD_BITS, _variety(run))
-    return _variety(run) / (1 if machine_hex else 2)
+        return min(PASSWORD_BITS, variety(run))
+    return variety(run) / (1 if machine_hex else 2)
 
 
-def _variety(text: str, word: int = 5) -> float:
-    """Characters outside words (`word` or more letters of one case), runs and repeats, times entropy.
+def variety(text: str, word: int = 5) -> float:
+    """Characters outside words (`word` or more letters of one case), runs and repeats, times entropy: bits.
 
-    >>> _variety("aaaaaaaaaaaaaaaa"), _variety("abcdefghijklmnop")
+    >>> variety("aaaaaaaaaaaaaaaa"), variety("abcdefghijklmnop")
     (0.0, 0.0)
     """
     if not _HEX.match(text):

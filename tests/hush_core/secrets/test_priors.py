@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import base64
+import math
 import random
 import string
 
 import pytest
 
-from hush_core.secrets.priors import ASSIGNED, PASSWORD_BITS, WEAK_BITS, guess_bits
+from hush_core.secrets.priors import (
+    ASSIGNED,
+    ASSIGNED_PASSWORD,
+    NEARBY,
+    PASSWORD_BITS,
+    WEAK_BITS,
+    guess_bits,
+)
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -37,7 +45,9 @@ def test_machine_made_tokens_are_strong(rule, prefix, length, alphabet, seed):
     assert guess_bits(f"betterleaks.{rule}", (prefix + draw(length, alphabet, seed)).encode()) >= WEAK_BITS
 
 
-@pytest.mark.parametrize("rule", [ASSIGNED, "betterleaks.generic-credential-uri", "betterleaks.new"])
+@pytest.mark.parametrize(
+    "rule", [ASSIGNED, ASSIGNED_PASSWORD, NEARBY, "betterleaks.generic-credential-uri", "betterleaks.new"]
+)
 @pytest.mark.parametrize(
     "value",
     [
@@ -61,8 +71,8 @@ def test_what_people_choose_is_weak(rule, value):
     assert 0 <= guess_bits(rule, value.encode()) < WEAK_BITS
 
 
-def test_passwords_are_never_worth_more_than_ten_bits():
-    rule = "betterleaks.generic-credential-uri"
+@pytest.mark.parametrize("rule", ["betterleaks.generic-credential-uri", ASSIGNED_PASSWORD])
+def test_passwords_are_never_worth_more_than_ten_bits(rule):
     assert guess_bits(rule, draw(40, ALNUM, 3).encode()) == PASSWORD_BITS
 
 
@@ -77,6 +87,33 @@ def test_only_what_is_secret_in_a_token_counts():
     assert guess_bits("betterleaks.heroku-api-key", time_based.encode()) == 0
     short_pin = b"sk_live_1234"
     assert guess_bits("betterleaks.stripe-access-token", short_pin) < 14
+
+
+@pytest.mark.parametrize(
+    ("rule", "fixed", "drawn", "alphabet"),
+    [
+        ("aws-access-key-id", "AKIA{}", 16, 2**2.5),  # 40 of 80 bits name the account
+        ("discord-webhook", "https://discord.com/api/webhooks/123456789012345678/{}", 68, 64),
+        ("discord-bot-token", "MTIzNDU2Nzg5MDEyMzQ1Njc4.GhIjKl.{}", 38, 64),
+        ("azure-client-secret", "abc8Q~{}", 34, 66),
+        ("mailgun-key", "key-{}", 32, 16),
+        ("mailchimp-api-key", "{}-us12", 32, 16),
+        ("telegram-bot-token", "7123456789:AA{}", 33, 64),
+        ("new-relic-key", "NRAK-{}", 27, 36),
+        ("crates-io-token", "cio{}", 32, 62),
+        ("django-secret-key", "django-insecure-{}", 50, 50),
+    ],
+)
+def test_our_own_types_claim_no_more_than_what_their_issuer_draws(rule, fixed, drawn, alphabet):
+    for seed in range(20):
+        text = draw(
+            drawn,
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" if alphabet < 16 else HEX if alphabet == 16 else ALNUM,
+            seed,
+        )
+        claim = guess_bits(f"hush.{rule}", fixed.format(text).encode())
+        assert WEAK_BITS < claim <= drawn * math.log2(alphabet)
+    assert guess_bits(f"hush.{rule}", fixed.format("a" * drawn).encode()) < WEAK_BITS
 
 
 def test_a_key_is_strong_and_a_dummy_key_is_not():
