@@ -153,7 +153,7 @@ def main() -> None:
         rows = frontier(method, n, edges, secrets)
         result["frontier"] += rows
         result["compared"][method] = compare(rows)
-        result["fitted"] += fitted(method, n, edges, secrets, (20.0, 40.0) if method == "kl" else (1.0, 1.5))
+        result["fitted"] += fitted(method, n, edges, secrets, (20.0, 40.0) if method == "kl" else (1.2, 1.5))
     result["plan"] = plan_of_code()
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=2) + "\n")
