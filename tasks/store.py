@@ -12,7 +12,6 @@ writing is idempotent, a killed run leaves no half object, and equal content is 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -69,9 +68,23 @@ class Store:
 
     def put_frame(self, frame: pl.DataFrame, *, kind: str = "frame") -> Ref:
         """Keep a frame as parquet; equal frames give equal bytes, however their columns are chunked."""
-        buffer = io.BytesIO()
-        frame.rechunk().write_parquet(buffer, compression="zstd", compression_level=3, row_group_size=1 << 16)
-        return self.put_bytes(buffer.getvalue(), kind=kind, suffix=".parquet")
+        temporary = self._temporary(self._objects / "frame")
+        try:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                frame.rechunk().write_parquet(
+                    file, compression="zstd", compression_level=3, row_group_size=1 << 16
+                )
+                file.flush()
+                os.fsync(file.fileno())
+            ref = Ref(kind=kind, sha256=file_sha256(temporary), suffix=".parquet")
+            target = self._target(ref)
+            if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.replace(temporary, target)
+                _sync_folder(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return ref
 
     def put_json(self, value: Any, *, kind: str = "json") -> Ref:
         """Keep a JSON value in canonical form (sorted keys, no NaN)."""

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import contextlib
+import hashlib
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 
 from hush_core.corpus.clean_view import CleanView
+from hush_core.corpus.git_process import QUIET_SECONDS, clean_environment
+from hush_core.corpus.spool import Spool
 
 SKIP_REASONS = (
     "symlink",
@@ -36,11 +48,13 @@ def unreadable(content: bytes) -> str | None:
     return None
 
 
-def read_blobs(view: CleanView, blobs: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def read_blobs(
+    view: CleanView, blobs: Iterable[bytes], kind: bytes = b"blob"
+) -> Iterator[tuple[bytes, bytes]]:
     """Stream (blob, content) in the order asked for; one git process for all, one content in memory.
 
     Raises:
-        InputError: an object is missing, damaged or no blob.
+        InputError: an object is missing, damaged or not of this kind.
     """
     wanted = list(blobs)
     if not wanted:
@@ -59,14 +73,120 @@ def read_blobs(view: CleanView, blobs: Iterable[bytes]) -> Iterator[tuple[bytes,
         while (end := buffer.find(b"\n")) < 0:
             fill(len(buffer) + 1)
         header = bytes(buffer[:end]).split(b" ")
-        if len(header) != 3 or header[0] != blob or header[1] != b"blob":
+        if len(header) != 3 or header[0] != blob or header[1] != kind:
             raise view.damaged()
         size = int(header[2])
         fill(end + 1 + size + 1)
-        yield blob, bytes(buffer[end + 1 : end + 1 + size])
+        content = bytes(buffer[end + 1 : end + 1 + size])
+        if (
+            _identity(blob, kind, content) != blob
+        ):  # git does not look: a forged content would borrow a kept scan
+            raise view.damaged()
+        yield blob, content
         del buffer[: end + 2 + size]
     for _ in pieces:  # lets git end, and its exit status be seen
         raise view.damaged()
+
+
+def _identity(like: bytes, kind: bytes, content: bytes) -> bytes:
+    """The object id (hexadecimal) of a content, by the hash function that made `like`."""
+    digest = hashlib.new("sha1" if len(like) == 40 else "sha256", usedforsecurity=False)
+    digest.update(b"%s %d\0" % (kind, len(content)))
+    digest.update(content)
+    return digest.hexdigest().encode()
+
+
+def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) -> dict[bytes, str]:
+    """Bring blobs into `contents`, in the order given; blob → reason of those that are unreadable.
+
+    Git itself writes into the spool's file, two processes at once, each into its own part: where every blob
+    will stand follows from the sizes. Nothing passes through this process but a look at each content. The
+    text of unreadable ones stays in the file, without a number.
+
+    Args:
+        sizes: blob (hexadecimal) → bytes, in pack order if there are many (`sizes_in_pack_order`).
+
+    Raises:
+        InputError: an object is missing, damaged, no blob, or of another size than was said.
+    """
+    wanted = [b for b in sizes if contents.number(b) is None]
+    if not wanted:
+        return {}
+    heads = [b"%b blob %d\n" % (b, sizes[b]) for b in wanted]
+    ends = np.cumsum([len(head) + sizes[b] + 1 for b, head in zip(wanted, heads, strict=True)])
+    total = int(ends[-1])
+    half = int(np.searchsorted(ends, total // 2)) + 1 if total >= _WORTH_TWO else len(wanted)
+    ends += contents.reserve(total)
+
+    def bring(first: int, last: int) -> list[str | None]:
+        place = [int(ends[i]) - sizes[wanted[i]] - 1 for i in range(first, last)]
+        if not place:
+            return []
+        _write(view, contents, place[0] - len(heads[first]), int(ends[last - 1]), wanted[first:last])
+        return [
+            _checked(view, contents.read(start - len(head), start + sizes[blob] + 1), head, blob)
+            for start, head, blob in zip(place, heads[first:last], wanted[first:last], strict=True)
+        ]
+
+    with ThreadPoolExecutor(2) as pool:
+        reasons = [r for found in pool.map(bring, (0, half), (half, len(wanted))) for r in found]
+    for blob, end, reason in zip(wanted, ends.tolist(), reasons, strict=True):
+        if reason is None:
+            contents.place(blob, end - 1 - sizes[blob], sizes[blob])
+    return {blob: reason for blob, reason in zip(wanted, reasons, strict=True) if reason is not None}
+
+
+def _checked(view: CleanView, record: bytes, head: bytes, blob: bytes) -> str | None:
+    """Why one content that git wrote, header and line break around it, is not read; None where it is."""
+    content = record[len(head) : -1]
+    if not record.startswith(head) or _identity(blob, b"blob", content) != blob:
+        raise view.damaged()  # git does not look: a forged content would borrow a kept scan
+    return unreadable(content)
+
+
+_WORTH_TWO = 1 << 24
+"""Bytes from which a second git process pays."""
+
+
+def _write(view: CleanView, contents: Spool, start: int, end: int, blobs: Sequence[bytes]) -> None:
+    """Let git write the blobs with their headers to bytes [start, end) of the spool's file."""
+    out = contents.open_at(start)
+    try:
+        with tempfile.TemporaryFile() as given:
+            given.write(b"\n".join(blobs) + b"\n")
+            given.seek(0)
+            process = subprocess.Popen(
+                view.command("cat-file", "--batch", "--buffer"),
+                stdin=given,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                env=clean_environment(),
+            )
+            try:
+                with contextlib.suppress(ProcessLookupError):  # no object may be longer than it is said to be
+                    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (end, end))
+                _wait(view, process, out)
+            finally:
+                process.kill()
+                process.wait()
+        if process.returncode or os.lseek(out, 0, os.SEEK_CUR) != end:
+            raise view.damaged()
+    finally:
+        os.close(out)
+
+
+def _wait(view: CleanView, process: subprocess.Popen[bytes], out: int) -> None:
+    """Wait for git as long as it goes on writing."""
+    place, since = -1, time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)
+            return
+        now = os.lseek(out, 0, os.SEEK_CUR)
+        if now != place:
+            place, since = now, time.monotonic()
+        elif time.monotonic() - since > QUIET_SECONDS:
+            raise view.damaged()
 
 
 def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes, int]:
@@ -87,7 +207,7 @@ def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
-            if line[:width] in wanted:
+            if line[:width] in wanted and line[width + 1 :].isdigit():  # not "missing"
                 sizes[line[:width]] = int(line[width + 1 :])
     if len(sizes) != len(wanted):
         raise view.damaged()

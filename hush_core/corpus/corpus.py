@@ -15,7 +15,7 @@ from types import TracebackType
 import numpy as np
 
 from hush_core.config import Repository, Table
-from hush_core.corpus.blobs import read_blobs, sizes_in_pack_order, unreadable
+from hush_core.corpus.blobs import sizes_in_pack_order, spool_blobs
 from hush_core.corpus.chunks import Layout
 from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.history import History, read_history, refuse_shallow
@@ -28,6 +28,9 @@ from hush_core.corpus.versions import read_versions, warnings_of
 from hush_core.errors import InputError
 
 Progress = Callable[[str, int, int], None]
+
+TEXT_BYTES = 1 << 38
+"""Most text of all examples: a content counts at every path where it stands, and a path costs nothing to forge."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,10 +109,9 @@ class Corpus:
         wanted = {b for b in wanted if self.contents.number(b) is None}
         with self.view(tree) as view:
             sizes = sizes_in_pack_order(view, wanted)
-            small = [b for b, size in sizes.items() if size <= self.max_file_bytes]
-            for blob, content in read_blobs(view, small):
-                if unreadable(content) is None:
-                    known.append(self.contents.add(blob, content))
+            small = {b: size for b, size in sizes.items() if size <= self.max_file_bytes}
+            spool_blobs(view, small, self.contents)
+            known += [n for b in small if (n := self.contents.number(b)) is not None]
         return sorted(known)
 
     def close(self) -> None:
@@ -178,8 +180,21 @@ def read_corpus(
                 "hold no file that can be read as text",
                 "give a revision, or a table, with texts below the limit",
             )
+        _refuse_too_much(corpus)
         stack.pop_all()
     return corpus
+
+
+def _refuse_too_much(corpus: Corpus) -> None:
+    layout = corpus.layout
+    text = int(layout.sizes[corpus.blob].sum())
+    if text > TEXT_BYTES or layout.chunks >= 1 << 32:
+        raise InputError(
+            "repos, tables",
+            f"hold {layout.chunks:,} examples, {text >> 20:,} MiB of text with every copy (trees that repeat one "
+            "another?); that cannot be held",
+            "read less (a smaller revision, mode: tree, max_file_bytes), or take larger chunks (chunk_bytes)",
+        )
 
 
 def _read(repository: Repository, how: Reading, contents: Spool, paths: Paths) -> Tree:

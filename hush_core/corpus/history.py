@@ -18,7 +18,6 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from hush_core.corpus.blobs import read_blobs
 from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.history_log import EMPTY, Log, read_log
 from hush_core.errors import InputError
@@ -58,9 +57,9 @@ class History:
     def commits_of(self, emails: Iterable[str]) -> np.ndarray:
         """A mask over the commits: those of people whose address matches one of the globs."""
         globs = [e.casefold() for e in emails]
-        every = set().union(*self.people)
-        chosen = {p for p in every if any(fnmatchcase(p, g) for g in globs)}
-        groups = np.array([not group.isdisjoint(chosen) for group in self.people], dtype=bool)
+        known = {a: _known_as(a, self.mailmap) for a in set().union(*self.log.groups)}
+        chosen = {a for a, names in known.items() if any(fnmatchcase(n, g) for n in names for g in globs)}
+        groups = np.array([not chosen.isdisjoint(group) for group in self.log.groups], dtype=bool)
         return groups[self.log.group] if self.commits else np.zeros(0, dtype=bool)
 
     def touched(self, emails: Iterable[str]) -> tuple[set[bytes], set[bytes]]:
@@ -159,4 +158,4 @@ def _mailmap_of(view: CleanView) -> bytes:
     listing = view.run("ls-tree", "-z", view.commit, "--", ".mailmap").split()
     if len(listing) < 3 or listing[1] != b"blob":
         return b""
-    return b"".join(content for _, content in read_blobs(view, [listing[2]]))
+    return view.small(listing[2], b".mailmap")

@@ -19,7 +19,7 @@ import numpy as np
 
 from hush_core.corpus.history_log import Log
 
-_VERSION = "history-1"
+_VERSION = "history-2"
 _LISTS = ("commit", "paths", "blobs")
 
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from hush_core.corpus.blobs import read_blobs
 from hush_core.corpus.clean_view import CleanView
+from hush_core.errors import InputError
 
 NOTHING, FILE, SYMLINK, SUBMODULE = range(4)
 """What a change leaves at its path (`change_kind`)."""
@@ -26,10 +28,15 @@ EMPTY = frozenset(
 """The empty file: having it in common says nothing about where a file came from."""
 
 _TRAILER = re.compile(r"(?im)^[ \t>]*co[- ]?authored[- ]?by[ \t]*:(.*)$")
-_IN_TRAILER = re.compile(r"[^\s<>,;]+@[^\s<>,;]+")
+_IN_TRAILER = re.compile(r"[^\s<>,;]+")  # not with its @: looking for one takes quadratic time
+_IN_ANGLES = re.compile(rb"<([^<>\n]*)>")
 _COMMIT = re.compile(rb"^[0-9a-f]{40,64}$")
-_FIELDS = "%H%x00%ae%x00%ce%x00%B%x00"
+_FIELDS = "%H%x00%ae%x00%ce%x00%e%x00%B%x00"
 _KINDS = {b"000000": NOTHING, b"120000": SYMLINK, b"160000": SUBMODULE}
+
+
+LISTED_BYTES = 3 << 30
+"""Most that a log may list, commit messages aside: five times Linux's. It takes three times that in memory."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +80,15 @@ def read_log(view: CleanView, known: Log | None = None) -> Log:
     return reader.log(view.commit)
 
 
+def _too_much(view: CleanView) -> InputError:
+    return InputError(
+        str(view.path),
+        f"has a history that cannot be held: its changes are over {LISTED_BYTES >> 20} MiB to list "
+        "(trees that repeat one another without end?)",
+        "give a shallower or smaller repository (git filter-repo)",
+    )
+
+
 def _is_ancestor(view: CleanView, tip: bytes) -> bool:
     names = view.attempt("merge-base", "--is-ancestor", tip.decode(), view.commit)
     return names is not None
@@ -88,6 +104,7 @@ class _Reader:
         self.blobs: dict[bytes, int] = {}
         names = [f.name for f in fields(Log) if f.type == "np.ndarray"]
         self.columns = {name: array("i") for name in names}
+        self.listed = 0
 
     def take(self, known: Log) -> None:
         """Begin with what an earlier run read."""
@@ -101,18 +118,39 @@ class _Reader:
     def read(self, view: CleanView, *but: str) -> None:
         """Add the commits that the view's commit reaches, without those that `but` reaches."""
         tokens = _tokens(view, but)
+        encoded: dict[bytes, int] = {}
         for token in tokens:
             token = token.lstrip(b"\n")
             if not token:
                 continue
             if token.startswith(b":"):
-                self._change(token, next(tokens))
+                self._change(token, path := next(tokens))
+                self.listed += len(token) + len(path)
+                if self.listed > LISTED_BYTES:
+                    raise _too_much(view)
                 continue
             if not _COMMIT.match(token):
                 raise view.damaged()
+            author, committer, encoding = next(tokens), next(tokens), next(tokens)
+            if encoding:
+                encoded[token] = len(self.commit)
             self.commit.append(token)
-            group = _addresses(next(tokens), next(tokens), next(tokens))
+            group = _addresses([author, committer], next(tokens))
             self.columns["group"].append(self.groups.setdefault(group, len(self.groups)))
+        self._as_stored(view, encoded)
+
+    def _as_stored(self, view: CleanView, encoded: dict[bytes, int]) -> None:
+        """Add the addresses as they stand in commits that name an encoding: one that says UTF-16 shows none."""
+        groups, column = list(self.groups), self.columns["group"]
+        for commit, content in read_blobs(view, encoded, b"commit"):
+            header, _, message = content.partition(b"\n\n")
+            people = b"\n".join(
+                row for row in header.split(b"\n") if row.startswith((b"author ", b"committer "))
+            )
+            row = encoded[commit]
+            stored = _addresses(_IN_ANGLES.findall(people), message)
+            group = tuple(sorted({*groups[column[row]], *stored}))
+            column[row] = self.groups.setdefault(group, len(self.groups))
 
     def _change(self, entry: bytes, path: bytes) -> None:
         """One raw entry: `:modes ids status`, with as many colons as the commit has parents."""
@@ -144,12 +182,19 @@ class _Reader:
         )
 
 
-def _addresses(author: bytes, committer: bytes, message: bytes) -> tuple[str, ...]:
-    found = [author.decode("utf-8", "replace"), committer.decode("utf-8", "replace")]
+def _addresses(people: list[bytes], message: bytes) -> tuple[str, ...]:
+    found = [_text(person) for person in people]
     if b"uthored" in message.lower():
-        text = message.decode("utf-8", "replace")
-        found += [a for line in _TRAILER.findall(text) for a in _IN_TRAILER.findall(line)]
+        text = _text(message)
+        found += [a for line in _TRAILER.findall(text) for a in _IN_TRAILER.findall(line) if "@" in a[1:-1]]
     return tuple(sorted({a.strip().casefold() for a in found}))
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
 
 
 def _tokens(view: CleanView, but: tuple[str, ...]) -> Iterator[bytes]:
@@ -171,9 +216,13 @@ def _tokens(view: CleanView, but: tuple[str, ...]) -> Iterator[bytes]:
         *but,
         "--",
     )
-    rest = b""
+    rest: list[bytes] = []  # of one token, which may be as long as a message can be
     for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\0")
-        yield from whole
-    if rest:
-        yield rest
+        first, *more = piece.split(b"\0")
+        rest.append(first)
+        if more:
+            yield b"".join(rest)
+            yield from more[:-1]
+            rest = more[-1:]
+    if any(rest):
+        yield b"".join(rest)

@@ -1,12 +1,14 @@
 """Distinct contents in one temporary file: memory does not grow with the text of a repository.
 
-The file is unlinked as soon as it is open (nothing is left behind by a kill), has mode 0600, and is read
-through a map that the kernel may drop and load again at will.
+The file is unlinked as soon as it is open (nothing is left behind by a kill), has mode 0600, and is read with
+`pread`: no pages of it are mapped, and threads may read at once.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
+import shutil
 import tempfile
 from array import array
 from binascii import unhexlify
@@ -15,6 +17,20 @@ from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+
+from hush_core.errors import InputError
+
+SPARE_BYTES = 1 << 30
+"""Room that is left to others in the temporary folder."""
+
+
+def no_room() -> InputError:
+    """The refusal where the text outgrows its disk, as that of a small pack that unfolds into terabytes does."""
+    return InputError(
+        "the temporary folder",
+        "has no room for the text of the repositories and tables",
+        "make room, set TMPDIR to a larger disk, or read less (max_file_bytes, a smaller revision, mode: tree)",
+    )
 
 
 class Spool:
@@ -32,12 +48,13 @@ class Spool:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(  # noqa: SIM115 (closed by `close`)
-            prefix="hush-", dir=folder, buffering=1 << 18
+            prefix="hush-", dir=folder, buffering=0
         )
-        self._ends = array("q", [0])
+        self._waiting: list[bytes] = []
+        self._written, self._end = 0, 0
+        self._starts, self._sizes = array("q"), array("q")
+        self._room = shutil.disk_usage(folder or tempfile.gettempdir()).free - SPARE_BYTES
         self._numbers: dict[bytes, int] = {}
-        self._map: mmap.mmap | None = None
-        self._mapped = 0
 
     def __enter__(self) -> Spool:
         return self
@@ -48,19 +65,45 @@ class Spool:
         self.close()
 
     def close(self) -> None:
-        """Give the file and the map back; nothing can be read afterwards."""
-        if self._map is not None:
-            self._map.close()
-            self._map, self._mapped = None, 0
+        """Give the file back; nothing can be read afterwards, but what is `mapped` stays."""
         self._file.close()
 
     def add(self, blob: bytes, content: bytes) -> int:
         """The number of the content with the object id `blob` (hexadecimal), which is kept if it is new."""
-        key = unhexlify(blob)
-        number = self._numbers.setdefault(key, len(self._numbers))
-        if number == len(self._ends) - 1:
-            self._file.write(content)
-            self._ends.append(self._ends[-1] + len(content))
+        before = len(self._numbers)
+        number = self._numbers.setdefault(unhexlify(blob), before)
+        if number == before:
+            self._need(len(content))
+            self._starts.append(self._end)
+            self._sizes.append(len(content))
+            self._waiting.append(content)
+            self._end += len(content)
+            if self._end - self._written >= _WAITING:
+                self._write()
+        return number
+
+    def reserve(self, size: int) -> int:
+        """Where `size` bytes begin that the caller will write, through `open_at`; then it must `place` them."""
+        self._need(size)
+        self._write()
+        start, self._end = self._end, self._end + size
+        self._written = self._end
+        os.truncate(self._file.fileno(), self._end)
+        return start
+
+    def open_at(self, offset: int) -> int:
+        """A file descriptor of its own to write from `offset` on; the caller closes it."""
+        descriptor = os.open(f"/proc/self/fd/{self._file.fileno()}", os.O_WRONLY | os.O_CLOEXEC)
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return descriptor
+
+    def place(self, blob: bytes, start: int, size: int) -> int:
+        """The number of a content that stands in a reserved part of the file."""
+        before = len(self._numbers)
+        number = self._numbers.setdefault(unhexlify(blob), before)
+        if number == before:
+            self._starts.append(start)
+            self._sizes.append(size)
         return number
 
     def number(self, blob: bytes) -> int | None:
@@ -74,32 +117,55 @@ class Spool:
     @property
     def sizes(self) -> np.ndarray:
         """Bytes of each content, int64."""
-        return np.diff(np.array(self._ends, dtype=np.int64))
+        return np.array(self._sizes, dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._starts)
 
     def __getitem__(self, number: int) -> bytes:
-        start, end = self._ends[number], self._ends[number + 1]
-        return self.read(start, end)
+        start = self._starts[number]
+        return self.read(start, start + self._sizes[number])
 
     @property
     def starts(self) -> np.ndarray:
         """Where each content begins in the file, int64; for `read`."""
-        return np.array(self._ends[:-1], dtype=np.int64)
+        return np.array(self._starts, dtype=np.int64)
 
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end) of the file."""
-        if end <= start:
-            return b""
-        if end > self._mapped:
-            self._file.flush()
-            if self._map is not None:
-                self._map.close()
-            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._mapped = len(self._map)
-        assert self._map is not None
-        return self._map[start:end]
+        if end > self._written:
+            self._write()
+        pieces = []
+        while start < end:  # a single call gives at most 2 GiB, and may give less
+            piece = os.pread(self._file.fileno(), end - start, start)
+            if len(piece) == end - start and not pieces:
+                return piece
+            if not piece:
+                raise EOFError("the spool's file was cut short")
+            pieces.append(piece)
+            start += len(piece)
+        return b"".join(pieces)
+
+    def mapped(self) -> mmap.mmap:
+        """The whole file as a read-only map, which outlives the spool; the kernel may drop its pages."""
+        self._write()
+        return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _need(self, size: int) -> None:
+        if self._end + size > self._room:
+            raise no_room()
+
+    def _write(self) -> None:
+        """Bring what waits to the file."""
+        data = memoryview(b"".join(self._waiting))
+        while data:
+            done = os.pwrite(self._file.fileno(), data, self._written)
+            data, self._written = data[done:], self._written + done
+        self._waiting = []
 
     def __repr__(self) -> str:
-        return f"Spool({len(self)} contents, {self._ends[-1]} bytes)"
+        return f"Spool({len(self)} contents, {self._end} bytes)"
+
+
+_WAITING = 1 << 20
+"""Bytes that are gathered before they are written."""

@@ -203,7 +203,7 @@ class _Guard:
         self._steps -= 1
         if self._steps < 0:
             self.limit = "too_many_steps"
-        elif self._steps % 4 == 0 and time.thread_time() > self._end:
+        elif self._steps % 16 == 0 and time.thread_time() > self._end:
             self.limit = "too_slow"
         return bool(self.limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hush_core.corpus.blobs import SKIP_REASONS, read_blobs, unreadable
+from hush_core.corpus.blobs import SKIP_REASONS, spool_blobs
 from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.history import History
 from hush_core.corpus.paths import Paths, match_path, printable_path
@@ -97,7 +98,7 @@ def read_tree(
     contents, paths = contents if contents is not None else Spool(), paths if paths is not None else Paths()
     skipped: Counter[str] = Counter()
     found: list[tuple[bytes, bytes]] = []
-    wanted: dict[bytes, None] = {}
+    wanted: dict[bytes, int] = {}
     present = {}
     for entry in tree_entries(view):
         if entry.kind != "blob":
@@ -109,7 +110,7 @@ def read_tree(
             if entry.size > max_file_bytes:
                 skipped["too_large"] += 1
             else:
-                wanted[entry.blob] = None
+                wanted[entry.blob] = entry.size
     found = [(path, blob) for path, blob in present.items() if blob in wanted]
     path, blob = keep(view, found, wanted, contents, paths, skipped)
     return Tree(
@@ -129,34 +130,28 @@ def read_tree(
 def keep(
     view: CleanView,
     found: Iterable[tuple[bytes, bytes]],
-    wanted: Iterable[bytes],
+    wanted: Mapping[bytes, int],
     contents: Spool,
     paths: Paths,
     skipped: Counter[str],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stream the `wanted` blobs into `contents`; the (path, blob) columns of the files that are readable."""
-    numbers = {b: n for b in wanted if (n := contents.number(b)) is not None}
-    reasons: dict[bytes, str] = {}
-    for blob, content in read_blobs(view, [b for b in wanted if b not in numbers]):
-        reason = unreadable(content)
-        if reason is None:
-            numbers[blob] = contents.add(blob, content)
-        else:
-            reasons[blob] = reason
-    rows = []
+    """Bring the `wanted` blobs (with their sizes) into `contents`; (path, blob) columns of readable files."""
+    reasons = spool_blobs(view, wanted, contents)
+    numbers = {b: contents.number(b) for b in wanted}
+    path_column, blob_column = array("i"), array("i")
     for path, blob in found:
-        if blob in reasons:
+        number = numbers[blob]
+        if number is None:
             skipped[reasons[blob]] += 1
         else:
-            rows.append((paths.add(path), numbers[blob]))
-    columns = np.array(rows, dtype=np.int32).reshape(-1, 2)
-    return columns[:, 0].copy(), columns[:, 1].copy()
+            path_column.append(paths.add(path))
+            blob_column.append(number)
+    return np.array(path_column, dtype=np.int32), np.array(blob_column, dtype=np.int32)
 
 
 def special(view: CleanView, present: Mapping[bytes, bytes], names: Iterable[bytes]) -> tuple[bytes, ...]:
     """The contents of a few files of the revision, also of those that are not trained on."""
-    wanted = [present[name] for name in names if name in present]
-    return tuple(content for _, content in read_blobs(view, wanted))
+    return tuple(view.small(present[name], name) for name in names if name in present)
 
 
 def tree_entries(view: CleanView) -> Iterator[Entry]:

@@ -44,7 +44,7 @@ def read_versions(
             "run git fsck --full, and give a repository that passes it",
         )
     sizes = sizes_in_pack_order(view, files)
-    wanted = [b for b, size in sizes.items() if size <= max_file_bytes]
+    wanted = {b: size for b, size in sizes.items() if size <= max_file_bytes}
     found = [(log.paths[p], blob) for p, b in pairs.tolist() if sizes[blob := log.blobs[b]] <= max_file_bytes]
     skipped["too_large"] = len(pairs) - len(found)
     path, blob = keep(view, found, wanted, contents, paths, skipped)

@@ -9,25 +9,52 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
+from heapq import merge
+from itertools import islice, takewhile
 
 import numpy as np
 
 from hush_core.config import CodeownersSecret
 from hush_core.corpus import Corpus
+from hush_core.errors import InputError
 from hush_core.secrets.detector import Detector, Finding
 from hush_core.secrets.paths import Glob
 from hush_core.secrets.tools import Tools
 
 _SECTION = re.compile(r"^\^?\[([^\]]+)\](?:\[\d+\])?(.*)$")
 _WORDS = re.compile(r"(?:\\.|\S)+")
+_SPECIAL = frozenset("*?[\\")
+_DEPTH = 32
 
 
-@dataclass
+MAX_COMPARISONS = 2_000_000_000
+"""Of patterns of one CODEOWNERS file with paths: some ten minutes. A rule that begins with the name of a folder
+is compared with the paths below that only, so ten thousand rules for half a million paths stay far below."""
+
+
 class _Section:
-    rules: list[tuple[_Rule, frozenset[str]]] = field(default_factory=list)
-    defaults: frozenset[str] = frozenset()
+    """Rules in order, found again by the folder that their pattern begins with."""
+
+    def __init__(self) -> None:
+        self.defaults: frozenset[str] = frozenset()
+        self._rules: list[tuple[_Rule, frozenset[str]]] = []
+        self._below: dict[str, list[int]] = {}
+
+    def add(self, pattern: str, owners: frozenset[str]) -> None:
+        self._below.setdefault(_folder(pattern), []).append(len(self._rules))
+        self._rules.append((_Rule(pattern), owners or self.defaults))
+
+    def owners(self, path: str) -> tuple[frozenset[str], int]:
+        """The owners that the last matching rule gives, and how many rules were compared."""
+        compared = 1
+        here = [self._below[f] for f in _folders(path) if f in self._below]
+        for number in merge(*map(reversed, here), reverse=True):
+            compared += 1 + len(path) // 256
+            rule, who = self._rules[number]
+            if rule.match(path):
+                return who, compared
+        return frozenset(), compared
 
 
 class Codeowners:
@@ -47,20 +74,48 @@ class Codeowners:
                 continue
             if not words[0].startswith("!"):
                 with contextlib.suppress(ValueError):
-                    current.rules.append((_Rule(words[0]), _owners(words[1:]) or current.defaults))
+                    current.add(words[0], _owners(words[1:]))
         self._sections = list(sections.values())
         self._known: dict[str, frozenset[str]] = {}
+        self._compared = 0
 
     def owners(self, path: str) -> frozenset[str]:
-        """The casefolded owners (`@org/team`, `@user`, e-mail) of a path; each path is matched once."""
+        """The casefolded owners (`@org/team`, `@user`, e-mail) of a path; each path is matched once.
+
+        Raises:
+            InputError: the file has too many rules for the number of paths.
+        """
         found = self._known.get(path)
         if found is None:
-            parts = (
-                next((who for rule, who in reversed(section.rules) if rule.match(path)), frozenset())
-                for section in self._sections
-            )
-            found = self._known[path] = frozenset().union(*parts)
+            found = frozenset()
+            for section in self._sections:
+                who, compared = section.owners(path)
+                found |= who
+                self._compared += compared
+            if self._compared > MAX_COMPARISONS:
+                raise InputError(
+                    "CODEOWNERS",
+                    f"takes over {MAX_COMPARISONS} comparisons of its patterns with the paths",
+                    "begin its patterns with a folder (/src/…), or name the files by kind: path",
+                )
+            self._known[path] = found
         return found
+
+
+def _folder(pattern: str) -> str:
+    """The folder, or file, at or below which all lies that a pattern matches; "" where that may be anywhere."""
+    if "/" not in pattern[:-1] or "//" in pattern or pattern != pattern.strip():
+        return ""
+    named = takewhile(
+        lambda part: part not in (".", "..") and not _SPECIAL & set(part), pattern.strip("/").split("/")
+    )
+    return "/".join(islice(named, _DEPTH))
+
+
+def _folders(path: str) -> list[str]:
+    """ "" and all folders above a path, and the path itself, down to _DEPTH."""
+    parts = path.split("/", _DEPTH)[:_DEPTH]
+    return ["", *("/".join(parts[: n + 1]) for n in range(len(parts)))]
 
 
 class _Rule:

@@ -143,6 +143,8 @@ class _Values:
 class _Look:
     """The scan as `Tools.scan` keeps it: the rules are compiled only if there is something new to look at."""
 
+    threads = True
+
     @cached_property
     def scanner(self) -> CredentialScanner:
         return CredentialScanner()

@@ -1,23 +1,20 @@
 """The frame of examples, text included, without the text in memory.
 
-A large text column is written to temporary Arrow files piece by piece and mapped back: the frame is an
-ordinary one, and the kernel may drop its pages and read them again. The files are unlinked at once.
+Polars keeps a text as a view: its length, its first bytes, and where it stands. Where there is much text, the
+views point into the file that extraction has written already, which is mapped: nothing is copied, the kernel
+may drop its pages and read them again, and the file, which has no name, goes with the frame.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from hush_core.corpus import Corpus, Layout
+from hush_core.corpus import Corpus, Layout, Spool
 from hush_core.secrets.graph import EXAMPLES
 
-PIECE_BYTES = 64 << 20
 IN_MEMORY_BYTES = 256 << 20
 """Up to this much text is simply held."""
 
@@ -31,47 +28,49 @@ def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray, work: Path |
     shown, language = pl.Series(corpus.paths.shown), pl.Series(corpus.paths.language)
     sources = pl.Series([t.source for t in corpus.trees])
     commits = pl.Series([t.commit for t in corpus.trees])
-    total = int(length.sum())
-    parts = []
-    for rows in _pieces(length):
-        text = [
-            corpus.contents.read(a, a + n)
-            for a, n in zip(at[rows].tolist(), length[rows].tolist(), strict=True)
-        ]
+    if int(length.sum()) <= IN_MEMORY_BYTES:
+        read = corpus.contents.read
+        text = [read(a, a + n) for a, n in zip(at.tolist(), length.tolist(), strict=True)]
         column = pl.Series("text", text, dtype=pl.Binary)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "example_id": pl.Series(np.arange(rows.start, rows.stop, dtype=np.uint32)),
-                    "source": sources.gather(tree[rows]),
-                    "path": shown.gather(path[rows]),
-                    "revision": commits.gather(tree[rows]),
-                    "start": start[rows].astype(np.uint32),
-                    "end": end[rows].astype(np.uint32),
-                    "language": language.gather(path[rows]),
-                    "text": column if total <= IN_MEMORY_BYTES else _mapped(column, work),
-                },
-                schema=EXAMPLES,
-            )
-        )
-    return pl.concat(parts, rechunk=False) if parts else pl.DataFrame(schema=EXAMPLES)
+    else:
+        column = _views(corpus.contents, at, length)
+    return pl.DataFrame(
+        {
+            "example_id": pl.Series(np.arange(len(chunks), dtype=np.uint32)),
+            "source": sources.gather(tree),
+            "path": shown.gather(path),
+            "revision": commits.gather(tree),
+            "start": start.astype(np.uint32),
+            "end": end.astype(np.uint32),
+            "language": language.gather(path),
+            "text": column,
+        },
+        schema=EXAMPLES,
+    )
 
 
-def _pieces(length: np.ndarray) -> Iterator[slice]:
-    """Slices of rows with about PIECE_BYTES of text each."""
-    piece = (np.cumsum(length) - length) // PIECE_BYTES
-    borders = [*np.flatnonzero(np.diff(piece, prepend=-1)).tolist(), len(length)]
-    for a, b in pairwise(borders):
-        yield slice(a, b)
+def _views(contents: Spool, at: np.ndarray, length: np.ndarray) -> pl.Series:
+    """The texts [at, at + length) of the spool's file as views into its map (Arrow's BinaryView layout)."""
+    import pyarrow as pa
+
+    mapped = contents.mapped()
+    data = np.frombuffer(mapped, dtype=np.uint8)
+    raw = np.zeros((len(at), _VIEW), dtype=np.uint8)
+    words = raw.view("<i4")
+    words[:, 0] = length
+    words[:, 2], words[:, 3] = at // _STEP, at % _STEP
+    short = length <= _INLINE
+    raw[short, 4:] = 0
+    for byte in range(_INLINE):  # a short text stands in its view; of a long one the first four bytes do
+        rows = np.flatnonzero((length > byte) & short if byte >= 4 else length > byte)
+        raw[rows, 4 + byte] = data[at[rows] + byte]
+    whole = pa.py_buffer(mapped)
+    steps = range(0, max(len(data), 1), _STEP)  # overlapping, as no offset may be 2 GiB or more
+    buffers = [whole.slice(step, min(2 * _STEP, len(data) - step)) for step in steps]
+    array = pa.Array.from_buffers(pa.binary_view(), len(at), [None, pa.py_buffer(raw), *buffers])
+    series = pl.from_arrow(array)
+    assert isinstance(series, pl.Series)
+    return series.rename("text")
 
 
-def _mapped(column: pl.Series, work: Path | None) -> pl.Series:
-    import pyarrow.ipc  # polars' own reader copies into memory
-    from pyarrow import memory_map
-
-    with tempfile.NamedTemporaryFile(prefix="hush-", suffix=".arrow", dir=work) as file:
-        column.to_frame().write_ipc(file.name, compression="uncompressed")
-        table = pyarrow.ipc.open_file(memory_map(file.name)).read_all()
-    frame = pl.from_arrow(table, rechunk=False)
-    assert isinstance(frame, pl.DataFrame)
-    return frame["text"]
+_VIEW, _INLINE, _STEP = 16, 12, 1 << 29

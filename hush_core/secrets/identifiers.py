@@ -119,7 +119,8 @@ _FALLBACK = re.compile(
     rb"module|mod|macro_rules!|const|static|let|var|final|define|using|concept|typealias|mut|pub|async)\s{1,99}"
     + _WORD
 )
-_CALLED = re.compile(_WORD + rb"\s{0,9}(?:\(|:\s{0,9}(?:async\b|function\b|\())")
+_START = rb"(?<![\w$\x80-\xff])[0-9]*+"  # else every letter of a long word would begin a search to its end
+_CALLED = re.compile(_START + _WORD + rb"\s{0,9}(?:\(|:\s{0,9}(?:async\b|function\b|\())")
 _ASSIGNED = re.compile(rb"(?m)^[ \t]{0,255}" + _WORD + rb"[ \t]{0,99}(?::[^=\n]{1,255})?=(?![=])")
 
 

@@ -8,6 +8,7 @@ measured by `benchmarks/credential_recall.py`.
 from __future__ import annotations
 
 import re
+import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -184,12 +185,18 @@ def _is_password(value: bytes) -> bool:
     )
 
 
+_THREAD = threading.local()
+
+
 def _gated(content: bytes) -> dict[int, list[Line]]:
     """By gate, the lines on which it sees something."""
     ends: dict[int, list[int]] = {}
+    if not hasattr(_THREAD, "scratch"):  # hyperscan refuses two scans at once in one
+        _THREAD.scratch = hyperscan.Scratch(_database())
     _database().scan(
         content,
         match_event_handler=lambda gate, _from, end, _flags, _context: ends.setdefault(gate, []).append(end),
+        scratch=_THREAD.scratch,
     )
     return {gate: list(_lines(content, places)) for gate, places in ends.items()}
 

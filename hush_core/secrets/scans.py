@@ -7,15 +7,19 @@ that tells which content it was. Mode 0600 in a folder of mode 0700.
 from __future__ import annotations
 
 import hmac
+import os
 from array import array
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from hush_core.corpus import Corpus
+from hush_core.corpus import Corpus, Spool
 from hush_core.corpus.history_cache import private_file, private_folder
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
@@ -33,6 +37,56 @@ class Scan:
     tags: tuple[str, ...]
     scanned: int
     reused: int
+
+
+Row = TypeVar("Row")
+BATCH_BYTES = 1 << 20
+AHEAD = 8
+"""Batches a thread that may wait to be taken: what is found is held, never the text."""
+
+
+def looked_at(
+    contents: Spool, numbers: Sequence[int], look: Callable[[bytes], Iterable[Row]], workers: int = 0
+) -> Iterator[tuple[int, list[Row]]]:
+    """(number, what `look` finds in it) of each content, in the order given, looked at by several threads.
+
+    One thread, unless `look` says by an attribute `threads` that it may be called by several at once; it is
+    worth it where the work is done without the interpreter's lock (hyperscan, kingfisher).
+
+    Args:
+        workers: how many threads; 0: as many as this process has processors.
+    """
+    workers = (workers or len(os.sched_getaffinity(0))) if getattr(look, "threads", False) else 1
+    if workers == 1:
+        for number in numbers:
+            yield number, list(look(contents[number]))
+        return
+
+    def together(batch: Sequence[int]) -> list[tuple[int, list[Row]]]:
+        return [(number, list(look(contents[number]))) for number in batch]
+
+    for number in numbers[:1]:  # before there are threads: what `look` prepares once, it prepares here
+        yield number, list(look(contents[number]))
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[list[tuple[int, list[Row]]]]] = deque()
+    try:
+        for batch in _batches(contents, numbers[1:]):
+            waiting.append(pool.submit(together, batch))
+            if len(waiting) >= workers * AHEAD:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(contents: Spool, numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Runs of the numbers with about BATCH_BYTES of text each."""
+    which = np.asarray(numbers, dtype=np.int64)
+    place = np.cumsum(contents.sizes[which]) // BATCH_BYTES
+    for batch in np.split(which, np.flatnonzero(np.diff(place)) + 1):
+        if len(batch):
+            yield batch.tolist()
 
 
 def scan_contents(
@@ -63,15 +117,15 @@ def scan_contents(
     columns = {c: array("q") for c in ("number", "start", "end", "tag")}
     tags: dict[str, int] = {}
     empty = array("q")
-    for done, number in enumerate(new.tolist()):
+    progress(0, len(new))
+    for done, (number, rows_of) in enumerate(looked_at(corpus.contents, new.tolist(), look)):
         if done % 512 == 0:
             progress(done, len(new))
-        before = len(columns["tag"])
-        for start, end, tag in look(corpus.contents[number]):
+        for start, end, tag in rows_of:
             row = (number, start, end, tags.setdefault(tag, len(tags)))
             for column, item in zip(columns.values(), row, strict=True):
                 column.append(item)
-        if len(columns["tag"]) == before:
+        if not rows_of:
             empty.append(number)
     progress(len(new), len(new))
     fresh = pl.DataFrame(

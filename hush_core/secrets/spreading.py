@@ -22,6 +22,7 @@ from hush_core.corpus import Corpus
 from hush_core.secrets.detector import Found, Marks, Span
 from hush_core.secrets.labels import Labels
 from hush_core.secrets.propagation import Propagator, Sought
+from hush_core.secrets.scans import looked_at
 from hush_core.secrets.spread_copies import near_copies
 from hush_core.secrets.spread_identifiers import mentioners
 from hush_core.secrets.spread_imports import importers
@@ -62,11 +63,12 @@ class Values:
         propagator = Propagator(self.sought)
         self.patterns = propagator.patterns
         blobs: np.ndarray = corpus.read
-        for done, blob in enumerate(blobs.tolist()):
+        tools.progress("propagate", 0, len(blobs))
+        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), propagator)):
             if done % 512 == 0:
                 tools.progress("propagate", done, len(blobs))
-            content = corpus.contents[blob]
-            for hit in propagator.find(content):
+            content = corpus.contents[blob] if hits else b""
+            for hit in hits:
                 value = self.sought[hit.index]
                 raw = hit.form == "raw"
                 reason = value.reason if raw and value.reason else f"propagated:{hit.form}"

@@ -30,7 +30,10 @@ SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".pyw")
 _ROOT_NAMES = frozenset(("src", "lib", "python", "py", "source", "packages"))
 _ROOT_FILES = frozenset(("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "manage.py", "conftest.py"))
 
-_KEYWORD = re.compile(rb"(?<![\w.\x80-\xff])(?:c?import|from)(?![\w\x80-\xff])")
+_IMPORT, _FROM_WORD = re.compile(rb"import(?![\w\x80-\xff])"), re.compile(rb"from(?![\w\x80-\xff])")
+_WORDISH = frozenset(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_." + bytes(range(0x80, 0x100))
+)
 _NAME = rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*+"
 _BLANK = rb"(?:[ \t\f]|\\\r?\n)*+"
 _WIDE = rb"(?:[ \t\f\r\n\\]|#[^\n]*+\n)*+"  # inside parentheses
@@ -59,11 +62,11 @@ def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
 
 def _candidates(content: bytes) -> Iterator[Found]:
     end = 0
-    for keyword in _KEYWORD.finditer(content):
-        if keyword.start() < end:
+    for start, after in _keywords(content):
+        if start < end:
             continue  # the `import` of a `from … import`
-        if keyword[0] == b"from":
-            match = _FROM.match(content, keyword.end())
+        if content.startswith(b"from", start):
+            match = _FROM.match(content, after)
             if match is None:
                 continue
             end = match.end()
@@ -73,12 +76,22 @@ def _candidates(content: bytes) -> Iterator[Found]:
             else:
                 taken = _listed(_TAKEN_WIDE if match[3] else _TAKEN, content, end)
                 names = [text(name) for name in taken]
-            yield keyword.start(), Reference("from", module, tuple(names))
+            yield start, Reference("from", module, tuple(names))
         else:
-            for name in _listed(_MODULE, content, keyword.end()):
-                yield keyword.start(), Reference("import", text(_SQUEEZE.sub(b"", name)))
+            for name in _listed(_MODULE, content, after):
+                yield start, Reference("import", text(_SQUEEZE.sub(b"", name)))
     for call in _DYNAMIC.finditer(content):
         yield call.start(), Reference("dynamic", text(call[1].replace(b":", b".")))
+
+
+def _keywords(content: bytes) -> list[tuple[int, int]]:
+    """(start, end) of every `import`, `cimport` and `from` that is a word; a literal search is ten times as fast as
+    one expression for all of it."""
+    found = [match.span() for match in _FROM_WORD.finditer(content)]
+    for match in _IMPORT.finditer(content):
+        start = match.start()
+        found.append((start - (start > 0 and content[start - 1] == ord("c")), match.end()))
+    return sorted(span for span in found if not span[0] or content[span[0] - 1] not in _WORDISH)
 
 
 def _listed(pattern: re.Pattern[bytes], content: bytes, at: int) -> Iterator[bytes]:

@@ -66,3 +66,18 @@ def test_only_whole_chunks_and_whole_contents_are_equal():
     assert same[0] == same[2] == same[6]
     assert same[4] == same[5]
     assert len(set(same)) == 4
+
+
+def test_reserved_parts_and_added_contents_stand_beside_each_other(tmp_path):
+    with Spool(tmp_path) as spool:
+        spool.add(b"aa", b"before")
+        start = spool.reserve(8)
+        spool.add(b"bb", b"after")
+        descriptor = spool.open_at(start)
+        os.write(descriptor, b"--text--")
+        os.close(descriptor)
+        assert spool.place(b"cc", start + 2, 4) == 2 == spool.place(b"cc", 0, 1)
+        assert [spool[i] for i in range(3)] == [b"before", b"after", b"text"]
+        assert [spool.read(a, a + n) for a, n in zip(spool.starts, spool.sizes, strict=True)][2] == b"text"
+        mapped = spool.mapped()
+    assert mapped[:] == b"before--text--after"

@@ -130,3 +130,25 @@ def test_missing_contents_are_refused(make_repo, lost):
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(InputError, match="missing or damaged"):
         versions(repo)
+
+
+def test_git_writes_contents_to_the_spool_in_two_parts(make_repo, monkeypatch):
+    from hush_core.corpus import blobs
+
+    monkeypatch.setattr(blobs, "_WORTH_TWO", 1)
+    repo = make_repo()
+    texts = {f"f{i}": (b"%d\n" % i) * (i * 37) for i in range(1, 30)} | {"empty": b"", "zero": b"a\0b"}
+    repo.commit(texts)
+    with CleanView(repo.path) as view, Spool() as contents:
+        sizes = blobs.sizes_in_pack_order(view, blobs.reachable_blobs(view))
+        reasons = blobs.spool_blobs(view, sizes, contents)
+        assert sorted(contents[i] for i in range(len(contents))) == sorted(
+            text for name, text in texts.items() if name != "zero"
+        )
+        assert list(reasons.values()) == ["binary"] and contents.number(next(iter(reasons))) is None
+        assert blobs.spool_blobs(view, {b: n for b, n in sizes.items() if b not in reasons}, contents) == {}
+        wrong = dict.fromkeys([b"0" * 40], 3)
+        with pytest.raises(InputError, match="missing or damaged"):
+            blobs.spool_blobs(view, wrong, contents)
+    with CleanView(repo.path) as view, Spool() as contents, pytest.raises(InputError):
+        blobs.spool_blobs(view, {b: n + 1 for b, n in sizes.items()}, contents)
