@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hush_core.corpus.hash_table import HashTable, distinct
 from hush_core.corpus.winnowing import WHITESPACE, WINDOW, Fingerprints, K, fingerprints
 
 COMMON = 16
@@ -30,7 +31,6 @@ GAP = 8
 """Unshared fingerprints (about 70 bytes without blanks) taken for an edit, inside a region or at its border."""
 
 _PENDING = 1 << 20  # fingerprints gathered before they are merged into the sorted table
-_SIEVE_BITS = 26
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,6 @@ class CopyIndex:
     whatever stands around it. For winnowing keeps at least 4 grams of the one and 1 of the other, the same
     ones in both places, and none between them that is not shared. Of edited copies nothing is sure.
 
-    Most fingerprints of most files stand in no tagged document. A table of 2^26 flags by their upper bits says so
-    in one look each, where a search in the sorted hashes misses the cache twenty times.
-
     Attributes:
         kept: secret → distinct fingerprints that are sought for it.
         dropped_common: secret → distinct fingerprints dropped for being common. Only those above 0.
@@ -72,12 +69,11 @@ class CopyIndex:
     kept: dict[int, int]
     dropped_common: dict[int, int]
     too_short: dict[int, int]
-    _hashes: np.ndarray = field(repr=False)  # sorted, unique, the dropped ones too
+    _hashes: HashTable = field(repr=False)  # the dropped ones too
     _dropped: np.ndarray = field(repr=False)  # by hash, whether it is common
     _first: np.ndarray = field(repr=False)  # by hash, where its rows begin; none where it is dropped
     _owners: np.ndarray = field(repr=False)  # by row
     _worth: np.ndarray = field(repr=False)
-    _sieve: np.ndarray = field(repr=False)
 
     @classmethod
     def build(
@@ -100,27 +96,23 @@ class CopyIndex:
         if common < 0:
             raise ValueError("common must be at least 0")
         table, too_short = _tagged_table(tagged)
-        distinct = _distinct(table.hashes)
-        sieve = _sieve(distinct)
-        counts = np.zeros(len(distinct), np.uint32)
+        known = HashTable.of(table.hashes)
+        counts = np.zeros(len(known), np.uint32)
         for content in untagged:
-            seen = fingerprints(content).hashes
-            seen = _distinct(seen[_may_be_in(sieve, seen)])
-            at, _ = _places_in(distinct, seen)
-            counts[at] += 1
+            at, _ = known.find(fingerprints(content).hashes)
+            counts[np.unique(at)] += 1
         dropped = counts > common
-        lost = dropped[np.searchsorted(distinct, table.hashes)]
+        lost = dropped[np.searchsorted(known.hashes, table.hashes)]
         rows = table.hashes[~lost]
         return cls(
             _count(table.owners[~lost]),
             _count(table.owners[lost]),
             too_short,
-            distinct,
+            known,
             dropped,
-            np.append(np.searchsorted(rows, distinct, "left"), len(rows)),
+            np.append(np.searchsorted(rows, known.hashes, "left"), len(rows)),
             table.owners[~lost],
             table.worth[~lost],
-            sieve,
         )
 
     def find(self, content: bytes) -> Iterator[Copy]:
@@ -129,9 +121,7 @@ class CopyIndex:
         Time is linear in the content's size times the secrets that share text with it.
         """
         prints = fingerprints(content)
-        maybe = np.flatnonzero(_may_be_in(self._sieve, prints.hashes))
-        at, which = _places_in(self._hashes, prints.hashes[maybe])
-        known = maybe[which]
+        at, known = self._hashes.find(prints.hashes)
         prints, known, at = _without(prints, known, at, self._dropped)
         if not len(known):
             return
@@ -171,7 +161,7 @@ def _tagged_table(tagged: Iterable[tuple[int, bytes]]) -> tuple[_Table, dict[int
     for secret, content in tagged:
         if not 0 <= secret < 2**32:
             raise ValueError("a secret's number must be at least 0 and below 2**32")
-        hashes = _distinct(fingerprints(content).hashes)
+        hashes = distinct(fingerprints(content).hashes)
         n = len(hashes)
         if len(content.translate(None, WHITESPACE)) < K + WINDOW - 1:
             too_short[secret] = too_short.get(secret, 0) + 1
@@ -194,32 +184,6 @@ def _merged(parts: list[_Table]) -> _Table:
     fresh = np.ones(len(hashes), bool)
     fresh[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
     return _Table(hashes[fresh], owners[fresh], worth[fresh])
-
-
-def _sieve(hashes: np.ndarray) -> np.ndarray:
-    """Flags by the upper bits of a hash, bool (2**_SIEVE_BITS,): false where none of the hashes has them."""
-    flags = np.zeros(1 << _SIEVE_BITS, bool)
-    flags[hashes >> np.uint64(64 - _SIEVE_BITS)] = True
-    return flags
-
-
-def _may_be_in(sieve: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    return sieve[hashes >> np.uint64(64 - _SIEVE_BITS)]
-
-
-def _distinct(hashes: np.ndarray) -> np.ndarray:
-    """Sorted and unique; np.unique takes four times as long here."""
-    hashes = np.sort(hashes)
-    return hashes[np.append(True, hashes[1:] != hashes[:-1])] if len(hashes) else hashes
-
-
-def _places_in(table: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(where in the sorted table, which of the hashes) of those that stand there."""
-    if not len(table):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    at = np.minimum(np.searchsorted(table, hashes), len(table) - 1)
-    which = np.flatnonzero(table[at] == hashes)
-    return at[which], which
 
 
 def _without(
