@@ -40,7 +40,7 @@ tracking: {{experiment: plan, model: plan}}
 
 
 def real_files(most: int) -> list[tuple[str, Path]]:
-    """(path in the repository, file) of text files of installed packages and the standard library, small ones."""
+    """(path in the repository, file) of files of installed packages and the standard library."""
     found = []
     for top in (Path(sysconfig.get_paths()["purelib"]), Path(sysconfig.get_paths()["stdlib"])):
         for path in sorted(top.rglob("*")):
@@ -51,10 +51,22 @@ def real_files(most: int) -> list[tuple[str, Path]]:
     return sorted(random.Random(0).sample(sorted(unique.items()), min(most, len(unique))))
 
 
-def build(folder: Path, files: int) -> int:
-    """The repository, the codenames and the config; returns the number of files."""
+def parts(files: list[tuple[str, Path]], most: int, size: int) -> list[tuple[str, bytes]]:
+    """(path, content) of the files, cut into files of `size` bytes as most repositories' are; `most` of them."""
+    found = []
+    for path, file in files:
+        stem, dot, suffix = path.rpartition(".")
+        data = file.read_bytes()
+        for n, start in enumerate(range(0, max(len(data), 1), size)):
+            name = path if len(data) <= size else f"{stem}_{n}{dot}{suffix}"
+            found.append((name, data[start : start + size]))
+    return sorted(random.Random(2).sample(found, min(most, len(found))))
+
+
+def build(folder: Path, files: int, size: int) -> tuple[int, int]:
+    """The repository, the codenames and the config; returns the number of files, and of bytes."""
     chance = random.Random(1)
-    chosen = real_files(files)
+    chosen = parts(real_files(files), files, size)
     names = ["zephyr" + "".join(chance.choices("bcdfghjklmnpqrstvwxz", k=8)) for _ in range(CODENAMES)]
     planted: dict[int, list[str]] = {}
     for name in names:
@@ -68,8 +80,8 @@ def build(folder: Path, files: int) -> int:
     with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
         assert child.stdin is not None
         child.stdin.write(b"commit refs/heads/main\ncommitter a <a@example.org> 0 +0000\ndata 4\nall\n\n")
-        for place, (path, file) in enumerate(chosen):
-            body = file.read_bytes() + "".join(f"\n# {name}\n" for name in planted.get(place, ())).encode()
+        for place, (path, data) in enumerate(chosen):
+            body = data + "".join(f"\n# {name}\n" for name in planted.get(place, ())).encode()
             child.stdin.write(f'M 100644 inline "{path}"\ndata {len(body)}\n'.encode() + body + b"\n")
         child.stdin.write(f"M 100644 inline CODEOWNERS\ndata {len(owners)}\n{owners}\n".encode())
     assert child.returncode == 0
@@ -78,7 +90,7 @@ def build(folder: Path, files: int) -> int:
     kinds += [f'kind: path, globs: ["{top}/**"], level: normal' for top in tops[3::6]]
     entries = "\n".join(f"  - {{id: e{i}, {kind}}}" for i, kind in enumerate(kinds))
     (folder / "job.yaml").write_text(CONFIG.format(entries=entries))
-    return len(chosen)
+    return len(chosen), sum(len(data) for _, data in chosen)
 
 
 def plan(folder: Path) -> dict:
@@ -114,6 +126,9 @@ def main() -> None:
     )
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument(
+        "--bytes", type=int, default=LARGEST, help="longer files are cut; 4096: 3 kB in the mean"
+    )
+    parser.add_argument(
         "--folder", type=Path, help="build and keep everything here; used again if it is there"
     )
     parser.add_argument("--out", type=Path)
@@ -122,7 +137,8 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "job.yaml").exists():
-            print(f"{build(folder, arguments.files):,} files of installed packages committed", flush=True)
+            files, size = build(folder, arguments.files, arguments.bytes)
+            print(f"{files:,} files of installed packages committed, {size / 1e6:.0f} MB", flush=True)
         shutil.rmtree(folder / "home", ignore_errors=True)
         first, second = plan(folder), plan(folder)
         print(first["output"].strip())
