@@ -99,9 +99,10 @@ def _identity(like: bytes, kind: bytes, content: bytes) -> bytes:
 def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) -> dict[bytes, str]:
     """Bring blobs into `contents`, in the order given; blob → reason of those that are unreadable.
 
-    Git itself writes into the spool's file, two processes at once, each into its own part: where every blob
-    will stand follows from the sizes. Nothing passes through this process but a look at each content. The
-    text of unreadable ones stays in the file, without a number.
+    What an earlier run kept is taken from there. Of the rest, git itself writes into the spool's file, two
+    processes at once, each into its own part: where every blob will stand follows from the sizes. Nothing passes
+    through this process but a look at each content. The text of unreadable ones stays in the file, without a
+    number.
 
     Args:
         sizes: blob (hexadecimal) → bytes, in pack order if there are many (`sizes_in_pack_order`).
@@ -109,9 +110,9 @@ def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) ->
     Raises:
         InputError: an object is missing, damaged, no blob, or of another size than was said.
     """
-    wanted = [b for b in sizes if contents.number(b) is None]
+    wanted, reasons_kept = _not_kept(sizes, contents)
     if not wanted:
-        return {}
+        return reasons_kept
     heads = [b"%b blob %d\n" % (b, sizes[b]) for b in wanted]
     ends = np.cumsum([len(head) + sizes[b] + 1 for b, head in zip(wanted, heads, strict=True)])
     total = int(ends[-1])
@@ -131,9 +132,40 @@ def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) ->
     with ThreadPoolExecutor(2) as pool:
         reasons = [r for found in pool.map(bring, (0, half), (half, len(wanted))) for r in found]
     for blob, end, reason in zip(wanted, ends.tolist(), reasons, strict=True):
+        start = end - 1 - sizes[blob]
         if reason is None:
-            contents.place(blob, end - 1 - sizes[blob], sizes[blob])
-    return {blob: reason for blob, reason in zip(wanted, reasons, strict=True) if reason is not None}
+            contents.place(blob, start, sizes[blob])
+        if contents.kept is not None:
+            contents.kept.note(blob, start, sizes[blob], reason or "")
+    new = {blob: reason for blob, reason in zip(wanted, reasons, strict=True) if reason is not None}
+    return reasons_kept | new
+
+
+def _not_kept(sizes: Mapping[bytes, int], contents: Spool) -> tuple[list[bytes], dict[bytes, str]]:
+    """(blobs that must come out of git, reasons of kept ones that are unreadable); other kept ones get a number."""
+    wanted = [b for b in sizes if contents.number(b) is None]
+    kept = contents.kept
+    if kept is None:
+        return wanted, {}
+    places = [kept.take(blob) for blob in wanted]
+
+    def holds(blob: bytes, place: tuple[int, int, str] | None) -> bool:
+        """Whether the very content stands there: the file is not trusted."""
+        if place is None or place[1] != sizes[blob]:
+            return False
+        return _identity(blob, b"blob", contents.read(place[0], place[0] + place[1])) == blob
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(holds, wanted, places))
+    missing, reasons = [], {}
+    for blob, place, there in zip(wanted, places, found, strict=True):
+        if place is None or not there:
+            missing.append(blob)
+        elif place[2]:
+            reasons[blob] = place[2]
+        else:
+            contents.place(blob, place[0], place[1])
+    return missing, reasons
 
 
 def _checked(view: CleanView, record: bytes, head: bytes, blob: bytes) -> str | None:

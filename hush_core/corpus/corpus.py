@@ -20,6 +20,7 @@ from hush_core.corpus.chunks import Layout
 from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.history import History, read_history, refuse_shallow
 from hush_core.corpus.history_cache import load_log, log_file, save_log
+from hush_core.corpus.kept_text import KeptText
 from hush_core.corpus.paths import Paths
 from hush_core.corpus.spool import Spool
 from hush_core.corpus.tables import read_table
@@ -153,7 +154,7 @@ def read_corpus(
     """
 
     with ExitStack() as stack:
-        contents, paths = stack.enter_context(Spool(how.work)), Paths()
+        contents, paths = stack.enter_context(Spool(how.work, _kept_text(repositories, how))), Paths()
         trees: list[Tree] = []
         total = len(repositories) + len(tables)
         for repository in repositories:
@@ -181,8 +182,17 @@ def read_corpus(
                 "give a revision, or a table, with texts below the limit",
             )
         _refuse_too_much(corpus)
+        if contents.kept is not None:
+            contents.kept.complete = True
         stack.pop_all()
     return corpus
+
+
+def _kept_text(repositories: Sequence[Repository], how: Reading) -> KeptText | None:
+    """Where the text of histories is kept; that of a tree is read in seconds, and not worth the disk."""
+    if how.cache is None or all(repository.mode != "history" for repository in repositories):
+        return None
+    return KeptText.open(how.cache / "text")
 
 
 def _refuse_too_much(corpus: Corpus) -> None:

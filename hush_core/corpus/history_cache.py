@@ -6,11 +6,9 @@ of mode 0700. Its name is keyed.
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import json
 import os
-import secrets
 import zipfile
 from dataclasses import fields
 from pathlib import Path
@@ -18,28 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from hush_core.corpus.history_log import Log
+from hush_core.corpus.private import private_file, private_folder
 
 _VERSION = "history-2"
 _LISTS = ("commit", "paths", "blobs")
-
-
-def private_folder(folder: Path) -> Path:
-    """Make a folder that only its owner may enter."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    return folder
-
-
-@contextlib.contextmanager
-def private_file(target: Path):
-    """A new file of mode 0600, moved into place when it is whole."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            yield file
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def log_file(folder: Path, key: bytes, repository: Path) -> Path:

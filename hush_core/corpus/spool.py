@@ -1,7 +1,8 @@
-"""Distinct contents in one temporary file: memory does not grow with the text of a repository.
+"""Distinct contents in one file: memory does not grow with the text of a repository.
 
-The file is unlinked as soon as it is open (nothing is left behind by a kill), has mode 0600, and is read with
-`pread`: no pages of it are mapped, and threads may read at once.
+The file is a temporary one, unlinked as soon as it is open (nothing is left behind by a kill), or the one that an
+earlier run kept. It has mode 0600, and is read with `pread`: no pages of it are mapped, and threads may read at
+once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import TracebackType
 
 import numpy as np
 
+from hush_core.corpus.kept_text import KeptText
 from hush_core.errors import InputError
 
 SPARE_BYTES = 1 << 30
@@ -39,6 +41,7 @@ class Spool:
     Args:
         folder: where the temporary file lies; the system's temporary folder if None. It needs room for all
             of the text and must not be a file system in memory if the text is large.
+        kept: the file of an earlier run instead, which `close` keeps for the next one.
 
     >>> with Spool() as spool:
     ...     first = spool.add(b"aa", b"text"), spool.add(b"bb", b"more"), spool.add(b"aa", b"text")
@@ -46,14 +49,16 @@ class Spool:
     ((0, 1, 0), b'more', 1, [4, 4])
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._file = tempfile.TemporaryFile(  # noqa: SIM115 (closed by `close`)
-            prefix="hush-", dir=folder, buffering=0
+    def __init__(self, folder: Path | None = None, kept: KeptText | None = None) -> None:
+        self.kept = kept
+        self._file = (
+            kept.file if kept is not None else tempfile.TemporaryFile(prefix="hush-", dir=folder, buffering=0)  # noqa: SIM115 (`close`)
         )
         self._waiting: list[bytes] = []
-        self._written, self._end = 0, 0
+        self._written = self._end = kept.end if kept is not None else 0
         self._starts, self._sizes = array("q"), array("q")
-        self._room = shutil.disk_usage(folder or tempfile.gettempdir()).free - SPARE_BYTES
+        place = kept.folder if kept is not None else folder or tempfile.gettempdir()
+        self._room = self._end + shutil.disk_usage(place).free - SPARE_BYTES
         self._numbers: dict[bytes, int] = {}
 
     def __enter__(self) -> Spool:
@@ -66,6 +71,9 @@ class Spool:
 
     def close(self) -> None:
         """Give the file back; nothing can be read afterwards, but what is `mapped` stays."""
+        if self.kept is not None and not self._file.closed:
+            self._write()
+            self.kept.close(self._end)
         self._file.close()
 
     def add(self, blob: bytes, content: bytes) -> int:

@@ -17,7 +17,7 @@ import polars as pl
 from hush_core.config import HushConfig, Repository
 from hush_core.corpus import CleanView, Corpus, Reading, read_corpus
 from hush_core.corpus.corpus import Progress
-from hush_core.corpus.history_cache import private_folder
+from hush_core.corpus.private import private_folder
 from hush_core.corpus.tables import table_digest
 from hush_core.errors import InputError
 from hush_core.secrets.assembly import assemble

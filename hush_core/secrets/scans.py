@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.corpus import Corpus, Spool
-from hush_core.corpus.history_cache import private_file, private_folder
+from hush_core.corpus.private import private_file, private_folder
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
 """A row a finding; a content without any has one row of nulls."""
