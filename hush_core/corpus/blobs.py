@@ -145,21 +145,25 @@ def _not_kept(sizes: Mapping[bytes, int], contents: Spool) -> tuple[list[bytes],
     """(blobs that must come out of git, reasons of kept ones that are unreadable); other kept ones get a number."""
     wanted = [b for b in sizes if contents.number(b) is None]
     kept = contents.kept
-    if kept is None:
+    if kept is None or not kept.places:
         return wanted, {}
     places = [kept.take(blob) for blob in wanted]
 
-    def holds(blob: bytes, place: tuple[int, int, str] | None) -> bool:
+    def there(part: slice) -> list[bool]:
         """Whether the very content stands there: the file is not trusted."""
-        if place is None or place[1] != sizes[blob]:
-            return False
-        return _identity(blob, b"blob", contents.read(place[0], place[0] + place[1])) == blob
+        return [
+            place is not None
+            and place[1] == sizes[blob]
+            and _identity(blob, b"blob", contents.read(place[0], place[0] + place[1])) == blob
+            for blob, place in zip(wanted[part], places[part], strict=True)
+        ]
 
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(holds, wanted, places))
+    half = len(wanted) // 2
+    with ThreadPoolExecutor(2) as pool:  # hashing and reading release the lock
+        found = [one for part in pool.map(there, (slice(half), slice(half, None))) for one in part]
     missing, reasons = [], {}
-    for blob, place, there in zip(wanted, places, found, strict=True):
-        if place is None or not there:
+    for blob, place, good in zip(wanted, places, found, strict=True):
+        if place is None or not good:
             missing.append(blob)
         elif place[2]:
             reasons[blob] = place[2]
