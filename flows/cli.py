@@ -6,6 +6,7 @@ The environment is prepared before Prefect and MLflow are imported, so the flows
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,7 +81,9 @@ def secrets(
     from flows.secrets import secrets as secrets_flow
     from flows.secrets_report import render, render_files
 
-    given = [None if path is None else str(path.resolve()) for path in (baseline, out)]
+    if baseline is not None and not baseline.is_file():
+        raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
+    given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
     summary = secrets_flow(str(config.resolve()), *given)
     render(summary, console)
     render_files(summary, secret or [], console)
@@ -108,7 +111,7 @@ def plan(
 
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
 
-    where = None if out is None else str(out.resolve())
+    where = None if out is None else str(_writable(out).resolve())
     render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console)
 
 
@@ -185,6 +188,20 @@ def demo(
     from flows.demo import run_demo
 
     run_demo(directory or home.root / "demo", console)
+
+
+def _writable(out: Path | None) -> Path | None:
+    """The folder for tables and pictures, made if need be, before any work is done for it."""
+    if out is not None:
+        try:
+            out.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=out):
+                pass
+        except OSError as error:
+            raise InputError(
+                f"--out: {out}", error.strerror or "cannot be written", "name a folder that you may write to"
+            ) from None
+    return out
 
 
 def _changes(**values: Any) -> Changes:

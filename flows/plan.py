@@ -9,12 +9,14 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.coverage_notes import coverage_notes
 from flows.plan_report import PlanReport, build_report, markdown
 from flows.sweep import Point, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig, load_config
 from tasks.environment import home
 from tasks.extraction import Extracted, extract_secrets, sources
 from tasks.frontier import publish_frontier, recommend
+from tasks.store import Store
 from tasks.weighing import Relief, relieve
 
 SOLVED_AGAIN = 5
@@ -54,7 +56,8 @@ def plan(
     published = publish_frontier(
         config, extracted, rows, chosen, weighed, reliefs or [], _folder(config_file, out)
     )
-    report = build_report(config, extracted, rows, chosen, reliefs or [], published)
+    notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
+    report = build_report(config, extracted, rows, chosen, reliefs or [], published, notes)
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report
 

@@ -32,6 +32,8 @@ class PlanReport(BaseModel):
     reliefs: list[Relief]
     """At the recommended point."""
     published: Published
+    notes: list[str]
+    """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
 
     @property
     def own(self) -> list[PlanRow]:
@@ -51,6 +53,7 @@ def build_report(
     chosen: int | None,
     reliefs: list[Relief],
     published: Published,
+    notes: list[str],
 ) -> PlanReport:
     return PlanReport(
         secrets=extracted.n_secrets,
@@ -61,6 +64,7 @@ def build_report(
         rule=RULE,
         reliefs=reliefs,
         published=published,
+        notes=notes,
     )
 
 
@@ -126,6 +130,8 @@ def render(report: PlanReport, console: Console) -> None:
     console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
     if report.recommended is not None:
         _render_costs(report, console)
+    for note in report.notes:
+        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
     console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/frontier.png", soft_wrap=True)
     if report.published.run_url:
         console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
@@ -182,6 +188,7 @@ def markdown(report: PlanReport) -> str:
             "",
             *(f"- {relief.words}" for relief in report.reliefs[:MOST_RELIEFS]),
         ]
+    lines += ["", *(f"- **!** {note}" for note in report.notes)]
     where = f"[MLflow]({report.published.run_url}), " if report.published.run_url else ""
     return "\n".join(
         [

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.coverage_notes import coverage_notes
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
 from tasks.recording import Outcome, losses
@@ -147,19 +148,7 @@ def _warnings(config: HushConfig, outcome: Outcome, store: Store, rows: list[Sec
         )
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(f"only {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released")
-    for secret, facts in coverage["secrets"].items():
-        if facts["without_example"]:
-            notes.append(
-                f"{secret}: {facts['without_example']} secrets stand in no example: is the name right?"
-            )
-        if facts["weak_secrets"]:
-            notes.append(
-                f"{secret}: {facts['weak_secrets']} credentials too weak to protect; the "
-                f"{facts['weak_examples_dropped']} examples with them were left out: rotate them"
-            )
-    skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
-    if skipped:
-        notes.append(f"{skipped} files could not be scanned and were left out (table `coverage` says why)")
+    notes += coverage_notes(coverage)
     failed = [m for m, c in outcome.by_method.items() if c is None]
     if failed:
         notes.append(f"no noise multiplier could be certified by {', '.join(failed)}, for comparison")

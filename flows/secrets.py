@@ -20,14 +20,19 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
 
     Args:
         config_file: the YAML file, on the machine that runs the flow.
-        baseline: the baseline.json of an earlier report; without it the one in `out`, if there is one.
-        out: folder for the report, a private place; HUSH_HOME/secrets/NAME without it.
+        baseline: the baseline.json of an earlier report; without it that of the report in `out`, if there is one.
+        out: folder for the report, a private place; without it one of the config's own under HUSH_HOME/secrets.
     """
     config = load_config(Path(config_file))
     extracted = extract_secrets(sources(config), config)
-    folder = Path(out) if out else home().root / "secrets" / Path(config_file).stem
+    folder = Path(out) if out else _folder(Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
     create_markdown_artifact(
         markdown(summary, url), key="hush-secrets", description="where the secrets stand"
     )
     return summary
+
+
+def _folder(config: Path) -> Path:
+    """Two configs of one name keep their reports, and what they are compared with, apart."""
+    return home().root / "secrets" / f"{config.stem}-{home().fingerprint(str(config.resolve()))[:6]}"

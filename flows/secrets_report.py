@@ -7,8 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.coverage_notes import coverage_notes
 from hush_core.errors import InputError
 from hush_core.figures import short_name
+from hush_core.secrets.sarif import MOST_RESULTS
 from tasks.secrets_report import Summary
 
 MOST_ENTRIES = 40
@@ -58,12 +60,11 @@ def _warn(summary: Summary, console: Console) -> None:
     if summary.gone_elsewhere:
         text = f"{summary.gone_elsewhere:,} pairs are gone whose entry is no longer in the config"
         console.print(f"[yellow]![/yellow] {text}", soft_wrap=True)
-    empty = [row.id for row in summary.entries if not row.examples]
-    if empty:
-        names = escape(", ".join(empty[:MOST_ENTRIES]))
-        console.print(f"[yellow]![/yellow] no example holds a secret of: {names}", soft_wrap=True)
+    for note in coverage_notes(summary.coverage):
+        console.print(f"[yellow]![/yellow] {escape(note)}", soft_wrap=True)
     if summary.results_left_out:
-        text = f"{summary.results_left_out:,} further places are counted in secrets.sarif, not listed"
+        more = f"{summary.results_left_out:,} more in files.csv"
+        text = f"secrets.sarif lists at most {MOST_RESULTS} places a secret: {more}"
         console.print(f"[dim]{text}[/dim]", soft_wrap=True)
 
 
@@ -79,8 +80,11 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
         InputError: none is called so.
     """
     rows = pl.read_csv(summary.files["files.csv"], infer_schema=False)
-    known = {entry.id for entry in summary.entries} | set(rows["name"])
-    for name in asked:
+    names = set(rows["name"])
+    known = {entry.id for entry in summary.entries} | names
+    for shown in asked:
+        meant = [shown] if shown in known else [name for name in names if short_name(name) == shown]
+        name = meant[0] if len(meant) == 1 else shown
         if name not in known:
             raise InputError(
                 "--secret", f"no secret or entry is called {name!r}", "take a name out of files.csv"
@@ -92,7 +96,8 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
         table.add_column("examples", justify="right")
         table.add_column("because", overflow="fold")
         for row in own.head(MOST_FILES).iter_rows(named=True):
-            cells = (short_name(row["name"]), row["source"], row["path"], row["examples"], row["reason"])
+            because = short_name(row["reason"].replace(":", "/")).replace("/", ":")
+            cells = (short_name(row["name"]), row["source"], row["path"], row["examples"], because)
             table.add_row(*(escape(cell or "") for cell in cells))
         console.print(table)
         if own.height > MOST_FILES:
@@ -114,6 +119,7 @@ def markdown(summary: Summary, url: str | None) -> str:
         cells = [row.secrets, row.examples, row.without_example, row.propagated]
         cells += [row.new or 0, row.gone or 0] if compared else []
         lines.append(f"| `{row.id}` | {row.kind} | " + " | ".join(f"{n:,}" for n in cells) + " |")
+    lines += ["", *(f"- **!** {note}" for note in coverage_notes(summary.coverage))]
     lines += ["", "| source | files read | examples | left out |", "|---|---|---|---|"]
     for one in summary.repositories:
         skipped = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in one.skipped.items())

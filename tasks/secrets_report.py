@@ -79,6 +79,7 @@ class Summary:
     with_secret: int
     results_left_out: int
     gone_elsewhere: int | None
+    coverage: dict[str, Any]
     files: dict[str, Path]
 
 
@@ -89,12 +90,12 @@ def report_secrets(
     """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker.
 
     Args:
-        baseline: compare with this one; with the one in `folder` where None, and not at all where there is none.
+        baseline: compare with this one; with the report in `folder` where None.
 
     Returns:
         The summary, and where a tracking server shows the run, or None.
     """
-    store, own = Store(home().store), folder / "baseline.json"
+    store = Store(home().store)
     summary = write_report(
         examples=store.read_frame(extracted.examples),
         secrets=store.read_frame(extracted.secrets),
@@ -102,7 +103,7 @@ def report_secrets(
         coverage=store.read_json(extracted.coverage),
         key=home().identity_key(),
         out=folder,
-        baseline=baseline or (own if own.exists() else None),
+        baseline=baseline,
     )
     counts = {"examples": summary.examples, "examples_with_secret": summary.with_secret}
     counts |= {"secrets": extracted.n_secrets, "edges": extracted.n_edges}
@@ -126,7 +127,10 @@ def write_report(
     out: Path,
     baseline: Path | None = None,
 ) -> Summary:
-    """Write the files into `out`, each wholly or not at all; `baseline` may be the one in `out`.
+    """Write the files into `out`, each wholly or not at all.
+
+    Without a `baseline` the report is compared with the one in `out`, which moves to `out`/before; where nothing
+    has changed since, with what that one was compared with: a second look at the same shows the same.
 
     Args:
         examples, secrets, edges, coverage: of one extraction.
@@ -135,19 +139,21 @@ def write_report(
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
     """
-    old = None if baseline is None else read_baseline(baseline, key)
     items = items_of(secrets, edges, examples, key)
     new = baseline_of_items(items, key)
+    baseline = baseline or _report_before(out, new, key)
+    old = None if baseline is None else read_baseline(baseline, key)
     log = sarif(examples, secrets, edges, tool_version=version("hush-secrets"))
     before = None if baseline is None else _files_beside(baseline)
     names = ("files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json", "changes.csv")
     files = {name: out / name for name in names}
+    shown = _without_commits(coverage)
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(files["secrets.sarif"], json.dumps(log).encode())
-        write_whole(files["coverage.json"], _json(_without_commits(coverage)))
+        write_whole(files["coverage.json"], _json(shown))
         with tempfile.TemporaryDirectory() as folder:
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
             write_whole(files["graph.png"], picture.read_bytes())
@@ -172,8 +178,20 @@ def write_report(
         with_secret=edges["example_id"].n_unique(),
         results_left_out=log["runs"][0]["properties"]["leftOut"],
         gone_elsewhere=None if gone is None else gone[None],
+        coverage=shown,
         files=files,
     )
+
+
+def _report_before(out: Path, new: dict[str, Any], key: bytes) -> Path | None:
+    """The baseline to compare with by default: of the last report in `out` that differs from this one."""
+    own, before = out / "baseline.json", out / "before"
+    if own.exists() and read_baseline(own, key)["items"] != new["items"]:
+        before.mkdir(mode=0o700, exist_ok=True)
+        for name in ("files.csv", "baseline.json"):
+            if (out / name).exists():
+                write_whole(before / name, (out / name).read_bytes())
+    return next((path for path in (before / "baseline.json", own) if path.exists()), None)
 
 
 def _entry_rows(

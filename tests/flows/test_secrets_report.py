@@ -111,7 +111,7 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     (repository,) = summary.repositories
     assert (repository.files, repository.skipped) == (5, {"binary": 1})
     text = printed(summary)
-    assert "1 binary" in text and "no example holds a secret of: empty" in text and "gone" not in text
+    assert "1 binary" in text and "empty: protects NOTHING" in text and "gone" not in text
 
 
 def test_which_files_hold_a_secret(report, tmp_path):

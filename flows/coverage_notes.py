@@ -1,0 +1,30 @@
+"""What a person should look at in a coverage report, in words; the same in every report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def coverage_notes(coverage: dict[str, Any]) -> list[str]:
+    """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
+    notes = []
+    for entry, facts in coverage["secrets"].items():
+        if not facts["secrets"] or facts["without_example"] == facts["secrets"]:
+            notes.append(
+                f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
+            )
+        elif facts["without_example"]:
+            notes.append(
+                f"{entry}: {facts['without_example']:,} secrets stand in no example: is the name right?"
+            )
+        if facts["weak_secrets"]:
+            notes.append(
+                f"{entry}: {facts['weak_secrets']:,} credentials too weak to protect; the "
+                f"{facts['weak_examples_dropped']:,} examples with them were left out: rotate them"
+            )
+    skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
+    if skipped:
+        notes.append(
+            f"{skipped:,} files could not be scanned and were left out (the coverage report says why)"
+        )
+    return notes
