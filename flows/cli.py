@@ -191,12 +191,15 @@ def demo(
 
 
 def _writable(out: Path | None) -> Path | None:
-    """The folder for tables and pictures, made if need be, before any work is done for it."""
+    """The folder for tables and pictures: can it be made and written to? Asked before any work is done for it."""
     if out is not None:
+        missing = [folder for folder in (out, *out.parents) if not folder.exists()]
         try:
             out.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=out):
                 pass
+            for folder in missing:  # a refusal on the way leaves nothing
+                folder.rmdir()
         except OSError as error:
             raise InputError(
                 f"--out: {out}", error.strerror or "cannot be written", "name a folder that you may write to"
