@@ -55,6 +55,16 @@ class ProtectionPlan:
         rates.setflags(write=False)
         object.__setattr__(self, "rates", rates)
 
+    def for_public(self, examples: int) -> ProtectionPlan:
+        """A plan of equal rounds, clip norm and noise-to-batch ratio for `examples` PUBLIC texts, which need no
+        promise: uniform rates, and no certificates."""
+        batch = min(self.expected_batch, examples)
+        return ProtectionPlan(
+            np.full(examples, batch / examples),
+            self.noise_multiplier * batch / self.expected_batch,
+            self.rounds, batch, self.clip_norm, self.method, self.certificates.clear(),
+        )  # fmt: skip
+
     @property
     def digest(self) -> str:
         """SHA-256 over everything that training depends on: rates, σ, T, B and C."""

@@ -23,7 +23,11 @@ from hush_core.config.secrets import (
 )
 from hush_core.config.settings import (
     AuditConfig,
+    ByteGptModel,
     Capacities,
+    EarlyStopping,
+    HuggingFaceModel,
+    LoraConfig,
     Method,
     ModelConfig,
     PretrainConfig,
@@ -34,8 +38,9 @@ from hush_core.config.settings import (
 from hush_core.config.sources import Repository, Table
 
 __all__ = [
-    "AuditConfig", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret", "CredentialsSecret",
-    "FileSecret", "HushConfig", "LiteralsSecret", "Method", "ModelConfig", "PathSecret",
-    "PatternsSecret", "PretrainConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread",
-    "Table", "TrackingConfig", "TrainConfig", "UnitSecret", "WeightsConfig", "load_config", "parse_config",
+    "AuditConfig", "ByteGptModel", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret",
+    "CredentialsSecret", "EarlyStopping", "FileSecret", "HuggingFaceModel", "HushConfig", "LiteralsSecret",
+    "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret", "PretrainConfig", "RareWordsSecret",
+    "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table", "TrackingConfig", "TrainConfig",
+    "UnitSecret", "WeightsConfig", "load_config", "parse_config",
 ]  # fmt: skip

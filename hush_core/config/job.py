@@ -10,6 +10,7 @@ from hush_core.config.secrets import Secret, SecretEntry, UnitSecret
 from hush_core.config.section import Section
 from hush_core.config.settings import (
     AuditConfig,
+    ByteGptModel,
     Method,
     ModelConfig,
     PretrainConfig,
@@ -35,7 +36,7 @@ class HushConfig(Section):
     max_file_bytes: Annotated[int, Field(ge=1)] = 1 << 20
     weights: WeightsConfig = WeightsConfig()
     method: Method = "best"
-    model: ModelConfig = ModelConfig()
+    model: ModelConfig = ByteGptModel()
     pretrain: PretrainConfig = PretrainConfig()
     train: TrainConfig
     audit: AuditConfig = AuditConfig()
@@ -68,8 +69,6 @@ class HushConfig(Section):
                     f"secrets.{secret.id}: target r = {posterior:g} is not above the prior p = {prior:g}; "
                     "raise the level, or declare more bits"
                 )
-        if self.model.width % self.model.heads:
-            raise ValueError("model.width must be a multiple of model.heads")
         return self
 
     def posterior(self, secret: SecretEntry) -> float:

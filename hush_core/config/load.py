@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from hush_core.config.job import Changes, HushConfig
 from hush_core.config.secrets import SECRET_KINDS, further_kinds
+from hush_core.config.settings import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
@@ -56,7 +57,29 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         s.model_copy(update={key: _anchor(file, folder) for key, file in s.files().items()})
         for s in config.secrets
     )
-    return config.model_copy(update={"repos": repos, "tables": tables, "secrets": secrets})
+    anchored = {
+        "repos": repos,
+        "tables": tables,
+        "secrets": secrets,
+        "model": _model(config.model, where, folder),
+    }
+    return config.model_copy(update=anchored)
+
+
+def _model(
+    model: ByteGptModel | HuggingFaceModel, where: str, folder: Path
+) -> ByteGptModel | HuggingFaceModel:
+    """A model's folder is taken from the file's own; any other name is the hub's."""
+    if not isinstance(model, HuggingFaceModel):
+        return model
+    path = _anchor(Path(model.name), folder)
+    if path.is_dir():
+        return model.model_copy(update={"name": str(path)})
+    if model.name.startswith((".", "/", "~")):
+        raise InputError(
+            where, f"model.name: there is no folder {path}", "name the model's folder, or a hub name"
+        )
+    return model
 
 
 def _anchor(path: Path, folder: Path) -> Path:
@@ -86,6 +109,8 @@ def _explain(error: ValidationError) -> tuple[str, str]:
             f"unknown key {key}{more}",
             "remove it or correct its spelling; docs/configuration.md lists all",
         )
+    if first["type"] == "union_tag_invalid" and first["loc"] == ("model",):
+        return f"model.kind: unknown kind{more}", "take byte_gpt or huggingface"
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
         return (
             f"{key}: unknown kind{more}",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from hush_core.config.section import Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched", "equalised"]
+LearningRate = Annotated[float, Field(gt=0)]
 
 
 class WeightsConfig(Section):
@@ -33,13 +34,54 @@ class WeightsConfig(Section):
         return self
 
 
-class ModelConfig(Section):
+class ByteGptModel(Section):
     """A byte-level GPT: no tokenizer is learned from protected data. One example is one sequence."""
 
     kind: Literal["byte_gpt"] = "byte_gpt"
     layers: Annotated[int, Field(ge=1)] = 4
     width: Annotated[int, Field(ge=8)] = 256
     heads: Annotated[int, Field(ge=1)] = 4
+
+    @model_validator(mode="after")
+    def _even_heads(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError("model.width must be a multiple of model.heads")
+        return self
+
+
+class LoraConfig(Section):
+    """Low-rank adapters in place of full fine-tuning (Hu et al. 2021); all other parameters are frozen."""
+
+    rank: Annotated[int, Field(ge=1)] = 8
+    alpha: Annotated[float, Field(gt=0)] = 16
+    """The adapter's output is scaled by alpha / rank."""
+    targets: tuple[str, ...] | Literal["all-linear"] | None = None
+    """Names of the layers that get an adapter; None: the attention projections usual for the architecture."""
+
+
+class HuggingFaceModel(Section):
+    """A causal or masked language model with its tokenizer, both made without the protected data."""
+
+    kind: Literal["huggingface"]
+    name: Annotated[str, Field(min_length=1)]
+    """A folder (relative to this file), or a name on the hub."""
+    revision: str | None = None
+    """Of a hub name: a commit, tag or branch."""
+    objective: Literal["causal", "masked"] | None = None
+    """None: what the model's own config names as its architecture."""
+    context: Annotated[int, Field(ge=2)] | None = None
+    """Most tokens of an example, the rest is cut off and counted; None: what the model can read."""
+    lora: LoraConfig | None = None
+
+
+def _kind(value: Any) -> str:
+    return str(value.get("kind", "byte_gpt") if isinstance(value, dict) else value.kind)
+
+
+ModelConfig = Annotated[
+    Annotated[ByteGptModel, Tag("byte_gpt")] | Annotated[HuggingFaceModel, Tag("huggingface")],
+    Discriminator(_kind),
+]
 
 
 class PretrainConfig(Section):
@@ -50,6 +92,15 @@ class PretrainConfig(Section):
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
 
 
+class EarlyStopping(Section):
+    """Stop when the loss on PUBLIC text no longer falls. The certificate still covers every planned round."""
+
+    patience: Annotated[int, Field(ge=1)] = 3
+    """Evaluations without a new best before the run stops."""
+    min_delta: Annotated[float, Field(ge=0)] = 0.0
+    """Bits by which a new best must be below the last one."""
+
+
 class TrainConfig(Section):
     """The private run: T rounds of DP-SGD under weighted Poisson sampling (paper, Algorithm 2)."""
 
@@ -57,10 +108,27 @@ class TrainConfig(Section):
     batch: Annotated[int, Field(ge=1)]
     """The EXPECTED batch size B; the realised one is random and never used."""
     clip_norm: Annotated[float, Field(gt=0)] = 1.0
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
+    """One rate, or several: the best of them in a rehearsal on public text, with the plan's own noise."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the rate falls to 0 over the rounds, after the warm-up."""
+    warmup_rounds: Annotated[int, Field(ge=0)] = 0
     optimizer: Literal["adamw", "sgd"] = "adamw"
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Of forward and backward pass; weights, clipping sums and noise are fp32 or better."""
+    processes: Annotated[int, Field(ge=1)] = 1
+    """Data-parallel processes; each holds the whole model."""
     micro_batch: Annotated[int, Field(ge=1)] = 32
     checkpoint_every: Annotated[int, Field(ge=1)] = 20
+    evaluate_every: Annotated[int, Field(ge=1)] | None = None
+    """Rounds between two points of the learning curve, on public text only."""
+    early_stopping: EarlyStopping | None = None
+
+    @model_validator(mode="after")
+    def _curve(self) -> Self:
+        if self.early_stopping and self.evaluate_every is None:
+            raise ValueError("early_stopping needs evaluate_every; say after how many rounds to look")
+        return self
 
 
 class AuditConfig(Section):

@@ -1,29 +1,40 @@
 """Training under a ProtectionPlan, and nothing looser: sample, clip, add noise, step, count.
 
-Reading order: sampler → layers → norms → clipping → noise → data → models → module → ledger → run.
+Reading order: sampler → data → layers → norms → clipping → noise → language_model → models → module → ledger
+→ run. `ranks`, `schedule`, `lora`, `checkpoint` and `rehearsal` stand beside it.
 """
 
 from hush_core.training.clipping import ClippedSum, clipped_gradient_sum
+from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import ReleaseLedger
-from hush_core.training.models import byte_gpt, evaluate, load_model, per_example_losses, save_model
+from hush_core.training.lora import adapted, with_lora
+from hush_core.training.models import byte_gpt, load_model, open_model, save_model
 from hush_core.training.module import PrivateModule
 from hush_core.training.noise import SecureGaussian
+from hush_core.training.rehearsal import Rehearsal, best_rate, learning_curve, rehearse, split_public
 from hush_core.training.run import Fitted, fit_plain, fit_private
 from hush_core.training.sampler import WeightedPoissonSampler
 
 __all__ = [
     "ClippedSum",
     "Fitted",
+    "LanguageModel",
     "PrivateModule",
+    "Rehearsal",
     "ReleaseLedger",
     "SecureGaussian",
     "WeightedPoissonSampler",
+    "adapted",
+    "best_rate",
     "byte_gpt",
     "clipped_gradient_sum",
-    "evaluate",
     "fit_plain",
     "fit_private",
+    "learning_curve",
     "load_model",
-    "per_example_losses",
+    "open_model",
+    "rehearse",
     "save_model",
+    "split_public",
+    "with_lora",
 ]

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from hush_core.errors import InputError
-from hush_core.training.layers import RULES, Outer, trainable_layers
+from hush_core.training.layers import Outer, rule_for, trainable_layers
 from hush_core.training.norms import instance, instance_norms, keeps_instance, squared_norms, weighted_sum
 
 SHRINK = 1e-5
@@ -81,30 +81,40 @@ class _Book:
             raise InputError(
                 f"layer {use.name}", "its input was changed in place after the layer read it", "copy it first"
             )
-        for local, part in RULES[type(use.layer)](use.layer, use.x, gradient.detach()):
+        for local, part in rule_for(use.layer)(use.layer, use.x, gradient.detach()):
             parameter = getattr(use.layer, local)
             if not parameter.requires_grad:
                 continue
             if isinstance(part, Outer):
                 single_embedding = part.one_hot and self.calls[parameter] == 1
                 if single_embedding or not keeps_instance(parameter.shape, part.tokens):
-                    self.outers.setdefault(parameter, []).append(part)
+                    self.outers.setdefault(parameter, []).append(part.float())
                     continue
                 part = instance(part, parameter.shape)
+            part = part.float()  # from here on norms and sums see the same float32 numbers, bf16 or not
             known = self.instances.get(parameter)
             self.instances[parameter] = part if known is None else known.add_(part)
         use.x = None
 
 
-def clipped_gradient_sum(model: nn.Module, batch: Any, *, losses: Losses, clip_norm: float) -> ClippedSum:
+def clipped_gradient_sum(
+    model: nn.Module,
+    batch: Any,
+    *,
+    losses: Losses,
+    clip_norm: float,
+    into: dict[str, Tensor] | None = None,
+) -> ClippedSum:
     """Σ_b g_b · min(1, C'/‖g_b‖) over the examples of one micro-batch, C' = clip_norm·(1 − 1e-5).
 
     Args:
-        model: its trainable parameters all stand in layers that have a rule (`layers.py`), fp32.
+        model: its trainable parameters all stand in layers that have a rule (`layers.py`), fp32. `losses`
+            may run it under bf16 autocast (with cache_enabled=False).
         batch: handed to `losses` as it is.
         losses: (model, batch) → (B,) losses; loss b may depend on example b only, and the first dimension
             of every layer's input and output is the example.
         clip_norm: C > 0, in the l2 norm over all trainable parameters together.
+        into: name → float32 buffer of the parameter's shape; the sum is added to it, and no other is made.
 
     Raises:
         InputError: names the parameter or layer that cannot be clipped; nothing is computed then.
@@ -123,7 +133,8 @@ def clipped_gradient_sum(model: nn.Module, batch: Any, *, losses: Losses, clip_n
     torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
     book.bottom.clear()  # outputs → hooks → book → outputs: a cycle that would keep them until the next gc
     with torch.no_grad():
-        return _clip(parameters, book, clip_norm * (1 - SHRINK), values)
+        into = {n: torch.zeros_like(p) for n, p in parameters.items()} if into is None else into
+        return ClippedSum(into, _clip(parameters, book, clip_norm * (1 - SHRINK), values, into))
 
 
 @contextmanager
@@ -183,7 +194,10 @@ def _graph_uses(values: Tensor, parameters: set[nn.Parameter]) -> dict[nn.Parame
     return found
 
 
-def _clip(parameters: dict[str, nn.Parameter], book: _Book, bound: float, values: Tensor) -> ClippedSum:
+def _clip(
+    parameters: dict[str, nn.Parameter], book: _Book, bound: float, values: Tensor, into: dict[str, Tensor]
+) -> Tensor:
+    """Add the clipped sum to `into`, layer by layer; the norms."""
     for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term
         for use in book.outers.pop(parameter):
             book.instances[parameter] += instance(use, parameter.shape)
@@ -197,15 +211,13 @@ def _clip(parameters: dict[str, nn.Parameter], book: _Book, bound: float, values
     factors = torch.where(finite, (bound / norms).clamp(max=1), 0).to(torch.float32)
     if not bool(finite.all()):
         _drop(book, ~finite)
-    gradients = {}
     for name, parameter in parameters.items():
         if parameter in book.instances:
-            gradients[name] = (factors @ book.instances.pop(parameter).flatten(1)).view_as(parameter)
+            rows = book.instances.pop(parameter).flatten(1)
+            into[name].view(-1).addmv_(rows.T, factors)
         elif parameter in book.outers:
-            gradients[name] = weighted_sum(book.outers.pop(parameter), factors, parameter.shape)
-        else:  # no path to the losses
-            gradients[name] = torch.zeros_like(parameter)
-    return ClippedSum(gradients, norms)
+            into[name].add_(weighted_sum(book.outers.pop(parameter), factors, parameter.shape))
+    return norms
 
 
 def _drop(book: _Book, bad: Tensor) -> None:

@@ -1,13 +1,14 @@
-"""Texts → byte tokens → the logical batch of a round as a list of padded micro-batches.
+"""Token sequences → the logical batch of a round as a list of padded micro-batches.
 
-Byte b is token b + 3 (the ids of `ByT5Tokenizer(extra_ids=0)`); a sequence starts with token 1. No
-vocabulary is learned from the data.
+An example is one sequence. A causal model predicts every next token; a masked model predicts 15 % of the
+tokens, chosen anew whenever the example is drawn (Devlin et al. 2019), and only those reach its head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -16,21 +17,32 @@ from torch.utils.data import DataLoader, Dataset
 
 from hush_core.training.sampler import WeightedPoissonSampler
 
-START = 1
-OFFSET = 3
-VOCABULARY = 259
 IGNORED = -100
+"""The label of a position at which nothing is to be predicted."""
+MASKED_SHARE = 0.15
+"""Of these, 80 % are shown as the mask token, 10 % as a random token, 10 % as they are."""
+
+
+class Shown(NamedTuple):
+    """One example as the model sees it: inputs (t,), labels (m,), and the positions (m,) that are predicted
+    (None: the first m)."""
+
+    inputs: np.ndarray
+    labels: np.ndarray
+    chosen: np.ndarray | None
 
 
 class MicroBatch(NamedTuple):
-    """inputs, labels, positions: (b, T) int64 each; label -100 where nothing is to be predicted.
+    """inputs: (b, T) int64, padded at the end. labels: (b, M) int64, -100 where nothing is predicted.
 
-    Padding stands at the end, behind every label, where a causal model never looks back at it.
+    chosen: (b, M) int64, the position of each label; None for a causal model, where M = T. attended: (b, T)
+    bool, False on padding; None for a causal model, which never looks back at what stands behind.
     """
 
     inputs: Tensor
     labels: Tensor
-    positions: Tensor
+    chosen: Tensor | None = None
+    attended: Tensor | None = None
 
 
 class RoundBatch(NamedTuple):
@@ -40,38 +52,84 @@ class RoundBatch(NamedTuple):
     parts: list[MicroBatch]
 
 
-def encode(text: bytes) -> np.ndarray:
-    """(len(text) + 1,) int64 tokens: the start token, then one token a byte."""
-    return np.concatenate([[START], np.frombuffer(text, dtype=np.uint8).astype(np.int64) + OFFSET])
+@dataclass(frozen=True)
+class Objective:
+    """What is predicted, and the token numbers that this needs."""
+
+    kind: Literal["causal", "masked"]
+    padding: int = 0
+    mask: int = -1
+    vocabulary: int = 0
+    special: frozenset[int] = frozenset()
+    """Never masked: tokens that stand for no text."""
+
+    def show(self, tokens: np.ndarray, generator: np.random.Generator) -> Shown:
+        """(t,) integer tokens as one training sequence. `generator` decides what a masked model is shown."""
+        if self.kind == "causal":
+            return Shown(tokens[:-1], tokens[1:], None)
+        free = np.flatnonzero(~np.isin(tokens, list(self.special)))
+        count = min(len(free), max(1, round(MASKED_SHARE * len(free))))
+        chosen = np.sort(generator.choice(free, size=count, replace=False))
+        inputs, labels = tokens.copy(), tokens[chosen]
+        shown = generator.random(count)
+        inputs[chosen[shown < 0.8]] = self.mask
+        other = chosen[shown >= 0.9]
+        inputs[other] = generator.integers(self.vocabulary, size=len(other))
+        return Shown(inputs, labels, chosen)
+
+    def collate(self, examples: Sequence[Shown]) -> MicroBatch:
+        """Pad to the longest: T and M are at least 1."""
+        inputs = _padded([e.inputs for e in examples], self.padding)
+        labels = _padded([e.labels for e in examples], IGNORED)
+        if self.kind == "causal":
+            return MicroBatch(inputs, labels)
+        lengths = torch.tensor([max(1, len(e.inputs)) for e in examples])
+        chosen = _padded([e.chosen for e in examples], 0)
+        return MicroBatch(inputs, labels, chosen, torch.arange(inputs.shape[1]) < lengths[:, None])
 
 
-def collate(texts: Sequence[bytes]) -> MicroBatch:
-    """Pad to the longest text of this micro-batch: T = max(1, its bytes). Byte t is predicted at t."""
-    width = max(1, max(len(text) for text in texts))
-    inputs = np.full((len(texts), width), START, dtype=np.int64)
-    labels = np.full((len(texts), width), IGNORED, dtype=np.int64)
-    for row, text in enumerate(texts):
-        tokens = encode(text)
-        inputs[row, : len(text)] = tokens[:-1]
-        labels[row, : len(text)] = tokens[1:]
-    positions = torch.arange(width).expand(len(texts), width)
-    return MicroBatch(torch.from_numpy(inputs), torch.from_numpy(labels), positions)
+def _padded(rows: Sequence[np.ndarray], fill: int) -> Tensor:
+    out = np.full((len(rows), max(1, max(map(len, rows)))), fill, dtype=np.int64)
+    for line, row in zip(out, rows, strict=True):
+        line[: len(row)] = row
+    return torch.from_numpy(out)
 
 
-def micro_batches(texts: Sequence[bytes], size: int) -> list[MicroBatch]:
-    """Cut a batch into micro-batches of at most `size` texts of like length; the order tells nothing, as
-    the batch is summed."""
-    ordered = sorted(texts, key=len, reverse=True)
-    return [collate(ordered[start : start + size]) for start in range(0, len(ordered), size)]
+def micro_batches(
+    sequences: Sequence[np.ndarray],
+    objective: Objective,
+    size: int,
+    generator: np.random.Generator,
+    *,
+    rank: int = 0,
+    ranks: int = 1,
+) -> list[MicroBatch]:
+    """Cut a batch into micro-batches of at most `size` sequences of like length.
+
+    The order tells nothing, as the batch is summed. With several ranks each takes every `ranks`-th sequence:
+    together they hold each exactly once, shown in the same way as to one process.
+    """
+    shown = [objective.show(tokens, generator) for tokens in sequences]
+    ordered = sorted(shown, key=lambda example: len(example.inputs), reverse=True)[rank::ranks]
+    return [objective.collate(ordered[start : start + size]) for start in range(0, len(ordered), size)]
 
 
 class Rounds(Dataset[RoundBatch]):
-    """Item k is the logical batch of round k, drawn when it is asked for."""
+    """Item k is the logical batch of round k, or this rank's share of it, drawn when it is asked for."""
 
     def __init__(
-        self, texts: Sequence[bytes], sampler: WeightedPoissonSampler, *, rounds: int, micro_batch: int
+        self,
+        sequences: Sequence[np.ndarray],
+        objective: Objective,
+        sampler: WeightedPoissonSampler,
+        *,
+        rounds: int,
+        micro_batch: int,
+        rank: int = 0,
+        ranks: int = 1,
     ) -> None:
-        self._texts, self._sampler, self._rounds, self._size = texts, sampler, rounds, micro_batch
+        self._sequences, self._objective, self._sampler = sequences, objective, sampler
+        self._rounds, self._size, self._rank, self._ranks = rounds, micro_batch, rank, ranks
 
     def __len__(self) -> int:
         return self._rounds
@@ -79,8 +137,12 @@ class Rounds(Dataset[RoundBatch]):
     def __getitem__(self, round: int) -> RoundBatch:
         if not 0 <= round < self._rounds:
             raise IndexError(round)
-        drawn = [self._texts[i] for i in self._sampler.draw(round)]
-        return RoundBatch(round, micro_batches(drawn, self._size))
+        drawn = [self._sequences[i] for i in self._sampler.draw(round)]
+        generator = self._sampler.generator(round, "masks")
+        parts = micro_batches(
+            drawn, self._objective, self._size, generator, rank=self._rank, ranks=self._ranks
+        )
+        return RoundBatch(round, parts)
 
     def loader(self) -> DataLoader[RoundBatch]:
         """In order, undivided, in this process: no worker prefetches a batch that a resume would lose."""

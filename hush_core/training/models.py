@@ -1,123 +1,235 @@
-"""The byte-level GPT: made, scored per example, saved and loaded. Tied embeddings, no dropout."""
+"""Language models from a config, a folder or a hub name, and back to a folder."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+import json
+import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
-from torch.nn import functional
-from transformers import ByT5Tokenizer, GPT2Config, GPT2LMHeadModel
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 from transformers.utils import logging
 
-from hush_core.config import ModelConfig
+from hush_core.config import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
-from hush_core.training.data import IGNORED, START, VOCABULARY, MicroBatch, micro_batches
+from hush_core.training.byte_gpt import START, byte_network, byte_tokenizer
+from hush_core.training.data import Objective
+from hush_core.training.language_model import LanguageModel, core
+from hush_core.training.lora import has_lora, load_adapter, save_adapter
 
-Progress = Callable[[str, int, int], None]
+NOTES = "language_model.json"
+"""Beside a saved model, what its own files do not say: objective, context, whether adapters are merged."""
+ADAPTER = "adapter"
+"""The folder of a saved model with its adapters alone; they belong to the model that the run began with."""
+_HUB_FILES = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model")
+_CLASSES = {"causal": AutoModelForCausalLM, "masked": AutoModelForMaskedLM}
 
 
-def byte_gpt(config: ModelConfig, context: int, *, seed: int = 0) -> GPT2LMHeadModel:
-    """A new GPT-2 for texts of up to `context` bytes; its initial weights depend on nothing but the seed."""
-    shape = GPT2Config(
-        vocab_size=VOCABULARY,
-        n_positions=context + 1,
-        n_embd=config.width,
-        n_layer=config.layers,
-        n_head=config.heads,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        # The same function as gelu_new in one kernel: 12 % of a step on CPU.
-        activation_function="gelu_pytorch_tanh",
-        bos_token_id=START,
-        eos_token_id=START,
-        pad_token_id=0,
+def byte_gpt(config: ByteGptModel, context: int, *, seed: int = 0) -> LanguageModel:
+    """A new byte-level GPT for texts of up to `context` bytes."""
+    return LanguageModel(
+        byte_network(config, context, seed=seed),
+        byte_tokenizer(),
+        Objective("causal", padding=START),
+        context + 1,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return GPT2LMHeadModel(shape)
 
 
-def per_example_losses(model: GPT2LMHeadModel, batch: MicroBatch) -> Tensor:
-    """(b,) cross-entropy in nats, each the mean over the example's own bytes (0 where it has none)."""
-    logits = model(input_ids=batch.inputs, position_ids=batch.positions, use_cache=False).logits
-    losses = functional.cross_entropy(
-        logits.flatten(0, 1), batch.labels.flatten(), ignore_index=IGNORED, reduction="none"
-    )
-    counts = (batch.labels != IGNORED).sum(1).clamp(min=1)
-    return losses.view_as(batch.labels).sum(1) / counts
-
-
-def check_lengths(model: GPT2LMHeadModel, texts: Sequence[bytes]) -> None:
-    """Refuse a text that is longer than the model's context.
+def model_folder(config: HuggingFaceModel) -> Path:
+    """The folder of the model: the one that is named, or a hub snapshot, downloaded if it is not here yet.
 
     Raises:
-        InputError: names the example id, never its text.
+        InputError: the name is neither a folder nor known to the hub, or the hub cannot be reached.
     """
-    context = model.config.n_positions - 1
-    for example_id, text in enumerate(texts):
-        if len(text) > context:
-            raise InputError(
-                f"example {example_id}",
-                f"has {len(text)} bytes, the model reads {context}",
-                "cut smaller chunks",
+    if Path(config.name).is_dir():
+        return Path(config.name)
+    try:
+        with _no_bars():
+            return Path(
+                snapshot_download(config.name, revision=config.revision, allow_patterns=list(_HUB_FILES))
             )
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError):
+        raise InputError(
+            f"model.name: {config.name}",
+            "is no folder here, and could not be had from the hub",
+            "name a folder that holds the model, or give this machine access to the hub",
+        ) from None
 
 
-@torch.no_grad()
-def evaluate(
-    model: GPT2LMHeadModel, texts: Sequence[bytes], *, max_examples: int = 256, micro_batch: int = 32
-) -> float:
-    """Mean bits per byte over the first `max_examples` texts. Use PUBLIC, held-out text: it is not noised.
+def copy_model(folder: Path, target: Path) -> None:
+    """The files of a model folder that `open_model` reads, links followed; nothing else of it is taken."""
+    target.mkdir(parents=True, exist_ok=True)
+    for pattern in _HUB_FILES:
+        for file in sorted(folder.glob(pattern)):
+            if file.is_file():
+                shutil.copyfile(file, target / file.name)
 
-    Returns NaN where there is no byte to score.
+
+def open_model(
+    config: HuggingFaceModel, *, longest: int | None = None, seed: int = 0
+) -> tuple[LanguageModel, tuple[str, ...]]:
+    """A pre-trained model and its tokenizer, in float32, with all parameters trainable. It is in
+    evaluation mode and stays there: fine-tuning under noise gains nothing from dropout.
+
+    Args:
+        longest: bytes of the longest example; no more context than that can need is kept.
+        seed: of parameters that the folder does not hold, such as a missing head.
+
+    Returns:
+        The model, and the names of the parameters that were made anew.
+
+    Raises:
+        InputError: no model or tokenizer there, only pickled weights, or no such objective for it.
     """
-    chosen = [text for text in texts[:max_examples] if text]
-    check_lengths(model, chosen)
-    device, training = next(model.parameters()).device, model.training
-    model.eval()
-    nats = sum(
-        float((per_example_losses(model, batch).double() * (batch.labels != IGNORED).sum(1)).sum())
-        for batch in (
-            MicroBatch(*(part.to(device) for part in one)) for one in micro_batches(chosen, micro_batch)
+    folder = model_folder(config)
+    kind = config.objective or _objective(folder)
+    network, fresh = _read(folder, kind, seed)
+    try:
+        with _no_bars():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError):
+        raise InputError(f"{folder}", "holds no tokenizer", "save the model's tokenizer beside it") from None
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise InputError(f"{folder}", "its tokenizer has no mask token", "set model.objective: causal")
+    rows = network.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        raise InputError(
+            f"{folder}",
+            f"its tokenizer has {len(tokenizer)} tokens and the model {rows}",
+            "save the tokenizer that the model was trained with",
         )
-    )
-    model.train(training)
-    count = sum(map(len, chosen))
-    return nats / count / math.log(2) if count else math.nan
+    most = _positions(network, tokenizer)
+    limits = [n for n in (config.context, most, longest and longest + 2) if n]
+    context = min(limits) if limits else 1024
+    if config.context and most and config.context > most:
+        raise InputError(
+            "model.context",
+            f"is {config.context}, the model reads {most} tokens",
+            "lower it, or leave it out",
+        )
+    return LanguageModel(network, tokenizer, _special(kind, tokenizer), context), fresh
 
 
-def save_model(model: GPT2LMHeadModel, directory: Path) -> None:
-    """Weights as safetensors, the config, and the byte tokenizer beside them."""
+def save_model(model: LanguageModel, directory: Path, *, base: str = "", merge: bool = True) -> None:
+    """Weights as safetensors, the config, the tokenizer; adapters apart, and merged into the weights.
+
+    With merge, an adapted model is used up: load it again to go on. Without, the weights are saved as they
+    were before the adapters, and `load_model` puts those in again. `base` names the model that they belong to.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    notes = {"objective": model.objective.kind, "context": model.context, "merged": merge}
     with _no_bars():
-        model.save_pretrained(directory)
-    ByT5Tokenizer(extra_ids=0).save_pretrained(directory)
+        model.tokenizer.save_pretrained(directory)
+        if has_lora(model):
+            save_adapter(model, directory / ADAPTER, base=base)
+            network = model.network.merge_and_unload() if merge else model.network.unload()
+        else:
+            network = model.network
+        network.save_pretrained(directory, safe_serialization=True)
+    (directory / NOTES).write_text(json.dumps(notes) + "\n")
 
 
-def load_model(directory: Path) -> GPT2LMHeadModel:
+def load_model(directory: Path) -> LanguageModel:
     """Read what `save_model` wrote, from this folder only.
 
     Raises:
         InputError: the folder holds no model.
     """
     try:
+        notes = json.loads((directory / NOTES).read_text())
+        kind, context = notes["objective"], int(notes["context"])
+        network, _ = _read(directory, kind, seed=0)
         with _no_bars():
-            return GPT2LMHeadModel.from_pretrained(directory, local_files_only=True, use_safetensors=True)
-    except (OSError, ValueError):
+            tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+        model = LanguageModel(network, tokenizer, _special(kind, tokenizer), context)
+        apart = not notes["merged"] and (directory / ADAPTER).is_dir()
+        return load_adapter(model, directory / ADAPTER) if apart else model
+    except (OSError, ValueError, KeyError):
         raise InputError(str(directory), "holds no saved model", "name a folder that a run wrote") from None
+
+
+def _read(folder: Path, kind: str, seed: int) -> tuple[nn.Module, tuple[str, ...]]:
+    try:
+        with _no_bars(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network, loading = _CLASSES[kind].from_pretrained(
+                folder,
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+    except (OSError, ValueError) as error:
+        pickled = any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors"))
+        what = (
+            "holds pickled weights only, which can run code" if pickled else f"holds no {kind} language model"
+        )
+        mend = "convert them to safetensors" if pickled else "name another folder, or model.objective"
+        raise InputError(str(folder), what, mend) from (None if isinstance(error, OSError) else error)
+    return network.eval(), tuple(sorted(loading["missing_keys"]))
+
+
+def _objective(folder: Path) -> str:
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError):
+        raise InputError(
+            str(folder), "holds no model that transformers knows", "name another folder"
+        ) from None
+    names = " ".join(config.architectures or ())
+    for kind, sign in (
+        ("masked", "MaskedLM"),
+        ("masked", "ForPreTraining"),
+        ("causal", "CausalLM"),
+        ("causal", "LMHead"),
+    ):
+        if sign in names:
+            return kind
+    raise InputError(
+        str(folder), "its config names no language model", "set model.objective to causal or masked"
+    )
+
+
+def _positions(network: nn.Module, tokenizer: Any) -> int | None:
+    """The most tokens that both the network and its tokenizer say they take."""
+    said = [
+        getattr(core(network).config, "max_position_embeddings", None),
+        getattr(core(network).config, "n_positions", None),
+        tokenizer.model_max_length,
+    ]
+    known = [int(n) for n in said if n is not None and n < 10**9]
+    return min(known) if known else None
+
+
+def _special(kind: str, tokenizer: Any) -> Objective:
+    if kind == "causal":  # any token pads here, and transformers warns of its own pad token without a mask
+        usual = (tokenizer.bos_token_id, tokenizer.eos_token_id, 0, 1)
+        return Objective("causal", padding=next(i for i in usual if i not in (None, tokenizer.pad_token_id)))
+    return Objective(
+        "masked",
+        padding=tokenizer.pad_token_id or 0,
+        mask=tokenizer.mask_token_id,
+        vocabulary=len(tokenizer),
+        special=frozenset(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}),
+    )
 
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    """Without transformers' own progress bars; the caller's setting comes back."""
-    shown = logging.is_progress_bar_enabled()
+    """Without transformers' own progress bars and hints; the caller's settings come back."""
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()

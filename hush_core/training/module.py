@@ -14,12 +14,16 @@ from hush_core.training.clipping import Losses, clipped_gradient_sum
 from hush_core.training.data import RoundBatch
 from hush_core.training.layers import trainable_layers
 from hush_core.training.ledger import ReleaseLedger
-from hush_core.training.noise import SecureGaussian, clip_within_grid, noisy_sum
+from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid
+from hush_core.training.ranks import Ranks
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
 
 OnStep = Callable[[int], None]
+"""Called with the number of the round in this attempt, after its optimiser step, on every rank."""
+RateOf = Callable[[int], float]
+"""The learning rate of a release."""
 
 
 def make_optimizer(
@@ -58,20 +62,23 @@ class PrivateModule(_ManualModule):
 
     Args:
         plan: fixes noise multiplier σ, clip norm C, expected batch B and rounds.
-        model: every trainable parameter in a layer with a clipping rule; fp32.
+        model: every trainable parameter in a layer with a clipping rule; float32.
         losses: (model, micro-batch) → (b,) losses, each of its own example only.
         optimizer: over the trainable parameters of `model`.
-        ledger: open; each step counts one release before its noisy gradient exists.
-        noise: fresh by default, from a key that never leaves this object.
+        ledger: open; each step counts one release before its noisy gradient exists. None on all ranks of a
+            data-parallel run but the first.
+        noise: fresh by default, from a key that never leaves this object; not used where the ledger is None.
+        rate: release → learning rate; the optimiser's own by default.
         on_step: called with the round after its optimiser step.
 
     Raises:
         InputError: at construction, for a parameter that cannot be clipped; at the start of `fit`, for a
-            trainer that would clip, accumulate, shard or cast; at a step, for a batch that is not the next
+            trainer that would clip, accumulate or cast; at a step, for a batch that is not the next
             round's or for rounds beyond the plan's.
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
-    ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2).
+    ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2). With several
+    ranks the sum runs over all of them, and the noise is added once.
     """
 
     def __init__(
@@ -81,63 +88,86 @@ class PrivateModule(_ManualModule):
         *,
         losses: Losses,
         optimizer: torch.optim.Optimizer,
-        ledger: ReleaseLedger,
+        ledger: ReleaseLedger | None,
         noise: SecureGaussian | None = None,
+        rate: RateOf | None = None,
         on_step: OnStep | None = None,
     ) -> None:
         super().__init__(model, optimizer, on_step)
         trainable_layers(model)
-        self._losses, self._ledger = losses, ledger
+        self._losses, self._ledger, self._rate = losses, ledger, rate
         self._noise = SecureGaussian() if noise is None else noise
         self._scale = float(plan.noise_multiplier) * float(plan.clip_norm)
         self._clip_norm, self._batch = float(plan.clip_norm), int(plan.expected_batch)
-        self._parameters_list = [p for p in model.parameters() if p.requires_grad]
-        self._size = sum(p.numel() for p in self._parameters_list)
+        self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self._size = sum(p.numel() for p in self._trained.values())
         if not self._size:
             raise InputError("model", "has no trainable parameter", "unfreeze what is to be trained")
-        if {id(p) for group in optimizer.param_groups for p in group["params"]} != set(
-            map(id, self._parameters_list)
-        ):
+        held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if held != set(map(id, self._trained.values())):
             raise InputError("optimizer", "does not hold the model's trainable parameters", "make_optimizer")
-        if any(p.dtype != torch.float32 for p in self._parameters_list):
+        if any(p.dtype != torch.float32 for p in self._trained.values()):
             raise InputError("model", "has trainable parameters that are not float32", "call model.float()")
 
     def on_fit_start(self) -> None:
-        trainer = self.trainer
+        trainer, ranks = self.trainer, Ranks.current()
         for setting, wrong in (
             ("gradient_clip_val", bool(trainer.gradient_clip_val)),
             ("accumulate_grad_batches", trainer.accumulate_grad_batches != 1),
-            ("devices", trainer.world_size != 1),
+            ("devices", trainer.world_size != ranks.count),
             ("precision", trainer.precision != "32-true"),
         ):
             if wrong:
                 raise InputError(
                     f"Trainer({setting}=…)", "would change the private step", "leave it at its default"
                 )
+        if type(trainer.strategy).__name__ not in ("SingleDeviceStrategy", "DDPStrategy"):
+            raise InputError(
+                f"Trainer(strategy={type(trainer.strategy).__name__})",
+                "shards the parameters, and no per-example norm can be had from a part of them",
+                "use one process or ddp; train adapters (model.lora) where the whole does not fit",
+            )
+        if (self._ledger is None) == ranks.first:
+            raise InputError(
+                "ledger", "must be open on the first rank and on no other", "pass None elsewhere"
+            )
 
     def training_step(self, batch: RoundBatch, batch_idx: int) -> None:
         if not isinstance(batch, RoundBatch) or batch.round != self._expected:
             raise InputError(
                 "batch", "is not the next round of a Poisson sampler", "train on Rounds(…).loader()"
             )
-        total = torch.zeros(self._size, dtype=torch.float64, device=self.device)
+        total = torch.zeros(self._size, device=self.device)
+        views = self._views(total)
         bound = clip_within_grid(self._clip_norm, self._size)
         for part in batch.parts:
-            total += self._clipped(part, bound)
-        release = self._ledger.count()
-        noisy = noisy_sum(
-            total.cpu().numpy(), self._noise, release, scale=self._scale, clip_norm=self._clip_norm
-        )
-        gradient = torch.from_numpy(noisy / self._batch).to(self.device, torch.float32)
-        for parameter, part in zip(
-            self._parameters_list, gradient.split([p.numel() for p in self._parameters_list]), strict=True
-        ):
-            parameter.grad = part.view_as(parameter)
+            clipped_gradient_sum(self.model, part, losses=self._losses, clip_norm=bound, into=views)
+        self._release(total)
+        for name, parameter in self._trained.items():
+            parameter.grad = views[name]
         self._step(batch.round)
 
-    def _clipped(self, part: object, bound: float) -> Tensor:
-        clipped = clipped_gradient_sum(self.model, part, losses=self._losses, clip_norm=bound)
-        return torch.cat([gradient.flatten() for gradient in clipped.gradients.values()])
+    def _release(self, total: Tensor) -> None:
+        """In place: the clipped sum of this rank → the noisy mean over all ranks, counted."""
+        ranks = Ranks.current()
+        ranks.sum_to_first(total)
+        if self._ledger is not None:
+            release = self._ledger.count()
+            host = total.cpu()  # itself, where it is there already
+            add_noise(host.numpy(), self._noise, release, scale=self._scale, clip_norm=self._clip_norm)
+            if host is not total:
+                total.copy_(host)
+            total.div_(self._batch)
+        ranks.send_from_first(total)
+        if self._rate is not None:
+            rate = self._rate(ranks.share(release if self._ledger is not None else None))
+            for group in self._optimizer.param_groups:
+                group["lr"] = rate
+
+    def _views(self, flat: Tensor) -> dict[str, Tensor]:
+        """The parts of a flat vector by parameter, in its shape."""
+        parts = flat.split([p.numel() for p in self._trained.values()])
+        return {name: part.view_as(p) for (name, p), part in zip(self._trained.items(), parts, strict=True)}
 
 
 class PlainModule(_ManualModule):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -12,6 +13,8 @@ from hush_core.errors import InputError
 
 SOURCE = "AES-256-CTR, key from the operating system, float64 Box-Muller, fixed grid"
 """How the noise is made, in words for the certificate."""
+_CHUNK = 1 << 18
+"""Coordinates at once: their float64 working copies stay in the cache, and memory does not grow with p."""
 
 
 class SecureGaussian:
@@ -33,8 +36,8 @@ class SecureGaussian:
     def __repr__(self) -> str:
         return "SecureGaussian()"
 
-    def draw(self, counter: int, size: int) -> np.ndarray:
-        """(size,) float64 standard normals.
+    def stream(self, counter: int) -> Callable[[int], np.ndarray]:
+        """A function that gives the next (size,) float64 standard normals of this counter at each call.
 
         Raises:
             InputError: a counter that is not above every earlier one: its noise would cancel in a difference.
@@ -44,16 +47,21 @@ class SecureGaussian:
                 "noise counter", f"{counter} was used before", "count up; take a fresh key to resume"
             )
         self._last = counter
-        pairs = (size + 1) // 2
-        stream = Cipher(algorithms.AES(self._key), modes.CTR((counter << 64).to_bytes(16, "big"))).encryptor()
-        words = np.frombuffer(stream.update(bytes(16 * pairs)), dtype="<u8")
-        uniform = (words >> 11).astype(np.float64)
-        radius = np.sqrt(-2.0 * np.log((uniform[:pairs] + 1.0) * 2.0**-53))
-        angle = uniform[pairs:] * (2.0 * math.pi * 2.0**-53)
-        out = np.empty(2 * pairs)
-        np.multiply(radius, np.cos(angle), out=out[:pairs])
-        np.multiply(radius, np.sin(angle), out=out[pairs:])
-        return out[:size]
+        start = modes.CTR((counter << 64).to_bytes(16, "big"))
+        stream = Cipher(algorithms.AES(self._key), start).encryptor()
+
+        def draw(size: int) -> np.ndarray:
+            pairs = (size + 1) // 2
+            words = np.frombuffer(stream.update(bytes(16 * pairs)), dtype="<u8")
+            uniform = (words >> 11).astype(np.float64)
+            radius = np.sqrt(-2.0 * np.log((uniform[:pairs] + 1.0) * 2.0**-53))
+            angle = uniform[pairs:] * (2.0 * math.pi * 2.0**-53)
+            out = np.empty(2 * pairs)
+            np.multiply(radius, np.cos(angle), out=out[:pairs])
+            np.multiply(radius, np.sin(angle), out=out[pairs:])
+            return out[:size]
+
+        return draw
 
 
 def grid_step(clip_norm: float, size: int) -> float:
@@ -69,20 +77,22 @@ def clip_within_grid(clip_norm: float, size: int) -> float:
     return clip_norm - math.sqrt(size) * grid_step(clip_norm, size)
 
 
-def noisy_sum(
+def add_noise(
     total: np.ndarray, noise: SecureGaussian, counter: int, *, scale: float, clip_norm: float
-) -> np.ndarray:
-    """total + N(0, scale²·I), (p,) float64, every coordinate on the fixed grid.
+) -> None:
+    """total += N(0, scale²·I) in place, every coordinate on the fixed grid before its last rounding.
 
     Args:
-        total: (p,) the clipped sum, clipped to `clip_within_grid(clip_norm, p)`.
+        total: (p,) float32 or float64, the clipped sum, clipped to `clip_within_grid(clip_norm, p)`.
         scale: σ·C, in the units of `total`.
 
     Guarantee: sum and noise are rounded to integers before they meet, and added exactly: the low bits of a
     release tell nothing about the sum (Mironov 2012). The result equals rounding (rounded sum + exact noise),
-    which is post-processing.
+    which is post-processing, and so is the rounding to float32.
     """
-    grid = grid_step(clip_norm, len(total))
-    normal = noise.draw(counter, len(total))
-    normal *= scale / grid
-    return (np.rint(total.astype(np.float64) / grid) + np.rint(normal)) * grid
+    grid, normals = grid_step(clip_norm, len(total)), noise.stream(counter)
+    for start in range(0, len(total), _CHUNK):
+        part = total[start : start + _CHUNK]
+        normal = normals(len(part))
+        normal *= scale / grid
+        part[:] = (np.rint(part.astype(np.float64) / grid) + np.rint(normal)) * grid

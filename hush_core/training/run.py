@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import signal
-import threading
-import warnings
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pytorch_lightning as pl
 from torch import nn
-from transformers import GPT2LMHeadModel
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.training.checkpoint import load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
+from hush_core.training.language_model import LanguageModel, Progress
 from hush_core.training.ledger import ReleaseLedger
-from hush_core.training.models import Progress, check_lengths, per_example_losses
+from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
+from hush_core.training.ranks import Ranks
 from hush_core.training.sampler import WeightedPoissonSampler
+from hush_core.training.schedule import learning_rate_at, should_stop
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
@@ -35,36 +33,45 @@ if TYPE_CHECKING:
 class Fitted:
     """A finished private run. Everything here is public."""
 
-    model: GPT2LMHeadModel
+    model: LanguageModel
     rounds_released: int
     """Counted over all attempts; never above the plan's."""
     rounds_applied: int
     """Those that shaped the model; lower where an attempt was killed between two checkpoints."""
     resumed: bool
+    cut: int
+    """Examples that are longer than the model's context, and were cut there."""
     log: list[dict[str, Any]]
-    """One row per applied round: round, learning_rate."""
+    """One row per applied round: round, learning_rate and, where it was evaluated, public_loss in bits."""
 
 
 def fit_private(
     plan: ProtectionPlan,
     texts: Sequence[bytes],
-    model: GPT2LMHeadModel,
+    model: LanguageModel,
     train_config: TrainConfig,
     work_dir: Path,
     progress: Progress | None = None,
+    *,
+    public: Sequence[bytes] = (),
 ) -> Fitted:
     """Train `model` in place under the plan; call it again with the same arguments to resume.
 
+    In a process group (torch.distributed) every rank calls it with the same arguments: the batch is shared
+    out, and the model is the same on all of them as with one process, but for the order of sums.
+
     Args:
         plan: rates (n,), noise multiplier, rounds, expected batch, clip norm.
-        texts: (n,) by example_id, each at most the model's context long.
-        train_config: learning rate, optimiser, micro-batch, checkpoint interval (what the plan fixes is
-            taken from the plan).
+        texts: (n,) by example_id.
+        train_config: learning rate and its schedule, optimiser, precision, micro-batch, checkpoint interval,
+            evaluation and early stopping (what the plan fixes is taken from the plan).
         work_dir: private to this run: ledger and checkpoint. Keep it for a resume.
         progress: called as progress("train", releases so far, plan.rounds).
+        public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds; early
+            stopping looks at nothing else.
 
     Raises:
-        InputError: texts, model or work_dir do not fit the plan.
+        InputError: texts, model or work_dir do not fit the plan; early stopping without public text.
         KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written.
 
     Guarantee: all attempts in `work_dir` together release at most plan.rounds noisy gradients, however they
@@ -74,42 +81,109 @@ def fit_private(
         raise InputError(
             "texts", f"are {len(texts)}, the plan has {len(plan.rates)} rates", "pass one per rate"
         )
-    check_lengths(model, texts)
+    if train_config.early_stopping and not public:
+        raise InputError(
+            "train.early_stopping",
+            "needs at least 40 public examples",
+            "name more under `public:`; no other text may decide",
+        )
+    model, ranks = model.at(train_config.precision), Ranks.current()
+    sequences, cut = model.encode(texts)
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / "checkpoint.pt"
-    optimizer = make_optimizer(model, train_config.optimizer, train_config.learning_rate)
-    run = _run_digest(plan, texts, model)
-    with ReleaseLedger(work_dir / "releases.jsonl", run=run, rounds=plan.rounds) as ledger:
-        before = ledger.released
-        log = load_checkpoint(checkpoint, model, optimizer) if before else []
-
-        def applied(_: int) -> None:
-            log.append({"round": ledger.released - 1, "learning_rate": train_config.learning_rate})
-            if ledger.released % train_config.checkpoint_every == 0 and ledger.released < plan.rounds:
-                save_checkpoint(checkpoint, model, optimizer, log)
-            if progress is not None:
-                progress("train", ledger.released, plan.rounds)
-
-        if before < plan.rounds:
+    optimizer = make_optimizer(
+        model.network, train_config.optimizer, learning_rate_at(0, train_config, plan.rounds)
+    )
+    with _ledger(plan, texts, model, work_dir, ranks) as ledger:
+        before = ranks.share(ledger.released if ledger else None)
+        log = load_checkpoint(checkpoint, model.network, optimizer)
+        if ledger and log:
+            ledger.at_least(log[-1]["round"] + 1)
+        attempt = _Attempt(train_config, before, plan.rounds, log, model, public, ranks, progress)
+        if before < plan.rounds and not attempt.stopped:
             module = PrivateModule(
-                plan, model, losses=per_example_losses, optimizer=optimizer, ledger=ledger, on_step=applied
+                plan,
+                model.network,
+                losses=model.losses,
+                optimizer=optimizer,
+                ledger=ledger,
+                rate=attempt.rate,
+                on_step=lambda _: attempt.applied(
+                    lambda: save_checkpoint(checkpoint, model.network, optimizer, log)
+                ),
             )
             rounds = Rounds(
-                texts,
-                WeightedPoissonSampler(plan.rates),
+                sequences,
+                model.objective,
+                WeightedPoissonSampler(plan.rates, key=ranks.share(os.urandom(32))),
                 rounds=plan.rounds - before,
                 micro_batch=train_config.micro_batch,
+                rank=ranks.rank,
+                ranks=ranks.count,
             )
-            interrupted = _fit(module, rounds, work_dir)
-            save_checkpoint(checkpoint, model, optimizer, log)
-            if interrupted:
+            with graceful() as stop:  # until the last checkpoint is written
+                run_rounds(module, rounds, work_dir, lambda: stop.is_set() or attempt.stopped)
+                if ranks.first:
+                    save_checkpoint(checkpoint, model.network, optimizer, log)
+            if ranks.any(stop.is_set()):
                 raise KeyboardInterrupt
-        return Fitted(model, ledger.released, len(log), resumed=before > 0, log=log)
+        return Fitted(model, attempt.released, len(log), before > 0, cut, log)
+
+
+@dataclass
+class _Attempt:
+    """What one attempt keeps beside the module: releases so far, the log, the learning curve."""
+
+    settings: TrainConfig
+    released: int
+    rounds: int
+    log: list[dict[str, Any]]
+    model: LanguageModel
+    public: Sequence[bytes]
+    ranks: Ranks
+    progress: Progress | None
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.stopped = should_stop(self.log, self.settings.early_stopping)
+
+    def rate(self, release: int) -> float:
+        return learning_rate_at(release, self.settings, self.rounds)
+
+    def applied(self, save: Callable[[], None]) -> None:
+        """After an optimiser step: note it, evaluate, keep a checkpoint, on the first rank."""
+        settings = self.settings
+        row: dict[str, Any] = {"round": self.released, "learning_rate": self.rate(self.released)}
+        self.released += 1
+        every = settings.evaluate_every
+        if self.ranks.first and every and self.public and self.released % every == 0:
+            row["public_loss"] = self.model.evaluate(self.public)
+        self.log.append(row)
+        self.stopped = self.ranks.share(should_stop(self.log, settings.early_stopping))
+        if not self.ranks.first:
+            return
+        if self.released % settings.checkpoint_every == 0 and self.released < self.rounds:
+            save()
+        if self.progress is not None:
+            self.progress("train", self.released, self.rounds)
+
+
+@contextmanager
+def _ledger(
+    plan: ProtectionPlan, texts: Sequence[bytes], model: LanguageModel, work_dir: Path, ranks: Ranks
+) -> Iterator[ReleaseLedger | None]:
+    """The ledger of this run, open, on the first rank; None on the others."""
+    if not ranks.first:
+        yield None
+        return
+    run = _run_digest(plan, texts, model.network)
+    with ReleaseLedger(work_dir / "releases.jsonl", run=run, rounds=plan.rounds) as ledger:
+        yield ledger
 
 
 def fit_plain(
     texts: Sequence[bytes],
-    model: GPT2LMHeadModel,
+    model: LanguageModel,
     *,
     steps: int,
     batch: int,
@@ -120,7 +194,7 @@ def fit_plain(
     seed: int = 0,
     stage: str = "pretrain",
     progress: Progress | None = None,
-) -> GPT2LMHeadModel:
+) -> LanguageModel:
     """Ordinary training in place, with NO protection: for public text, or to show what would have leaked.
 
     Args:
@@ -130,26 +204,29 @@ def fit_plain(
         progress: called as progress(stage, steps done, steps).
 
     Raises:
-        InputError: no texts, or one that is longer than the model's context.
+        InputError: no texts.
         KeyboardInterrupt: after SIGINT, when the step is finished.
     """
     if not texts:
         raise InputError("texts", "are none to train on", "name more public code, or set pretrain.steps to 0")
-    check_lengths(model, texts)
     if steps == 0:
         return model
     if rates is None:
         batch = min(batch, len(texts))
         rates = np.full(len(texts), batch / len(texts))
     module = PlainModule(
-        model,
+        model.network,
         batch=batch,
-        losses=per_example_losses,
-        optimizer=make_optimizer(model, optimizer, learning_rate),
+        losses=model.losses,
+        optimizer=make_optimizer(model.network, optimizer, learning_rate),
         on_step=None if progress is None else lambda step: progress(stage, step + 1, steps),
     )
     sampler = WeightedPoissonSampler(rates, key=hashlib.sha256(f"plain {seed}".encode()).digest())
-    if _fit(module, Rounds(texts, sampler, rounds=steps, micro_batch=micro_batch), Path.cwd()):
+    sequences, _ = model.encode(texts)
+    rounds = Rounds(sequences, model.objective, sampler, rounds=steps, micro_batch=micro_batch)
+    with graceful() as stop:
+        run_rounds(module, rounds, Path.cwd(), stop.is_set)
+    if stop.is_set():
         raise KeyboardInterrupt
     return model
 
@@ -162,68 +239,3 @@ def _run_digest(plan: ProtectionPlan, texts: Sequence[bytes], model: nn.Module) 
     for name, parameter in model.named_parameters():
         digest.update(f"{name} {tuple(parameter.shape)} {parameter.requires_grad}".encode())
     return digest.hexdigest()
-
-
-def _fit(module: pl.LightningModule, rounds: Rounds, root: Path) -> bool:
-    """Run all rounds; True if SIGINT stopped it after a finished one."""
-    with _quiet(), _graceful() as stop:
-        trainer = pl.Trainer(
-            accelerator="auto",
-            devices=1,
-            max_epochs=1,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            use_distributed_sampler=False,
-            callbacks=[_StopWhenAsked(stop)],
-            default_root_dir=root,
-        )
-        try:
-            trainer.fit(module, train_dataloaders=rounds.loader())
-        except SystemExit:  # Lightning's answer to a second SIGINT
-            raise KeyboardInterrupt from None
-    return stop.is_set()
-
-
-class _StopWhenAsked(pl.Callback):
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        trainer.should_stop = self._stop.is_set()
-
-
-@contextmanager
-def _graceful() -> Iterator[threading.Event]:
-    """The first SIGINT sets the event, the second acts as ever. Only the main thread can listen."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number: int, frame: Any) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Lightning's hints (device lists, worker counts, tips) do not concern the user of a flow."""
-    logger = logging.getLogger("pytorch_lightning")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"pytorch_lightning")
-            warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
-            yield
-    finally:
-        logger.setLevel(level)

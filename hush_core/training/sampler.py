@@ -40,13 +40,14 @@ class WeightedPoissonSampler:
         self.size = len(rates)
         self._key = os.urandom(32) if key is None else bytes(key)
         drawn = np.flatnonzero(rates)
-        order = np.frexp(rates[drawn])[1]
-        self._groups = []
-        for exponent in np.unique(order):
-            members = drawn[order == exponent]
-            top = float(rates[members].max())
-            keep = rates[members] / top
-            self._groups.append((members, top, None if bool(np.all(keep == 1)) else keep))
+        exponents = np.frexp(rates[drawn])[1]
+        order = np.argsort(exponents, kind="stable")
+        self._members = drawn[order]
+        starts = np.flatnonzero(np.diff(exponents[order], prepend=2))
+        self._starts, self._sizes = starts, np.diff(starts, append=len(order))
+        rated = rates[self._members]
+        self._tops = np.maximum.reduceat(rated, starts) if len(starts) else np.empty(0)
+        self._keep = rated / np.repeat(self._tops, self._sizes)
 
     def __repr__(self) -> str:
         return f"WeightedPoissonSampler(size={self.size})"
@@ -55,14 +56,19 @@ class WeightedPoissonSampler:
         """The batch of a round (0, 1, …): int64 example ids, ascending. The same round, the same batch."""
         if round < 0:
             raise InputError("round", f"must not be negative, got {round}", "count rounds from 0")
-        digest = hmac.new(self._key, b"hush sampler" + round.to_bytes(8, "big"), hashlib.sha256).digest()
-        seed = np.random.SeedSequence(int.from_bytes(digest, "big"), pool_size=8)
-        generator = np.random.Generator(np.random.PCG64DXSM(seed))
+        generator = self.generator(round, "sampler")
+        counts = generator.binomial(self._sizes, self._tops)
         parts = [np.empty(0, dtype=np.int64)]
-        for members, top, keep in self._groups:
-            count = int(generator.binomial(len(members), top))
-            chosen = generator.choice(len(members), size=count, replace=False, shuffle=False)
-            if keep is not None:
-                chosen = chosen[generator.random(count) < keep[chosen]]
-            parts.append(members[chosen])
-        return np.sort(np.concatenate(parts))
+        for group in np.flatnonzero(counts):
+            chosen = generator.choice(self._sizes[group], size=counts[group], replace=False, shuffle=False)
+            parts.append(chosen + self._starts[group])
+        places = np.concatenate(parts)
+        places = places[generator.random(len(places)) < self._keep[places]]
+        return np.sort(self._members[places])
+
+    def generator(self, round: int, use: str) -> np.random.Generator:
+        """Random numbers of one round for one use, fixed by the key; other uses and rounds have others."""
+        message = f"hush {use}".encode() + round.to_bytes(8, "big")
+        digest = hmac.new(self._key, message, hashlib.sha256).digest()
+        seed = np.random.SeedSequence(int.from_bytes(digest, "big"), pool_size=8)
+        return np.random.Generator(np.random.PCG64DXSM(seed))

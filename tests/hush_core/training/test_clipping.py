@@ -7,16 +7,17 @@ import gc
 import math
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from hush_core.config import ModelConfig
+from hush_core.config import ByteGptModel
 from hush_core.errors import InputError
-from hush_core.training import byte_gpt, clipped_gradient_sum, norms, per_example_losses
-from hush_core.training.data import MicroBatch, collate
+from hush_core.training import byte_gpt, clipped_gradient_sum, norms
+from hush_core.training.data import MicroBatch, micro_batches
 
 
 class Small(nn.Module):
@@ -51,17 +52,20 @@ def small_case():
 
 def gpt_case(width: int = 32, longest: int = 12):
     """Tied GPT-2; padded texts, one with a single byte and one with none."""
-    model = byte_gpt(ModelConfig(layers=2, width=width, heads=2), longest, seed=1)
+    language_model = byte_gpt(ByteGptModel(layers=2, width=width, heads=2), longest, seed=1)
+    model = language_model.network
     with torch.no_grad():
         for p in model.parameters():
             p.add_(0.05 * torch.randn(p.shape, generator=torch.Generator().manual_seed(p.numel())))
     texts = [(b"aab" * 40)[:longest], b"xyzw" * 2, b"", b"q", (b"hello aa" * 20)[: longest - 1]]
-    return model, collate(texts), per_example_losses
+    sequences, _ = language_model.encode(texts)
+    (batch,) = micro_batches(sequences, language_model.objective, 5, np.random.default_rng(0))
+    return model, batch, language_model.losses
 
 
 def one_of(batch, i):
     return (
-        type(batch)(*(p[i : i + 1] for p in batch))
+        type(batch)(*(p if p is None else p[i : i + 1] for p in batch))
         if isinstance(batch, MicroBatch)
         else tuple(p[i : i + 1] for p in batch)
     )

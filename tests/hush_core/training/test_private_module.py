@@ -14,7 +14,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 from torch import nn
 
-from hush_core.config import ModelConfig
+from hush_core.config import ByteGptModel
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import (
@@ -24,9 +24,8 @@ from hush_core.training import (
     WeightedPoissonSampler,
     byte_gpt,
     clipped_gradient_sum,
-    per_example_losses,
 )
-from hush_core.training.data import Rounds, collate
+from hush_core.training.data import Rounds, micro_batches
 from hush_core.training.module import make_optimizer
 
 TEXTS = [b"one", b"two and more", b"three", b"", b"four four", b"five 5"]
@@ -37,12 +36,19 @@ def make_plan(rates, *, noise=1.0, rounds=3, batch=4, clip=0.5):
 
 
 def tiny():
-    return byte_gpt(ModelConfig(layers=1, width=16, heads=2), 12, seed=2)
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 12, seed=2).network
 
 
-def train(
-    plan, model, path, *, texts=TEXTS, micro_batch=2, rounds=None, key=b"s" * 32, trainer=None, **module
-):
+LANGUAGE_MODEL = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 12)
+SEQUENCES = LANGUAGE_MODEL.encode(TEXTS)[0]
+CAUSAL, LOSSES = LANGUAGE_MODEL.objective, LANGUAGE_MODEL.losses
+
+
+def all_in_one():
+    return micro_batches(SEQUENCES, CAUSAL, 6, np.random.default_rng(0))[0]
+
+
+def train(plan, model, path, *, micro_batch=2, rounds=None, key=b"s" * 32, trainer=None, **module):
     """SGD at rate 1 through a bare Trainer; returns the flat change of the weights after every round."""
     optimizer = make_optimizer(model, "sgd", 1.0)
     flat = lambda: torch.cat([p.detach().flatten() for p in model.parameters()]).double().numpy()  # noqa: E731
@@ -52,14 +58,15 @@ def train(
         made = PrivateModule(
             plan,
             model,
-            losses=per_example_losses,
+            losses=LOSSES,
             optimizer=optimizer,
             ledger=ledger,
             on_step=lambda _: seen.append(flat()),
             **module,
         )
         data = Rounds(
-            texts,
+            SEQUENCES,
+            CAUSAL,
             WeightedPoissonSampler(plan.rates, key=key),
             rounds=plan.rounds if rounds is None else rounds,
             micro_batch=micro_batch,
@@ -90,7 +97,7 @@ def test_the_sum_is_divided_by_the_expected_batch_not_the_realised(tmp_path):
     model = tiny()
     start = copy.deepcopy(model)
     (step,), _ = train(make_plan(np.ones(6), noise=1e-9, rounds=1, batch=4), model, tmp_path)
-    total = clipped_gradient_sum(start, collate(TEXTS), losses=per_example_losses, clip_norm=0.5)
+    total = clipped_gradient_sum(start, all_in_one(), losses=LOSSES, clip_norm=0.5)
     want = -np.concatenate([g.flatten().double().numpy() for g in total.gradients.values()])
     np.testing.assert_allclose(step, want / 4, atol=2e-6 * np.abs(want).max() + 1e-7)
     assert np.abs(step - want / 6).max() > 1e-2 * np.abs(want).max()
@@ -113,7 +120,7 @@ def test_a_release_is_counted_before_it_is_applied(tmp_path):
     before = copy.deepcopy(model.state_dict())
 
     class Dies(SecureGaussian):
-        def draw(self, counter, size):
+        def stream(self, counter):
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
@@ -146,13 +153,13 @@ def test_a_loader_that_is_not_the_samplers_is_refused(tmp_path):
         module = PrivateModule(
             plan,
             model,
-            losses=per_example_losses,
+            losses=LOSSES,
             optimizer=make_optimizer(model, "sgd", 1.0),
             ledger=ledger,
         )
         with pytest.raises(InputError, match="not the next round"):
-            module.training_step([collate(TEXTS)], 0)
-        data = Rounds(TEXTS, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2)
+            module.training_step([all_in_one()], 0)
+        data = Rounds(SEQUENCES, CAUSAL, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2)
         with pytest.raises(InputError, match="not the next round"):
             module.training_step(data[1], 0)
         assert ledger.released == 0
@@ -168,7 +175,7 @@ def test_a_layer_without_a_rule_is_refused_when_the_module_is_made(tmp_path):
         PrivateModule(
             make_plan(np.zeros(6)),
             model,
-            losses=per_example_losses,
+            losses=LOSSES,
             optimizer=make_optimizer(model, "sgd", 1.0),
             ledger=ledger,
         )

@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 import torch
 
-from hush_core.config import ModelConfig, TrainConfig
+from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, evaluate, fit_plain, fit_private
+from hush_core.training import byte_gpt, fit_plain, fit_private
 from hush_core.training.ledger import ReleaseLedger
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -34,7 +34,7 @@ def config(every=5):
 
 
 def tiny(seed=0):
-    return byte_gpt(ModelConfig(layers=1, width=16, heads=2), 32, seed=seed)
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
 
 
 def lines(path):
@@ -70,7 +70,7 @@ def test_killed_at_random_rounds_it_resumes_and_never_releases_more(tmp_path):
     assert ROUNDS - spent <= fitted.rounds_applied <= ROUNDS
     again = fit_private(make_plan(), TEXTS, tiny(seed=9), config(), tmp_path)
     assert again.rounds_released == lines(tmp_path) == ROUNDS
-    for one, other in zip(fitted.model.parameters(), again.model.parameters(), strict=True):
+    for one, other in zip(fitted.model.network.parameters(), again.model.network.parameters(), strict=True):
         assert torch.equal(one, other)
 
 
@@ -132,7 +132,11 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
     assert fitted.log == [{"round": k, "learning_rate": 1e-2} for k in range(ROUNDS)]
     fit_plain(TEXTS, tiny(), steps=2, batch=4, learning_rate=1e-3)
     assert list(cwd.iterdir()) == []
-    assert {path.name for path in (tmp_path / "w").iterdir()} == {"checkpoint.pt", "releases.jsonl"}
+    assert {path.name for path in (tmp_path / "w").iterdir()} == {
+        "checkpoint.pt",
+        "checkpoint.previous.pt",
+        "releases.jsonl",
+    }
     assert (tmp_path / "w").stat().st_mode & 0o077 == 0
     assert capfd.readouterr() == ("", "")
 
@@ -141,7 +145,7 @@ def test_two_runs_never_share_keys(tmp_path):
     models = []
     for name in "ab":
         models.append(fit_private(make_plan(2), TEXTS, tiny(), config(), tmp_path / name).model)
-    assert not torch.equal(models[0].lm_head.weight, models[1].lm_head.weight)
+    assert not torch.equal(models[0].network.lm_head.weight, models[1].network.lm_head.weight)
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
@@ -159,23 +163,35 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
 
 def test_it_learns_and_runs_off_the_main_thread(tmp_path):
     model = tiny()
-    before = evaluate(model, TEXTS)
+    before = model.evaluate(TEXTS)
     thread = threading.Thread(target=fit_private, args=(make_plan(), TEXTS, model, config(), tmp_path))
     thread.start()
     thread.join(timeout=60)
     assert lines(tmp_path) == ROUNDS
-    assert evaluate(model, TEXTS) < before - 0.5
+    assert model.evaluate(TEXTS) < before - 0.5
 
 
 def test_plain_training_is_repeatable_and_weighted():
     one, two, other = (
         fit_plain(TEXTS, tiny(), steps=5, batch=8, learning_rate=1e-2, seed=seed) for seed in (1, 1, 2)
     )
-    assert torch.equal(one.lm_head.weight, two.lm_head.weight)
-    assert not torch.equal(one.lm_head.weight, other.lm_head.weight)
+    assert torch.equal(one.network.lm_head.weight, two.network.lm_head.weight)
+    assert not torch.equal(one.network.lm_head.weight, other.network.lm_head.weight)
     rates = np.zeros(40)
     rates[0::3] = 0.5  # only texts of "a"
     model = fit_plain(TEXTS, tiny(), steps=40, batch=7, learning_rate=1e-2, rates=rates)
-    assert evaluate(model, TEXTS[0::3]) < 0.3 < 2 < evaluate(model, TEXTS[1::3])
+    assert model.evaluate(TEXTS[0::3]) < 0.3 < 2 < model.evaluate(TEXTS[1::3])
     with pytest.raises(InputError, match="none to train on"):
         fit_plain([], tiny(), steps=1, batch=1, learning_rate=1.0)
+
+
+def test_a_ledger_that_lost_lines_is_refused_beside_a_checkpoint(tmp_path):
+    fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    path = tmp_path / "releases.jsonl"
+    whole = path.read_bytes().splitlines(keepends=True)
+    for kept in (0, 1, 4, 20):
+        path.write_bytes(b"".join(whole[:kept]))
+        with pytest.raises(InputError, match="has seen 24"):
+            fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    path.write_bytes(b"".join(whole))
+    assert fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path).rounds_released == ROUNDS

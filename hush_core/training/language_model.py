@@ -1,0 +1,179 @@
+"""A network with its tokenizer and its objective: texts in, one loss per example out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import ByT5Tokenizer, PreTrainedTokenizerBase
+
+from hush_core.training.byte_gpt import encode_bytes
+from hush_core.training.data import IGNORED, MicroBatch, Objective, micro_batches
+
+_AT_ONCE = 1000
+"""Texts that a tokenizer is given at a time."""
+Progress = Callable[[str, int, int], None]
+Precision = Literal["fp32", "bf16"]
+EVALUATION_SEED = 0
+"""Of what a masked model is shown in an evaluation: the same for every model that is compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A causal or masked language model.
+
+    Attributes:
+        network: a transformers model with a language-modelling head, or a peft model around one.
+        tokenizer: made without protected data.
+        objective: what is predicted; names the special tokens.
+        context: the most tokens of one example.
+        precision: of forward and backward pass; parameters are float32 either way.
+    """
+
+    network: nn.Module
+    tokenizer: PreTrainedTokenizerBase
+    objective: Objective
+    context: int
+    precision: Precision = "fp32"
+
+    def at(self, precision: Precision) -> LanguageModel:
+        """The same network, run in another precision."""
+        return replace(self, precision=precision)
+
+    def encode(self, texts: Sequence[bytes]) -> tuple[list[np.ndarray], int]:
+        """Each text as (t,) int32 tokens with the tokenizer's start and end, t ≤ context; how many were cut.
+
+        A byte model reads every byte; others read UTF-8 with � for what is none.
+        """
+        if isinstance(self.tokenizer, ByT5Tokenizer):
+            rows = [encode_bytes(text) for text in texts]
+        else:
+            rows = list(self._tokens(texts))
+        return [row[: self.context] for row in rows], sum(len(row) > self.context for row in rows)
+
+    def _tokens(self, texts: Iterable[bytes]) -> Iterator[np.ndarray]:
+        start = self.tokenizer.bos_token_id if self.objective.kind == "causal" else None
+        words = (text.decode("utf-8", errors="replace") for text in texts)
+        while some := list(islice(words, _AT_ONCE)):
+            for ids in self.tokenizer(some, verbose=False).input_ids:
+                # GPT-2's tokenizer adds no start, and without one the first token would never be learned
+                alone = start is None or ids[:1] == [start]
+                yield np.array(ids if alone else [start, *ids], dtype=np.int32)
+
+    def losses(self, network: nn.Module, batch: MicroBatch) -> Tensor:
+        """(b,) cross-entropy in nats, each the mean over the example's own predictions (0 where it has none).
+
+        `network` stands first so that this is the `losses` of `clipped_gradient_sum`.
+        """
+        summed, counts = self._summed(network, batch)
+        return summed / counts.clamp(min=1)
+
+    def _summed(self, network: nn.Module, batch: MicroBatch) -> tuple[Tensor, Tensor]:
+        logits = self.logits(network, batch)
+        losses = functional.cross_entropy(
+            logits.flatten(0, 1).float(), batch.labels.flatten(), ignore_index=IGNORED, reduction="none"
+        )
+        return losses.view_as(batch.labels).sum(1), (batch.labels != IGNORED).sum(1)
+
+    def logits(self, network: nn.Module, batch: MicroBatch) -> Tensor:
+        """(b, M, vocabulary): only at the chosen positions, where there are such."""
+        causal = batch.chosen is None
+        options: dict[str, Any] = {"use_cache": False} if causal else {"attention_mask": batch.attended}
+        device = batch.inputs.device.type
+        with ExitStack() as stack:
+            stack.enter_context(_own_rows(network, len(batch.inputs)))
+            if not causal:
+                stack.enter_context(_gathered(network, batch.chosen))
+            if self.precision == "bf16":
+                # without the cache each use of a weight stays visible to the clipping's check
+                stack.enter_context(torch.autocast(device, torch.bfloat16, cache_enabled=False))
+            return network(input_ids=batch.inputs, **options).logits
+
+    @torch.no_grad()
+    def evaluate(self, texts: Sequence[bytes], *, max_examples: int = 256, micro_batch: int = 32) -> float:
+        """Mean loss in bits (`unit` says of what) over the first `max_examples` texts that are not empty.
+
+        The result is not noised: use public text, or text that holds no secret. NaN where there is nothing to
+        score. A masked model is shown the same tokens each time.
+        """
+        chosen = [text for text in texts if text][:max_examples]
+        sequences, _ = self.encode(chosen)
+        device, training = next(self.network.parameters()).device, self.network.training
+        self.network.eval()
+        nats = count = 0.0
+        generator = np.random.default_rng(EVALUATION_SEED)
+        for batch in micro_batches(sequences, self.objective, micro_batch, generator):
+            here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
+            summed, counts = self._summed(self.network, here)
+            nats, count = nats + float(summed.double().sum()), count + int(counts.sum())
+        self.network.train(training)
+        if self.objective.kind == "causal":
+            count = self._bytes(chosen, sequences)
+        return nats / count / math.log(2) if count else math.nan
+
+    @property
+    def unit(self) -> str:
+        """What a loss in bits is counted per."""
+        return "byte" if self.objective.kind == "causal" else "masked token"
+
+    def _bytes(self, texts: Sequence[bytes], sequences: Sequence[np.ndarray]) -> int:
+        """Bytes that the sequences stand for: fewer than the texts', where those were cut."""
+        if isinstance(self.tokenizer, ByT5Tokenizer):
+            return sum(len(row) - 1 for row in sequences)
+        return sum(
+            len(text) if len(row) < self.context
+            else min(len(text), len(self.tokenizer.decode(row, skip_special_tokens=True).encode()))
+            for text, row in zip(texts, sequences, strict=True)
+        )  # fmt: skip
+
+
+def core(network: nn.Module) -> nn.Module:
+    """The transformers model inside a peft model, or the model itself."""
+    return network.get_base_model() if hasattr(network, "peft_config") else network
+
+
+@contextmanager
+def _own_rows(network: nn.Module, examples: int) -> Iterator[None]:
+    """Let every example look up its own positions: a lookup that is broadcast over the batch has a gradient
+    of the batch and none of an example. What the network computes stays the same."""
+
+    def expand(layer: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        ids = args[0]
+        if ids.dim() == 2 and ids.shape[0] == 1 and examples > 1:
+            return (ids.expand(examples, -1), *args[1:])
+        return None
+
+    handles = [
+        module.register_forward_pre_hook(expand)
+        for module in network.modules()
+        if type(module) is nn.Embedding
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _gathered(network: nn.Module, chosen: Tensor) -> Iterator[None]:
+    """Hand the head of a masked model the chosen positions only: over all of them it costs five times the step."""
+
+    def gather(layer: nn.Module, args: Any, output: Any) -> Any:
+        hidden = output[0]
+        output["last_hidden_state"] = hidden.gather(1, chosen.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
+        return output
+
+    handle = core(network).base_model.register_forward_hook(gather)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,89 @@
+"""Lightning's loop around a module of ours: quiet, and ended by a signal or a reason after a whole round."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.plugins.environments import LightningEnvironment
+from pytorch_lightning.strategies import DDPStrategy
+
+from hush_core.training.data import Rounds
+from hush_core.training.ranks import Ranks
+
+
+def run_rounds(module: pl.LightningModule, rounds: Rounds, root: Path, finished: Callable[[], bool]) -> None:
+    """Run all rounds, or until `finished` is true after one on any rank."""
+    ranks = Ranks.current()
+    parallel: dict[str, Any] = {"devices": ranks.count}
+    if ranks.count > 1:  # the processes are there already, whatever cluster the environment tells of
+        parallel["strategy"] = DDPStrategy(cluster_environment=LightningEnvironment())
+    with _quiet():
+        trainer = pl.Trainer(
+            accelerator="auto",
+            max_epochs=1,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            use_distributed_sampler=False,
+            callbacks=[_StopWhen(finished)],
+            default_root_dir=root,
+            **parallel,
+        )
+        try:
+            trainer.fit(module, train_dataloaders=rounds.loader())
+        except SystemExit:  # Lightning's answer to a second SIGINT
+            raise KeyboardInterrupt from None
+
+
+class _StopWhen(pl.Callback):
+    """Ends the run after the round in which `finished` became true on any rank."""
+
+    def __init__(self, finished: Callable[[], bool]) -> None:
+        self._finished = finished
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        trainer.should_stop = Ranks.current().any(self._finished())
+
+
+@contextmanager
+def graceful() -> Iterator[threading.Event]:
+    """The first SIGINT sets the event, the second acts as ever. Only the main thread can listen."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: Any) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Lightning's hints (device lists, worker counts, tips) do not concern the user of a flow."""
+    logger = logging.getLogger("pytorch_lightning")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"pytorch_lightning")
+            warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,257 @@
+"""Data-parallel training: starts one `worker.py` a rank on this machine, and waits for them.
+
+    fit_in_processes(4, plan, texts, model_dir, settings, lora, work_dir, out_dir)
+
+What they need lies in a folder of their own below the run's private one; texts go nowhere else, and never into
+arguments, environment or logs. docs/many_processes.md says what is guaranteed, and why torchrun does not do it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from hush_core.config import LoraConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+
+Progress = Callable[[str, int, int], None]
+INTERRUPTED = 130
+"""A worker's exit status after it was asked to stop."""
+_TICK = 0.1
+_GRACE = 5.0
+"""Seconds that the other ranks have to end by themselves after one has failed."""
+_ROWS = 1 << 16
+_PREFIX = "processes-"
+_AGAIN = "start again: training goes on from the last checkpoint"
+
+
+@dataclass(frozen=True)
+class FittedInProcesses:
+    """A finished private run, as `Fitted` says it; the model lies in the folder that was named."""
+
+    rounds_released: int
+    rounds_applied: int
+    resumed: bool
+    cut: int
+    log: list[dict[str, Any]]
+
+
+def fit_in_processes(
+    processes: int,
+    plan: ProtectionPlan,
+    texts: Sequence[bytes],
+    model_dir: Path,
+    settings: TrainConfig,
+    lora: LoraConfig | None,
+    work_dir: Path,
+    out_dir: Path,
+    progress: Progress | None = None,
+    public: Sequence[bytes] = (),
+    base: str = "",
+    seed: int = 0,
+) -> FittedInProcesses:
+    """`fit_private` with the batch shared out over several processes; call it again to resume, with as many
+    processes as you like.
+
+    Args:
+        plan, texts, settings, work_dir, progress, public: as in `fit_private`. Each process holds the whole
+            model. On CUDA each takes a device of its own.
+        model_dir: a folder that `save_model` wrote.
+        lora: adapters to put in and train; None trains every parameter. seed: of their random half.
+        out_dir: where the model is saved; whole once this function returned. base: named in its adapters.
+
+    Raises:
+        InputError: from any process, as it was raised there; fewer devices than processes; another process
+            trains in `work_dir`.
+        RuntimeError: a process failed or was killed: says which, and names its log. Those are
+            `work_dir/rank-N.log`; they hold types and places of errors, and no text.
+        KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written. Whatever else is
+            raised in this thread while it waits (by `progress`, by an orchestrator that cancels) has the same
+            effect and is raised again; a second one kills the processes.
+
+    Guarantee: that of `fit_private`; the model is the one of a single process but for the order of sums. When
+    this function has returned or raised, none of its processes is alive; if this process is killed, they end.
+    """
+    if processes < 1:
+        raise InputError("train.processes", f"must be at least 1, got {processes}", "give a positive number")
+    if torch.cuda.is_available() and torch.cuda.device_count() < processes:
+        raise InputError(
+            "train.processes",
+            f"are {processes}, and this machine has {torch.cuda.device_count()} devices",
+            "set it to the number of devices",
+        )
+    work_dir = work_dir.resolve()
+    work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _only_one(work_dir), _private_folder(work_dir) as folder:
+        job = {
+            "model": str(model_dir.resolve()),
+            "out": str(out_dir.resolve()),
+            "work": str(work_dir),
+            "base": base,
+            "seed": seed,
+            "lora": lora and lora.model_dump(mode="json"),
+            "settings": settings.model_dump(mode="json"),
+            "plan": {
+                name: getattr(plan, name)
+                for name in ("noise_multiplier", "rounds", "expected_batch", "clip_norm", "method")
+            },
+        }
+        (folder / "job.json").write_text(json.dumps(job, default=lambda number: number.item()))
+        np.save(folder / "rates.npy", plan.rates)
+        _write_texts(folder / "texts.arrow", texts)
+        _write_texts(folder / "public.arrow", public)
+        _run(folder, work_dir, processes, progress)
+        return FittedInProcesses(**json.loads((folder / "result.json").read_text()))
+
+
+@contextmanager
+def _only_one(work_dir: Path) -> Iterator[None]:
+    """Hold the folder: the processes of a parent that was killed are gone before its lock is."""
+    descriptor = os.open(work_dir, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                str(work_dir), "another process is training this run", "wait for it to end"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _private_folder(work_dir: Path) -> Iterator[Path]:
+    """A new folder, deleted at the end, after those that killed parents have left."""
+    for left in work_dir.glob(f"{_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=work_dir))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_texts(path: Path, texts: Sequence[bytes]) -> None:
+    schema = pa.schema([("text", pa.large_binary())])
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        for start in range(0, len(texts), _ROWS):
+            column = pa.array(texts[start : start + _ROWS], pa.large_binary())
+            writer.write_batch(pa.record_batch([column], schema=schema))
+
+
+def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None) -> None:
+    """Start the ranks, relay the progress of the first, and leave none alive, whatever happens."""
+    children: list[subprocess.Popen[bytes]] = []
+    reading, writing = os.pipe()
+    try:
+        for rank in range(count):
+            children.append(_start(folder, rank, count, writing, work_dir / f"rank-{rank}.log"))
+        try:
+            codes = _wait(children, reading, progress)
+        except BaseException:
+            for child in children:
+                with suppress(BrokenPipeError):
+                    child.stdin.write(b"s")
+            _wait(children, reading, None)
+            raise
+        if any(codes):
+            _raise_failure(codes, folder, work_dir)
+    finally:
+        for child in children:
+            child.kill()
+        for child in children:
+            child.wait()
+            child.stdin.close()
+        os.close(reading)
+        os.close(writing)
+
+
+def _start(folder: Path, rank: int, count: int, progress: int, log: Path) -> subprocess.Popen[bytes]:
+    """A worker in a process group of its own: a Ctrl-C at the terminal reaches the parent alone."""
+    loopback = "lo0" if sys.platform == "darwin" else "lo"
+    environment = {
+        "OMP_NUM_THREADS": str(max(1, _cores() // count)),
+        **os.environ,
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(count),
+        # What the ranks send one another is not noised yet. Else gloo listens where the host's name points to.
+        "GLOO_SOCKET_IFNAME": loopback,
+        "NCCL_SOCKET_IFNAME": loopback,
+    }
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "hush_core.training.worker", str(folder), str(progress)],
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=file,
+            env=environment,
+            pass_fds=(progress,),
+            process_group=0,
+            bufsize=0,
+        )
+    finally:
+        os.close(file)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _wait(
+    children: Sequence[subprocess.Popen[bytes]], reading: int, progress: Progress | None
+) -> list[int | None]:
+    """The exit statuses, when all have ended; or one has failed, and the others had their grace."""
+    rest, failed_at = b"", None
+    with selectors.DefaultSelector() as selector:
+        selector.register(reading, selectors.EVENT_READ)
+        while True:
+            codes = [child.poll() for child in children]
+            while selector.select(_TICK if None in codes else 0):
+                *lines, rest = (rest + os.read(reading, 1 << 16)).split(b"\n")
+                for line in lines:
+                    if progress is not None:
+                        progress(*json.loads(line))
+            if failed_at is None and any(codes):
+                failed_at = time.monotonic()
+            if None not in codes or (failed_at is not None and time.monotonic() - failed_at > _GRACE):
+                return codes
+
+
+def _raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path) -> None:
+    """The cause, where several ranks failed: a refusal before a kill before the first other error."""
+    files = sorted(folder.glob("failure.*.json"), key=lambda path: path.stat().st_mtime_ns)
+    failures = [(path.name.split(".")[1], json.loads(path.read_text())) for path in files]
+    for _, failure in failures:
+        if "input" in failure:
+            raise InputError(*failure["input"])
+    for rank, code in enumerate(codes):
+        if code is not None and code < 0 and code != -signal.SIGINT:
+            name = signal.Signals(-code).name
+            why = " (the kernel does this when memory runs out)" if name == "SIGKILL" else ""
+            raise RuntimeError(f"the process of rank {rank} was ended by {name}{why}; {_AGAIN}")
+    if INTERRUPTED in codes or -signal.SIGINT in codes:
+        raise KeyboardInterrupt
+    rank, failure = failures[0] if failures else (next(i for i, c in enumerate(codes) if c), {})
+    what = failure.get("what", f"exit status {codes[int(rank)]}")
+    raise RuntimeError(f"the process of rank {rank} failed: {what} (see {work_dir / f'rank-{rank}.log'})")

@@ -1,0 +1,159 @@
+"""One process of a data-parallel run: `python -m hush_core.training.worker FOLDER PROGRESS`.
+
+`processes.py` starts it and says in the environment which rank it is. FOLDER holds the job and takes the result;
+PROGRESS is the descriptor that the first rank writes to. Standard input is the line to the parent: a byte asks
+to stop after this round, its end means that the parent is gone, and ends this process at once.
+
+Standard output and error are a log that people may be shown: no text of an example goes there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import torch
+from torch import distributed
+
+from hush_core.config import LoraConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training.lora import with_lora
+from hush_core.training.models import load_model, save_model
+from hush_core.training.processes import INTERRUPTED
+from hush_core.training.ranks import Ranks
+from hush_core.training.run import Fitted, fit_private
+
+_NEVER = timedelta(days=365)
+"""How long a collective waits: an evaluation may take hours, and a dead peer closes its connection."""
+
+
+class Texts(Sequence[bytes]):
+    """The rows of an Arrow file, read where they lie: the processes share its pages."""
+
+    def __init__(self, path: Path) -> None:
+        self._rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()["text"]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> bytes:
+        return self._rows[index].as_py()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (row.as_py() for row in self._rows)
+
+
+def main(folder: Path, progress: int) -> int:
+    """Train, and leave result.json or failure.RANK.json in the folder; the exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+    threading.Thread(target=_obey_parent, daemon=True).start()
+    rank = int(os.environ["RANK"])
+    try:
+        fitted = _train(folder, Ranks(rank, int(os.environ["WORLD_SIZE"])), progress)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BaseException as error:
+        with suppress(OSError):  # a full disk: an exception that nobody catches would print its message
+            (folder / f"failure.{rank}.json").write_text(json.dumps(_failure(error)))
+            sys.stderr.write(report(error) + "\n")
+        return 1
+    if rank == 0:
+        (folder / "result.json").write_text(json.dumps(fitted))
+    return 0
+
+
+def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
+    job = json.loads((folder / "job.json").read_text())
+    texts, public = Texts(folder / "texts.arrow"), Texts(folder / "public.arrow")
+    _meet(folder / "meeting", ranks)
+    ranks.any(False)  # waits for all
+    if ranks.first:  # all have mapped the texts: a kill from here on leaves none of them behind
+        for name in ("texts.arrow", "public.arrow"):
+            (folder / name).unlink()
+    plan = ProtectionPlan(np.load(folder / "rates.npy"), **job["plan"], certificates=pl.DataFrame())
+    model = load_model(Path(job["model"]))
+    if job["lora"] is not None:
+        model = with_lora(model, LoraConfig.model_validate(job["lora"]), seed=job["seed"])
+
+    def tell(*step: str | int) -> None:
+        os.write(progress, json.dumps(step).encode() + b"\n")
+
+    settings = TrainConfig.model_validate(job["settings"])
+    fitted = fit_private(plan, texts, model, settings, Path(job["work"]), tell, public=public)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
+    if ranks.first:
+        save_model(fitted.model, Path(job["out"]), base=job["base"])
+    distributed.destroy_process_group()
+    return _public(fitted)
+
+
+def _meet(file: Path, ranks: Ranks) -> None:
+    """Make the process group, through a file: no port is opened but those of the loopback interface."""
+    backend = "gloo"
+    if torch.cuda.is_available():
+        torch.cuda.set_device(ranks.rank)
+        backend = "cpu:gloo,cuda:nccl"
+    store = distributed.FileStore(str(file), ranks.count)
+    distributed.init_process_group(
+        backend, store=store, rank=ranks.rank, world_size=ranks.count, timeout=_NEVER
+    )
+
+
+def _public(fitted: Fitted) -> dict[str, object]:
+    return {
+        "rounds_released": fitted.rounds_released,
+        "rounds_applied": fitted.rounds_applied,
+        "resumed": fitted.resumed,
+        "cut": fitted.cut,
+        "log": fitted.log,
+    }
+
+
+def _obey_parent() -> None:
+    while os.read(0, 1):
+        os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def report(error: BaseException | None) -> str:
+    """Types and places of an exception and of what led to it. Messages may quote data and are left out, but
+    for those of hush itself, of exhausted memory and of the operating system."""
+    lines = []
+    while error is not None:
+        for frame in traceback.extract_tb(error.__traceback__):
+            lines.append(f"  {frame.filename}:{frame.lineno} in {frame.name}")
+        lines.append(f"{type(error).__name__}{_message(error)}")
+        error = error.__cause__ or error.__context__
+    return "\n".join(lines)
+
+
+def _failure(error: BaseException) -> dict[str, object]:
+    if isinstance(error, InputError):
+        return {"input": [error.where, error.what, error.mend]}
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return {"what": f"{type(error).__name__}{_message(error)}{place}"}
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f": {error.strerror}"
+    if isinstance(error, InputError | torch.OutOfMemoryError | distributed.DistError):
+        return f": {error}"
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,188 @@
+"""Every architecture that hush opens: its clipped sum against a float64 loop over single examples."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import CAUSAL, MASKED, tiny_model, write_model
+from torch import nn
+
+from hush_core.config import HuggingFaceModel, LoraConfig
+from hush_core.errors import InputError
+from hush_core.training import clipped_gradient_sum, open_model, with_lora
+from hush_core.training.data import MicroBatch, micro_batches
+from hush_core.training.layers import embedding_scale, is_scaling
+
+TEXTS = [b"the quick brown fox", b"five dozen jugs", b"", b"dog dog dog dog", b"a lazy box \xff\xfe"]
+NAMES = [*CAUSAL, *MASKED]
+
+
+def batch_of(model, texts=TEXTS):
+    sequences, _ = model.encode(texts)
+    return micro_batches(sequences, model.objective, len(texts), np.random.default_rng(0))[0]
+
+
+def single(batch, i):
+    """Example i alone, its padding cut off: what a loop over examples would run."""
+    alone = MicroBatch(*(part if part is None else part[i : i + 1] for part in batch))
+    if batch.attended is None:
+        return alone
+    length = int(alone.attended.sum())
+    return alone._replace(inputs=alone.inputs[:, :length], attended=alone.attended[:, :length])
+
+
+def reference(model, batch, clip):
+    """Norms (B,) and clipped sums in float64, one example at a time, by plain autograd."""
+    network = copy.deepcopy(model.network).double()
+    named = {n: p for n, p in network.named_parameters() if p.requires_grad}
+    sums, norms = {n: torch.zeros_like(p) for n, p in named.items()}, []
+    for i in range(len(batch.inputs)):
+        loss = replace(model, precision="fp32").losses(network, single(batch, i)).sum()
+        grads = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+        grads = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, named.values(), strict=True)]
+        norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
+        for n, g in zip(named, grads, strict=True):
+            sums[n] += g * min(1.0, clip / max(norms[-1], 1e-30))
+    return torch.tensor(norms, dtype=torch.float64), sums
+
+
+def agrees(got, expected, norm=2e-5, total=1e-4):
+    norms, sums = expected
+    size = math.sqrt(sum(float(s.square().sum()) for s in sums.values()))
+    distance = math.sqrt(sum(float((got.gradients[n] - sums[n]).square().sum()) for n in sums))
+    return torch.allclose(got.norms, norms, rtol=norm, atol=1e-6) and distance < total * size
+
+
+def clipped(model, batch, clip):
+    return clipped_gradient_sum(model.network, batch, losses=model.losses, clip_norm=clip)
+
+
+def moved(model):
+    """Adapters away from their start, where half of each is zero."""
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(1)
+        for parameter in model.network.parameters():
+            if parameter.requires_grad:
+                parameter.add_(0.1 * torch.randn(parameter.shape))
+    return model
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_full_fine_tuning(name, tmp_path):
+    model = tiny_model(tmp_path, name)
+    batch = batch_of(model)
+    norms, sums = reference(model, batch, 0.5)
+    got = clipped(model, batch, 0.5)
+    assert agrees(got, (norms, sums))
+    assert float(norms.max()) > 0.5 and set(got.gradients) == set(dict(model.network.named_parameters()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("targets", [None, "all-linear"])
+def test_lora(name, targets, tmp_path):
+    model = tiny_model(tmp_path, name)
+    try:
+        model = moved(with_lora(model, LoraConfig(rank=3, targets=targets)))
+    except InputError:
+        assert targets is None  # peft knows no usual layers of this architecture, and says which there are
+        return
+    batch = batch_of(model)
+    assert agrees(clipped(model, batch, 0.1), reference(model, batch, 0.1))
+    assert all("lora_" in n for n, p in model.network.named_parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bf16_is_near_and_never_above_the_clip_norm(name, tmp_path):
+    model = tiny_model(tmp_path, name)
+    batch = batch_of(model)
+    half = model.at("bf16")
+    assert agrees(clipped(half, batch, 0.5), reference(model, batch, 0.5), norm=0.1, total=0.1)
+    for i in range(len(TEXTS)):
+        alone = MicroBatch(*(part if part is None else part[i : i + 1] for part in batch))
+        got = clipped(half, alone, 0.01)
+        released = math.sqrt(sum(float(g.double().square().sum()) for g in got.gradients.values()))
+        assert released <= 0.01
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama-tied"])
+def test_dropping_a_tied_use_or_the_mask_is_rejected(name, tmp_path):
+    model = tiny_model(tmp_path, name)
+    batch = batch_of(model)
+    want = reference(model, batch, 0.5)
+    untied = copy.deepcopy(model.network)
+    head = untied.get_output_embeddings()
+    head.weight = nn.Parameter(head.weight.detach().clone())
+    wrong = clipped_gradient_sum(untied, batch, losses=model.losses, clip_norm=0.5)
+    if name == "bert":  # and a model that looks at padding
+        seen = batch._replace(attended=torch.ones_like(batch.attended))
+        assert not agrees(clipped(model, seen, 0.5), want)
+    names = {n for n, _ in model.network.named_parameters()}
+    (extra,) = set(wrong.gradients) - names
+    shared = next(n for n in names if wrong.gradients[n].shape == head.weight.shape)
+    wrong.gradients[shared] += wrong.gradients.pop(extra)
+    assert not agrees(wrong, want)
+
+
+def test_a_head_that_the_folder_lacks_is_made_anew_and_named(tmp_path):
+    folder = write_model(tmp_path / "m", "bert")
+    import transformers
+
+    transformers.BertModel.from_pretrained(folder).save_pretrained(tmp_path / "core")
+    for file in folder.glob("token*"):
+        (tmp_path / "core" / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(InputError, match=r"model\.objective"):
+        open_model(HuggingFaceModel(kind="huggingface", name=str(tmp_path / "core")))
+    asked = HuggingFaceModel(kind="huggingface", name=str(tmp_path / "core"), objective="masked")
+    (one, fresh), (two, _) = open_model(asked), open_model(asked)
+    assert any("predictions.transform.dense" in name for name in fresh)
+    for a, b in zip(one.network.parameters(), two.network.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+class Gated(nn.Module):
+    """A weight used in a way that no rule covers."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.weight = kind, nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        if self.kind == "square":
+            return x * self.weight**2
+        if self.kind == "batch":
+            return self.weight * (x - x.mean(0))
+        return (x * self.weight).sum(-1, keepdim=True).expand_as(x)
+
+
+@pytest.mark.parametrize("kind", ["square", "batch", "mixed"])
+def test_what_only_looks_like_a_scaling_is_none(kind):
+    assert not is_scaling(Gated(kind))
+
+
+def test_an_unknown_parameter_is_named_before_training(tmp_path):
+    model = tiny_model(tmp_path, "llama")
+    model.network.model.layers[0].gate = Gated("square")
+    with pytest.raises(InputError, match=r"parameter model\.layers\.0\.gate\.weight"):
+        clipped(model, batch_of(model), 1.0)
+    model = tiny_model(tmp_path, "opt")
+    with pytest.raises(InputError, match=r"parameter model\.decoder\.embed_positions\.weight"):
+        clipped(model, batch_of(model), 1.0)
+    adapted = moved(with_lora(model, LoraConfig(rank=2)))
+    batch = batch_of(adapted)
+    assert agrees(clipped(adapted, batch, 0.1), reference(adapted, batch, 0.1))
+
+
+def test_an_embedding_that_does_more_than_scale_is_refused():
+    class Odd(nn.Embedding):
+        def forward(self, ids):
+            return super().forward(ids) ** 2
+
+    assert embedding_scale(Odd(5, 4)) is None and embedding_scale(nn.Linear(4, 4)) is None
+    layer = Odd(5, 4)
+    with pytest.raises(InputError, match="parameter weight"):
+        clipped_gradient_sum(layer, torch.ones(2, 3, dtype=torch.long), losses=None, clip_norm=1.0)

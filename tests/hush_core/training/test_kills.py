@@ -1,0 +1,434 @@
+"""A run that is killed anywhere, or that meets a full disk, goes on; every release stays counted.
+
+The children are forked from one server, which imports torch once and never computes: `python test_kills.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import inspect
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+import hush_core
+from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training import ReleaseLedger, SecureGaussian, WeightedPoissonSampler, byte_gpt, fit_private
+
+TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
+KILLED = -signal.SIGKILL
+
+
+def fit(folder, rounds, every, progress=None, seed=0):
+    plan = ProtectionPlan(np.full(40, 0.2), 0.5, rounds, 8, 1.0, "best", pl.DataFrame())
+    settings = TrainConfig(rounds=rounds, batch=8, learning_rate=1e-2, micro_batch=8, checkpoint_every=every)
+    model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
+    return fit_private(plan, TEXTS, model, settings, folder, progress)
+
+
+def lines(folder):
+    """The ledger's releases; the last one may be cut."""
+    path = folder / "releases.jsonl"
+    return path.read_bytes().splitlines()[1:] if path.exists() else []
+
+
+# In the child
+
+
+def watch(seen):
+    """Append each key's hash and each (key, counter) to `seen` before anything is drawn; returns `note`."""
+    file, write = os.open(seen, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), os.write
+
+    def note(*words):
+        write(file, (" ".join(map(str, words)) + "\n").encode())
+
+    def name(thing):
+        (key,) = (v for v in vars(thing).values() if isinstance(v, bytes) and len(v) == 32)
+        return hashlib.sha256(key).hexdigest()[:12]
+
+    def init(cls, word):
+        made = cls.__init__
+
+        def noted(self, *args, **kwargs):
+            made(self, *args, **kwargs)
+            note(word, name(self))
+
+        cls.__init__ = noted
+
+    def draws(method):
+        signature = inspect.signature(method)
+
+        def noted(self, *args, **kwargs):
+            if not depth:
+                note("draw", name(self), signature.bind(self, *args, **kwargs).arguments["counter"])
+            depth.append(method)
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                depth.pop()
+
+        return noted
+
+    depth = []  # one such method may call another
+    init(SecureGaussian, "noise")
+    init(WeightedPoissonSampler, "sampler")
+    for word, method in list(vars(SecureGaussian).items()):
+        if inspect.isfunction(method) and "counter" in inspect.signature(method).parameters:
+            setattr(SecureGaussian, word, draws(method))
+    return note
+
+
+def die_at(nth, inside, note):
+    """SIGKILL at the nth call of os.write, fsync or replace: before it, or (inside) half or all done."""
+    calls = 0
+
+    def hook(word, real):
+        def hooked(first, *args):
+            nonlocal calls
+            calls += 1
+            if calls == nth:
+                target = args[0] if word == "replace" else os.readlink(f"/proc/self/fd/{first}")
+                note("died", word, Path(target).name)
+                if inside:
+                    real(
+                        first, *(bytes(args[0])[: len(args[0]) // 2] if word == "write" else a for a in args)
+                    )
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(first, *args)
+
+        setattr(os, word, hooked)
+
+    for word in ("write", "fsync", "replace"):
+        hook(word, getattr(os, word))
+
+
+def train(folder, rounds, every, die=None, limit=None):
+    """One attempt; what it returned, or its refusal."""
+    note = watch(folder.with_suffix(".seen"))
+    if die:
+        die_at(*die, note)
+    if limit:
+        assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        fitted = fit(folder, rounds, every)
+    except InputError as error:
+        return {"refused": str(error)}
+    again = fit(folder, rounds, every, seed=9).model.network
+    pairs = zip(fitted.model.network.parameters(), again.parameters(), strict=True)
+    return {
+        "released": fitted.rounds_released,
+        "rounds_applied": fitted.rounds_applied,
+        "applied": [row["round"] for row in fitted.log],
+        "resumed": fitted.resumed,
+        "loads": all(torch.equal(one, other) and bool(one.isfinite().all()) for one, other in pairs),
+    }
+
+
+def small_disk(folder):
+    """A run, and a ledger alone, on a disk of 1 MB that something else fills; all in a namespace of its own."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_namespace, private = 0x20000, 0x4C000  # CLONE_NEWNS; MS_PRIVATE | MS_REC
+    folder.mkdir()
+    if (
+        libc.unshare(new_namespace)
+        or libc.mount(b"none", b"/", None, private, None)
+        or libc.mount(b"tmpfs", bytes(folder), b"tmpfs", 0, b"size=1m")
+    ):
+        return {"skip": f"no mount is permitted here: {os.strerror(ctypes.get_errno())}"}
+    ballast, work = folder / "ballast", folder / "run"
+
+    def fill(stage, done, total):
+        if done == 7:
+            try:
+                ballast.write_bytes(bytes(1 << 20))
+            except OSError:
+                while True:
+                    try:
+                        with open(ballast, "ab") as file:
+                            file.write(b"x")
+                    except OSError:
+                        return
+
+    def entries():
+        return {entry.name: hashlib.sha256(entry.read_bytes()).hexdigest() for entry in work.iterdir()}
+
+    found = {}
+    with pytest.raises(InputError) as caught:
+        fit(work, 12, 5, lambda *now: (fill(*now), found.update(before=entries())))
+    found |= {"refused": str(caught.value), "after": entries()}
+    ballast.unlink()
+    fitted = fit(work, 12, 5)
+    found |= {"released": fitted.rounds_released, "applied": [row["round"] for row in fitted.log]}
+
+    path = folder / "ledger"
+    with ReleaseLedger(path, run="r", rounds=10_000) as ledger:
+        ledger.count()
+        fill("", 7, 0)
+        with pytest.raises(InputError) as caught:
+            while True:
+                ledger.count()
+        counted = ledger.released
+    found |= {"ledger": str(caught.value), "counted": counted, "cut": path.read_bytes()[-1:] != b"\n"}
+    with pytest.raises(InputError) as caught, ReleaseLedger(path, run="r", rounds=10_000):
+        pass
+    found |= {"ledger again": str(caught.value)}
+    ballast.unlink()
+    with ReleaseLedger(path, run="r", rounds=10_000) as ledger:
+        found |= {"next": ledger.count(), "attempt": ledger.attempt}
+    return found
+
+
+# The server
+
+
+def serve():
+    torch.set_num_threads(1)
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    for request in sys.stdin:
+        order = json.loads(request)
+        kill, folder = order.pop("kill", None), Path(order["folder"])
+        reading, writing = os.pipe()
+        enough = len(lines(folder)) + kill[0] if kill else 0
+        child = os.fork()
+        if not child:
+            os.dup2(2, 1)
+            try:
+                call = globals()[order.pop("do")]
+                os.write(writing, json.dumps(call(**{**order, "folder": folder})).encode())
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        os.close(writing)
+        if kill:  # a child that ended by itself keeps its number until it is waited for
+            while len(lines(folder)) < enough and not os.waitid(os.P_PID, child, ended):
+                time.sleep(0.002)
+            time.sleep(kill[1])
+            os.kill(child, signal.SIGKILL)
+        with open(reading, "rb") as pipe:
+            result = pipe.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(json.dumps([status, json.loads(result) if result and status == 0 else None]), flush=True)
+
+
+@pytest.fixture(scope="module")
+def ask():
+    """ask("train", folder=…) → (exit status, negative for a signal; what the child returned)."""
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(hush_core.__file__).parents[1]),
+    }
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+    with subprocess.Popen([sys.executable, __file__], **pipes) as server:
+
+        def one(do, **order):
+            server.stdin.write(json.dumps({"do": do, **order, "folder": str(order["folder"])}) + "\n")
+            server.stdin.flush()
+            return tuple(json.loads(server.stdout.readline()))
+
+        yield one
+
+
+# What must hold
+
+
+def notes(folder):
+    return [line.split() for line in folder.with_suffix(".seen").read_text().splitlines()]
+
+
+def check_counts(folder, rounds):
+    """After each attempt: whatever was drawn is counted, nothing was drawn twice, no key came back."""
+    draws = [(line[1], int(line[2])) for line in notes(folder) if line[0] == "draw"]
+    counted = len(lines(folder))
+    assert len(set(draws)) == len(draws) <= counted <= rounds
+    assert {counter for _, counter in draws} <= set(range(counted))
+    for word in ("noise", "sampler"):
+        keys = [line[1] for line in notes(folder) if line[0] == word]
+        assert len(set(keys)) == len(keys)
+    return {counter for _, counter in draws}
+
+
+def check_end(folder, rounds, every, result):
+    """After the last: the count is the plan's, and only what was lost between two checkpoints is missing."""
+    drawn, applied = check_counts(folder, rounds), result["applied"]
+    assert result["resumed"] and result["loads"]
+    assert result["released"] == len(lines(folder)) == rounds
+    assert applied == sorted(set(applied)) and len(applied) == result["rounds_applied"]
+    assert set(applied) <= drawn <= set(range(rounds))
+    attempts = defaultdict(list)
+    for number, line in enumerate(lines(folder)):
+        row = json.loads(line)
+        assert row["release"] == number and set(row) == {"release", "attempt"}
+        attempts[row["attempt"]].append(number)
+    *killed, last = attempts.values()
+    assert list(attempts) == sorted(attempts) and set(last) <= set(applied)
+    for releases in killed:
+        kept = [number for number in releases if number in applied]
+        assert kept == releases[: len(kept)]
+        whole = releases[-1] // every * every  # the last checkpoint that was written before the next release
+        assert set(range(releases[0], whole)) <= set(kept)
+    return rounds - len(applied)
+
+
+def test_killed_at_random_moments(ask, tmp_path):
+    rng, folder, rounds, every = random.Random(5), tmp_path / "run", 120, 3
+    kills = 0
+    for _ in range(12):
+        after = rng.randint(0, 4)
+        pause = rng.uniform(0, 0.04) if after else rng.uniform(0, 0.6)
+        status, result = ask("train", folder=folder, rounds=rounds, every=every, kill=(after, pause))
+        kills += status == KILLED
+        if folder.with_suffix(".seen").exists():
+            check_counts(folder, rounds)
+    assert kills >= 6  # all 12, unless a round takes less than a millisecond
+    status, result = ask("train", folder=folder, rounds=rounds, every=every)
+    assert status == 0
+    check_end(folder, rounds, every, result)
+
+
+def test_killed_at_every_write_of_a_round(ask, tmp_path):
+    """Before each os.write, fsync and replace, and in the middle of writes: from the opening of the ledger to
+    the first count in a new folder, and from there into the next round where there is a checkpoint."""
+    folder, rounds, died = tmp_path / "run", 40, []
+    for nth in [*range(1, 6), 18, *range(1, 14)]:
+        for inside in (False, True):
+            status, _ = ask("train", folder=folder, rounds=rounds, every=1, die=(nth, inside))
+            assert status == KILLED
+            check_counts(folder, rounds)
+            (*_, last) = (line for line in notes(folder) if line[0] == "died")
+            died.append((*last[1:], inside))
+            if last[1] != "write":
+                break  # after this call is before the next
+    assert set(died) >= {
+        *(
+            ("write", name, inside)
+            for name in ("releases.jsonl", "checkpoint.part")
+            for inside in (False, True)
+        ),
+        *(("fsync", name, False) for name in ("releases.jsonl", "checkpoint.part", "run")),
+        *(("replace", name, False) for name in ("checkpoint.previous.pt", "checkpoint.pt")),
+    }
+    status, result = ask("train", folder=folder, rounds=rounds, every=1)
+    assert status == 0
+    assert 0 < check_end(folder, rounds, 1, result) <= len(died)
+    assert {entry.name for entry in folder.iterdir()} == {
+        "releases.jsonl",
+        "checkpoint.pt",
+        "checkpoint.previous.pt",
+    }
+
+
+def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_is_named(
+    tmp_path, monkeypatch
+):
+    """SIGKILL leaves the page cache alive, a power cut does not: so the order of the calls is checked."""
+    calls = []
+
+    def hook(module, word, of):
+        real = getattr(module, word)
+
+        def hooked(*args, **kwargs):
+            calls.append(of(*args, **kwargs))
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(module, word, hooked)
+
+    for word in ("write", "fsync"):
+        hook(os, word, lambda file, *_, w=word: (w, Path(os.readlink(f"/proc/self/fd/{file}")).name))
+    hook(os, "replace", lambda _, target: ("replace", Path(target).name))
+    hook(SecureGaussian, "stream", lambda *_: ("draw",))
+    fit(tmp_path / "run", 3, 2)
+    ledger = [("write", "releases.jsonl"), ("fsync", "releases.jsonl")]
+    part = [("write", "checkpoint.part"), ("write", "checkpoint.part"), ("fsync", "checkpoint.part")]
+    named, folder = ("replace", "checkpoint.pt"), ("fsync", "run")
+    assert calls == [
+        *ledger,
+        folder,
+        *ledger,
+        ("draw",),
+        *ledger,
+        ("draw",),
+        *part,
+        named,
+        folder,
+        *ledger,
+        ("draw",),
+        *part,
+        ("replace", "checkpoint.previous.pt"),
+        named,
+        folder,
+    ]
+
+
+def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path):
+    folder, rounds, every = tmp_path / "run", 20, 4
+    assert ask("train", folder=folder, rounds=rounds, every=every, kill=(9, 0))[0] == KILLED
+    held = {entry.name: entry.read_bytes() for entry in folder.glob("*.pt")}
+    applied = len(json.loads(held["checkpoint.pt"].split(b"\n")[0])["log"])
+    status, result = ask("train", folder=folder, rounds=rounds, every=every, limit=20_000)
+    assert status == 0
+    assert result["refused"] == (
+        f"{folder}/checkpoint.pt: the checkpoint could not be written: File too large. Mend: free space on this "
+        f"disk, or make the folder writable, and start again: training goes on from round {applied} "
+        "(checkpoint.pt)"
+    )
+    assert {entry.name: entry.read_bytes() for entry in folder.glob("*.p*t")} == held
+    check_counts(folder, rounds)
+    status, result = ask("train", folder=folder, rounds=rounds, every=every)
+    assert result["applied"][:applied] == list(range(applied))
+    check_end(folder, rounds, every, result)
+
+
+def test_a_file_limit_stops_the_count_before_the_release(ask, tmp_path):
+    folder, rounds, made = tmp_path / "run", 30, 20  # so many that the notes stay shorter than the ledger
+    header = len(json.dumps({"run": "0" * 64, "rounds": rounds})) + 1
+    length = sum(len(json.dumps({"release": k, "attempt": 1})) + 1 for k in range(made))
+    for _ in range(2):  # the second finds a cut line that it cannot complete
+        order = {"folder": folder, "rounds": rounds, "every": 100, "limit": header + length + 10}
+        status, result = ask("train", **order)
+        assert (
+            status == 0 and "cannot be written, so no round is released: File too large" in result["refused"]
+        )
+        assert check_counts(folder, rounds) == set(range(made))
+        assert len(lines(folder)) == made + 1 and lines(folder)[-1] == b'{"release"'
+    status, result = ask("train", folder=folder, rounds=rounds, every=100)
+    assert status == 0 and result["applied"] == list(range(made + 1, rounds))
+    check_end(folder, rounds, 100, result)
+
+
+def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_when_there_is_room(ask, tmp_path):
+    status, found = ask("small_disk", folder=tmp_path / "disk")
+    assert status == 0
+    if "skip" in found:
+        pytest.skip(found["skip"])
+    assert "checkpoint could not be written: No space left on device" in found["refused"]
+    assert "training goes on from round 5 (checkpoint.pt)" in found["refused"]
+    assert set(found["after"]) == {"checkpoint.pt", "releases.jsonl"}
+    assert found["after"]["checkpoint.pt"] == found["before"]["checkpoint.pt"]
+    assert found["released"] == 12 and found["applied"] == [*range(5), 10, 11]
+    for message in (found["ledger"], found["ledger again"]):
+        assert "cannot be written, so no round is released: No space left on device" in message
+    assert found["cut"] and found["next"] == found["counted"] + 1 and found["attempt"] in (2, 3)
+
+
+if __name__ == "__main__":
+    serve()
+    os._exit(0)  # torch takes seconds to go

@@ -1,0 +1,471 @@
+"""Several processes train as one does, and none outlives the run. Runs as a script too: one rank of `both`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import psutil
+import pytest
+import pytorch_lightning as lightning
+import torch
+from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
+from scipy import stats
+from tiny_models import write_model
+from torch import distributed
+
+from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training import (
+    PrivateModule,
+    ReleaseLedger,
+    SecureGaussian,
+    WeightedPoissonSampler,
+    byte_gpt,
+    fit_private,
+    load_model,
+    open_model,
+    save_model,
+    with_lora,
+)
+from hush_core.training.data import Objective, Rounds
+from hush_core.training.loop import run_rounds
+from hush_core.training.module import make_optimizer
+from hush_core.training.noise import add_noise
+from hush_core.training.processes import fit_in_processes
+from hush_core.training.ranks import Ranks
+from hush_core.training.worker import _meet, report
+
+TEXTS = [b"the quick", b"lazy dog jumps", b"over", b"five dozen liquor jugs", b"box with", b"pack my dog"]
+RATES = np.array([0.13, 0.39, 0.26, 0.52, 0.32, 0.2])
+
+
+def sizes(key):
+    return [len(WeightedPoissonSampler(RATES, key).draw(k)) for k in range(8)]
+
+
+def is_hard(batches):
+    """An empty batch, one that leaves a rank without data, an even one, one of several micro-batches a rank."""
+    return {0, 1, 2} <= set(batches) and max(batches) >= 4
+
+
+KEY = next(key for key in (bytes([k]) * 32 for k in range(256)) if is_hard(sizes(key)))
+SIZES = sizes(KEY)
+CASES = {
+    f"{model} {optimizer}": (model, optimizer, RATES, len(SIZES), PrivateModule)
+    for model in ("gpt", "bert", "lora")
+    for optimizer in ("adamw", "sgd")
+}
+
+
+class NoiseOnEachRank(PrivateModule):
+    """Wrong: every rank adds the noise of the whole."""
+
+    def _release(self, total):
+        self._released = getattr(self, "_released", -1) + 1
+        add_noise(
+            total.numpy(), SecureGaussian(), self._released, scale=self._scale, clip_norm=self._clip_norm
+        )
+        distributed.all_reduce(total)
+        total.div_(self._batch)
+
+
+EMPTY = {
+    "noise": ("gpt", "sgd", np.zeros(6), 3, PrivateModule),
+    "noise on each rank": ("gpt", "sgd", np.zeros(6), 3, NoiseOnEachRank),
+}
+
+
+def gpt(seed=0):
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
+
+
+def make_plan(rates, rounds, noise=0.5):
+    return ProtectionPlan(np.asarray(rates), noise, rounds, 4, 1.0, "best", pl.DataFrame())
+
+
+def train(bert, folder, model, optimizer, rates, rounds, kind):
+    """The flat weights (rounds + 1, p) before the first and after every round; releases in the ledger (-1: none).
+
+    Keys are fixed here, by handing PrivateModule and Rounds what fit_private draws for itself.
+    """
+    folder.mkdir(parents=True)
+    here = HuggingFaceModel(kind="huggingface", name=str(bert))
+    made = open_model(here)[0] if model == "bert" else gpt()
+    if model == "lora":
+        made = with_lora(made, LoraConfig(rank=2), seed=3)
+    plan, ranks = make_plan(rates, rounds), Ranks.current()
+    trained = [p for p in made.network.parameters() if p.requires_grad]
+    flat = lambda: torch.cat([p.detach().flatten() for p in trained]).numpy().copy()  # noqa: E731
+    seen = [flat()]
+    ledger = ReleaseLedger(folder / "ledger", run="test", rounds=rounds) if ranks.first else None
+    try:
+        module = kind(
+            plan,
+            made.network,
+            losses=made.losses,
+            optimizer=make_optimizer(made.network, optimizer, 1e-2 if optimizer == "adamw" else 1.0),
+            ledger=ledger.__enter__() if ledger else None,
+            noise=SecureGaussian(b"n" * 32) if ranks.first else None,
+            on_step=lambda _: seen.append(flat()),
+        )
+        data = Rounds(
+            made.encode(TEXTS)[0],
+            made.objective,
+            WeightedPoissonSampler(plan.rates, key=KEY),
+            rounds=rounds,
+            micro_batch=2,
+            rank=ranks.rank,
+            ranks=ranks.count,
+        )
+        run_rounds(module, data, folder, lambda: False)
+        return np.array(seen), ledger.released if ledger else -1
+    finally:
+        if ledger:
+            ledger.__exit__(None, None, None)
+
+
+def main(folder):
+    ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    _meet(folder / "meeting", ranks)
+    out = {}
+    for name, case in {**CASES, **EMPTY}.items():
+        out[name], out[f"{name} released"] = train(folder / "bert", folder / f"{ranks.rank}" / name, *case)
+    np.savez(folder / f"{ranks.rank}.npz", **out)
+    distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """What each of two gloo ranks saw, all cases in one launch."""
+    folder, count = tmp_path_factory.mktemp("both"), 2
+    write_model(folder / "bert", "bert")
+    support = Path(__file__).parents[2] / "support"
+    env = os.environ | {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    env["PYTHONPATH"] = os.pathsep.join([str(support), *filter(None, [env.get("PYTHONPATH")])])
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-P", __file__, str(folder)], env=env | {"RANK": str(k), "LOCAL_RANK": str(k)}
+        )
+        for k in range(count)
+    ]
+    try:
+        assert [rank.wait() for rank in ranks] == [0, 0]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    return SimpleNamespace(bert=folder / "bert", ranks=[np.load(folder / f"{k}.npz") for k in range(count)])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_equal_one(tmp_path, both, case):
+    one, released = train(both.bert, tmp_path / "one", *CASES[case])
+    first, second = (rank[case] for rank in both.ranks)
+    assert one.shape == first.shape == (len(SIZES) + 1, one.shape[1])
+    assert np.abs(np.diff(one, axis=0)).max(axis=1).min() > 1e-3  # every round moved the model
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, one, rtol=0, atol=1e-5)
+    assert released == both.ranks[0][f"{case} released"] == len(SIZES)
+    assert both.ranks[1][f"{case} released"] == -1
+
+
+def has_scale(x, sigma, error=1e-6):
+    low, high = stats.chi2.interval(1 - error, len(x))
+    return bool(low < np.sum((x / sigma) ** 2) < high)
+
+
+def test_the_noise_is_added_once_and_counted_once(both):
+    """Error rate 1e-6 for each of three rounds; √2 is what two ranks would make of it."""
+    for step in np.diff(both.ranks[0]["noise"].astype(float), axis=0) * 4:
+        assert has_scale(step, 0.5) and not has_scale(step, 0.5 * 2**0.5)
+    for step in np.diff(both.ranks[0]["noise on each rank"].astype(float), axis=0) * 4:
+        assert not has_scale(step, 0.5) and has_scale(step, 0.5 * 2**0.5)
+    assert both.ranks[0]["noise released"] == 3
+
+
+POISSON = np.array([0.0, 1.0, 0.5, 0.5, 0.3, 0.3, 0.2, 0.1, 0.05, 0.7])
+
+
+def shares(rounds, ranks, make=lambda rank: WeightedPoissonSampler(POISSON, KEY)):
+    """(rounds, n) how often each example was seen by all ranks together. Example i is a sequence of tokens i."""
+    sequences = [np.full(2 + i % 4, i) for i in range(len(POISSON))]
+    seen = np.zeros((rounds, len(POISSON)), dtype=int)
+    for rank in range(ranks):
+        share = Rounds(
+            sequences, Objective("causal"), make(rank), rounds=rounds, micro_batch=2, rank=rank, ranks=ranks
+        )
+        for k in range(rounds):
+            for part in share[k].parts:
+                np.add.at(seen[k], part.labels[:, 0].numpy(), 1)
+    return seen
+
+
+def looks_poisson(seen, error=1e-4):
+    """Inclusion frequencies are the rates, and the pairs' are their products (Bonferroni over all tests)."""
+    count, n = seen.shape
+    tests = [(int(seen[:, i].sum()), POISSON[i]) for i in range(n)]
+    tests += [
+        (int(np.sum(seen[:, i] * seen[:, j])), POISSON[i] * POISSON[j]) for i in range(n) for j in range(i)
+    ]
+    return all(
+        k <= count and stats.binomtest(k, count, min(rate, 1.0)).pvalue > error / len(tests)
+        for k, rate in tests
+    )
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_shares_of_all_ranks_are_the_poisson_batch_of_one(ranks):
+    """Error rate 1e-4 for each number of ranks, were the keys not fixed."""
+    seen = shares(2000, ranks)
+    sampler = WeightedPoissonSampler(POISSON, KEY)
+    for k, row in enumerate(seen):
+        np.testing.assert_array_equal(np.flatnonzero(row), sampler.draw(k))
+    assert seen.max() == 1 and looks_poisson(seen)
+
+
+class Systematic:
+    """Wrong: every example at its own rate, but not independently (one uniform number, Madow 1949)."""
+
+    def draw(self, round):
+        steps = np.floor(np.concatenate([[0], np.cumsum(POISSON)]) + self.generator(round, "").random())
+        return np.flatnonzero(np.diff(steps))
+
+    def generator(self, round, use):
+        return np.random.default_rng(round)
+
+
+def test_wrong_sharded_samplers_are_told():
+    each_its_own = shares(1000, 2, lambda rank: WeightedPoissonSampler(POISSON, bytes([rank]) * 32))
+    assert each_its_own.max() == 2 and not looks_poisson(each_its_own)
+    assert not looks_poisson(np.minimum(each_its_own, 1))
+    systematic = shares(1000, 2, lambda rank: Systematic())
+    assert systematic.max() == 1 and np.allclose(systematic.mean(0), POISSON, atol=0.08)
+    assert not looks_poisson(systematic)
+
+
+def test_strategies_that_shard_the_parameters_are_refused(tmp_path):
+    """Lightning itself refuses FSDP without a GPU, in its constructor: here the rule is asked alone."""
+
+    class Sharded(PrivateModule):
+        def configure_model(self):
+            pass
+
+    model = gpt()
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "devices": 1}
+    with (
+        warnings.catch_warnings(),
+        ReleaseLedger(tmp_path / "ledger", run="test", rounds=3) as ledger,
+    ):
+        warnings.simplefilter("ignore")
+        module = Sharded(
+            make_plan(RATES, 3),
+            model.network,
+            losses=model.losses,
+            optimizer=make_optimizer(model.network, "sgd", 1.0),
+            ledger=ledger,
+        )
+        data = Rounds(
+            model.encode(TEXTS)[0],
+            model.objective,
+            WeightedPoissonSampler(RATES),
+            rounds=3,
+            micro_batch=2,
+        )
+        trainer = lightning.Trainer(accelerator="cpu", strategy=ModelParallelStrategy(), **quiet)
+        try:
+            with pytest.raises(InputError, match=r"ModelParallelStrategy.*adapters"):
+                trainer.fit(module, data.loader())
+        finally:
+            distributed.destroy_process_group()
+        module._trainer = SimpleNamespace(
+            gradient_clip_val=None, accumulate_grad_batches=1, world_size=1, precision="32-true"
+        )
+        module._trainer.strategy = FSDPStrategy()
+        with pytest.raises(InputError, match=r"FSDPStrategy.*adapters"):
+            module.on_fit_start()
+        with pytest.raises(ValueError, match="requires a GPU"):
+            lightning.Trainer(accelerator="cpu", strategy="fsdp", **quiet)
+        assert ledger.released == 0
+
+
+MARK = b"CONFIDENTIAL"
+LONG = [MARK + bytes([97 + i % 3]) * (i % 20) for i in range(40)]
+ROUNDS = 24
+
+
+def job(folder, rounds=ROUNDS):
+    """The arguments of fit_in_processes after the first."""
+    if not (folder / "model").exists():
+        save_model(gpt(seed=5), folder / "model")
+    plan = ProtectionPlan(np.full(40, 0.2), 0.5, rounds, 8, 1.0, "best", pl.DataFrame())
+    settings = TrainConfig(rounds=rounds, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
+    return plan, LONG, folder / "model", settings, None, folder / "work", folder / "out"
+
+
+def released(folder):
+    return len((folder / "work" / "releases.jsonl").read_bytes().splitlines()) - 1
+
+
+def workers():
+    return [p for p in psutil.Process().children(recursive=True) if is_worker(p)]
+
+
+def is_worker(process):
+    try:
+        return "hush_core.training.worker" in process.cmdline()
+    except psutil.Error:  # it has just ended
+        return False
+
+
+def alive(process):
+    """A zombie has ended; nobody may collect the orphans here."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def ranked(found, rank):
+    return next(p for p in found if p.environ()["RANK"] == str(rank))
+
+
+def at(round, act):
+    """A progress callback."""
+
+    def progress(stage, done, total):
+        assert (stage, total) == ("train", ROUNDS)
+        if done == round:
+            act()
+
+    return progress
+
+
+def nothing_is_left(folder):
+    left = {path.name for path in (folder / "work").iterdir()}
+    assert left <= {"checkpoint.pt", "checkpoint.previous.pt", "releases.jsonl", "rank-0.log", "rank-1.log"}
+    for log in (folder / "work").glob("*.log"):
+        assert log.stat().st_mode & 0o077 == 0 and MARK not in log.read_bytes()
+
+
+def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeypatch):
+    found = []
+    outward = [
+        name
+        for name, addresses in psutil.net_if_addrs().items()
+        if addresses[0].family == socket.AF_INET and addresses[0].address != "127.0.0.1"
+    ]
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", [*outward, "lo"][0])  # and still only loopback is used
+
+    def look():
+        found[:] = workers()
+        assert len(found) == 2
+        for worker in found:
+            assert MARK.decode() not in " ".join([*worker.cmdline(), *worker.environ().values()])
+            assert all(c.laddr.ip == "127.0.0.1" for c in worker.net_connections())
+        (folder,) = (tmp_path / "work").glob("processes-*")
+        assert folder.stat().st_mode & 0o077 == 0
+        assert not any(MARK in path.read_bytes() for path in folder.iterdir())
+        with pytest.raises(InputError, match="another process"):
+            fit_in_processes(1, *job(tmp_path))
+
+    def interrupt():
+        look()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):  # after the round, with a checkpoint: no round is lost
+        fit_in_processes(2, *job(tmp_path), at(3, interrupt))
+    first = released(tmp_path)
+    assert 3 <= first < ROUNDS and not any(map(alive, found))
+    nothing_is_left(tmp_path)
+
+    def kill():
+        look()
+        ranked(found, 1).kill()
+
+    with pytest.raises(RuntimeError, match="rank 1 was ended by SIGKILL.*start again.*checkpoint"):
+        fit_in_processes(2, *job(tmp_path), at(first + 3, kill))
+    second = released(tmp_path)
+    assert first + 3 <= second < ROUNDS and not any(map(alive, found))
+    nothing_is_left(tmp_path)
+
+    parent = os.fork()  # cheaper than a new interpreter, which would import everything once more
+    if parent == 0:
+        try:
+            fit_in_processes(2, *job(tmp_path), at(second + 2, lambda: os.kill(os.getpid(), signal.SIGKILL)))
+        finally:
+            os._exit(1)
+    seen = set()
+    while os.waitpid(parent, os.WNOHANG) == (0, 0):
+        seen.update(workers())
+        time.sleep(0.5)
+    assert len(seen) == 2
+    deadline = time.monotonic() + 60
+    while any(map(alive, seen)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, seen))
+    assert second + 2 <= released(tmp_path) < ROUNDS
+
+    fitted = fit_in_processes(2, *job(tmp_path))
+    assert fitted.resumed and fitted.cut == 0
+    assert fitted.rounds_released == released(tmp_path) == ROUNDS
+    assert first + 5 <= fitted.rounds_applied == len(fitted.log) < ROUNDS
+    assert [row["round"] for row in fitted.log[:first]] == list(range(first))
+    nothing_is_left(tmp_path)
+    # the same run to one process, which finds nothing left to do
+    plan, texts, model, settings, _, work, out = job(tmp_path)
+    alone = fit_private(plan, texts, load_model(model), settings, work)
+    assert alone.rounds_applied == fitted.rounds_applied
+    for one, other in zip(
+        alone.model.network.parameters(), load_model(out).network.parameters(), strict=True
+    ):
+        assert torch.equal(one, other)
+
+
+def test_a_refusal_comes_through_and_a_second_signal_kills(tmp_path):
+    def stop_hard():
+        """A rank that stands still cannot finish its round; the second SIGINT comes while it is waited for."""
+        (worker,) = workers()
+        worker.suspend()
+        threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_in_processes(1, *job(tmp_path), at(2, stop_hard))
+    assert not workers() and 2 <= released(tmp_path) < ROUNDS
+    with pytest.raises(InputError, match="belong to another plan") as refused:
+        fit_in_processes(1, *job(tmp_path, rounds=30))
+    assert refused.value.where == str(tmp_path / "work" / "releases.jsonl")
+    assert not workers()
+    nothing_is_left(tmp_path)
+
+
+def test_a_log_holds_places_and_no_messages():
+    def fails():
+        try:
+            raise KeyError(MARK)
+        except KeyError as error:
+            raise ValueError(f"bad text {MARK!r}") from error
+
+    with pytest.raises(ValueError) as caught:
+        fails()
+    told = report(caught.value)
+    assert MARK.decode() not in told
+    assert "ValueError" in told and "KeyError" in told and "test_processes.py" in told and "in fails" in told
+    assert "No space left" in report(OSError(28, "No space left on device", "file"))
+    assert json.dumps(told)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

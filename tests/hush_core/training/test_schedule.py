@@ -1,0 +1,105 @@
+"""What a run decides by itself: rates by the number of the release, stops by public losses alone."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hush_core.config import ByteGptModel, EarlyStopping, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training import byte_gpt, fit_private
+from hush_core.training.schedule import learning_rate_at, should_stop
+
+TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
+
+
+def settings(**more):
+    return TrainConfig(**{"rounds": 10, "batch": 4, "learning_rate": 0.5, **more})
+
+
+def test_schedules_warm_up_and_fall():
+    rates = [learning_rate_at(k, settings(warmup_rounds=4), 10) for k in range(10)]
+    assert rates == [0.125, 0.25, 0.375, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    linear = [learning_rate_at(k, settings(schedule="linear"), 10) for k in range(10)]
+    np.testing.assert_allclose(linear, 0.5 * (1 - np.arange(10) / 10))
+    cosine = [learning_rate_at(k, settings(schedule="cosine", warmup_rounds=2), 10) for k in range(10)]
+    assert cosine[:3] == [0.25, 0.5, 0.5] and all(a > b > 0 for a, b in itertools.pairwise(cosine[2:]))
+    with pytest.raises(InputError, match="names several rates"):
+        learning_rate_at(0, settings(learning_rate=(0.1, 0.2)), 10)
+
+
+def rows(*losses):
+    return [
+        {"round": k} if loss is None else {"round": k, "public_loss": loss} for k, loss in enumerate(losses)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("losses", "stops"),
+    [
+        ((), False),
+        ((3.0, 2.9, 2.8), False),
+        ((3.0, None, 3.1, None, 3.2), True),
+        ((3.0, 3.1, 2.5), False),
+        ((3.0, 2.95, 2.91), True),  # better, but by less than min_delta
+        ((3.0, float("nan"), float("nan")), True),
+    ],
+)
+def test_it_stops_after_patience_evaluations_without_a_new_best(losses, stops):
+    assert should_stop(rows(*losses), EarlyStopping(patience=2, min_delta=0.1)) is stops
+    assert not should_stop(rows(*losses), None)
+
+
+def make_plan(rounds=30):
+    return ProtectionPlan(np.full(40, 0.2), 1e-3, rounds, 8, 1.0, "best", pl.DataFrame())
+
+
+def tiny():
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
+
+
+def test_a_run_stops_on_public_loss_keeps_its_count_and_does_not_go_on(tmp_path):
+    """A rate of almost 0 brings nothing: stopped at the third evaluation, and a resume adds no release."""
+    config = settings(
+        rounds=30,
+        learning_rate=1e-12,
+        evaluate_every=4,
+        early_stopping=EarlyStopping(patience=2, min_delta=0.01),
+    )
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, public=TEXTS[:5])
+    assert fitted.rounds_released == fitted.rounds_applied == 12
+    assert [row["round"] for row in fitted.log if "public_loss" in row] == [3, 7, 11]
+    again = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, public=TEXTS[:5])
+    assert again.rounds_released == 12 and again.resumed
+    assert len((tmp_path / "releases.jsonl").read_bytes().splitlines()) == 13
+    with pytest.raises(InputError, match="40 public"):
+        fit_private(make_plan(), TEXTS, tiny(), config, tmp_path)
+
+
+def test_the_curve_is_of_public_text_and_falls(tmp_path):
+    config = settings(rounds=30, learning_rate=1e-2, evaluate_every=10)
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, public=[b"aaaa", b"bbbb"])
+    curve = [row["public_loss"] for row in fitted.log if "public_loss" in row]
+    assert len(curve) == 3 and curve[2] < curve[0]
+    assert curve[2] == pytest.approx(fitted.model.evaluate([b"aaaa", b"bbbb"]))
+    assert not any("public_loss" in row for row in fit_private(
+        make_plan(), TEXTS, tiny(), config, tmp_path / "other").log)  # fmt: skip
+
+
+def test_a_resume_takes_up_the_rates_where_they_stood(tmp_path):
+    config = settings(rounds=30, schedule="linear", checkpoint_every=5)
+
+    def stop(stage, done, total):
+        if done == 13:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, stop)
+    log = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path).log
+    assert [row["round"] for row in log] == [*range(10), *range(13, 30)]
+    for row in log:
+        assert row["learning_rate"] == pytest.approx(0.5 * (1 - row["round"] / 30))
