@@ -27,7 +27,7 @@ class Attacked(BaseModel):
     ranked_first: int
 
 
-@cached_task(name="attack", version=1)
+@cached_task(name="attack", version=2)
 def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, alternatives: int) -> Attacked:
     """Exposure and greedy extraction of every secret that has a value."""
     store = Store(home().store)

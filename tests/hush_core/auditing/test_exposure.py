@@ -11,10 +11,11 @@ import torch
 
 from hush_core.auditing import exposure
 from hush_core.auditing.alternatives import alternatives, fixed_prefix
-from hush_core.auditing.exposure import _contexts, _score
-from hush_core.config import ModelConfig
+from hush_core.auditing.exposure import _contexts
+from hush_core.auditing.scores import score
+from hush_core.config import ByteGptModel
 from hush_core.training import byte_gpt, fit_plain
-from hush_core.training.data import collate, encode
+from hush_core.training.byte_gpt import encode_bytes
 
 VALUE = b"ghp_aZ3kQ9mT2xLw8VbN"
 UNTRAINED = b"ghp_Xe7PqR2sKd9WnTz4"
@@ -38,7 +39,7 @@ SECRETS = pl.DataFrame(
 
 
 def model():
-    return byte_gpt(ModelConfig(layers=1, width=64, heads=2), 64, seed=0)
+    return byte_gpt(ByteGptModel(layers=1, width=64, heads=2), 64, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -84,35 +85,48 @@ def test_ranks_of_untrained_values_are_uniform():
 
 
 def test_scores_equal_the_whole_text_run_in_one_piece(over_trained):
-    context = b"token = '"
+    context, network = b"token = '", over_trained.network
     candidates = [VALUE, UNTRAINED, b"ghp_" + b"a" * 16]
-    tokens = torch.tensor([list(c) for c in candidates]) + 3
+    got = score(over_trained, context, b"' is not looked at", candidates)
     with torch.no_grad():
-        got, greedy = _score(over_trained, torch.from_numpy(encode(context)), tokens)
-        for score, candidate in zip(got, candidates, strict=True):
-            batch = collate([context + candidate])
-            steps = over_trained(input_ids=batch.inputs).logits.log_softmax(-1)[0]
-            want = steps.gather(1, batch.labels[0][:, None])[len(context) :].sum()
-            assert float(score) == pytest.approx(float(want), rel=1e-4)
-    ids = over_trained.generate(
-        torch.from_numpy(encode(context))[None], max_new_tokens=len(VALUE), do_sample=False, eos_token_id=None
+        for value, candidate in zip(got.scores, candidates, strict=True):
+            tokens = torch.from_numpy(encode_bytes(context + candidate))
+            steps = network(input_ids=tokens[None, :-1]).logits.log_softmax(-1)[0]
+            want = steps.gather(1, tokens[1:, None])[len(context) :].sum()
+            assert float(value) == pytest.approx(float(want), rel=1e-4)
+    ids = network.generate(
+        torch.from_numpy(encode_bytes(context))[None],
+        max_new_tokens=len(VALUE),
+        do_sample=False,
+        eos_token_id=None,
     )
-    assert greedy == (bytes((ids[0, -len(VALUE) :] - 3).tolist()) == VALUE) and greedy
+    assert got.extracted == (bytes((ids[0, -len(VALUE) :] - 3).tolist()) == VALUE) and got.extracted
+    assert got.told_apart.tolist() == [False, True, True]
+    assert not score(over_trained, context, b"", candidates[1:]).extracted
 
 
 def test_every_batch_of_candidates_starts_from_the_same_context(over_trained):
-    tokens = torch.tensor([list(VALUE)] * 600) + 3
-    with torch.no_grad():
-        got, _ = _score(over_trained, torch.from_numpy(encode(b"token = '")), tokens)
-    assert float(got.max() - got.min()) < 1e-4
+    got = score(over_trained, b"token = '", b"", [VALUE] * 600)
+    assert float(got.scores.max() - got.scores.min()) < 1e-4 and not got.told_apart.any()
 
 
-def test_contexts_are_distinct_fit_the_model_and_follow_the_commonest_form():
-    texts = [b"a=" + VALUE, b"a=" + VALUE, b"b" * 60 + VALUE, b"c=" + UNTRAINED]
+def test_a_context_that_does_not_fit_is_cut_from_the_left(over_trained):
+    def scored(before, candidates):
+        return score(over_trained, before, b"", candidates)
+
+    few = [VALUE, UNTRAINED]
+    whole, cut = scored(b"b" * 44, few), scored(b"x" * 60 + b"b" * 44, few)
+    torch.testing.assert_close(cut.scores, whole.scores)
+    assert scored(b"b" * 45, few) is not None and scored(b"", [b"v" * 64]) is not None
+    assert scored(b"token", [b"v" * 65]) is None
+
+
+def test_contexts_are_distinct_and_follow_the_commonest_form():
+    texts = [b"a=" + VALUE, b"a=" + VALUE + b";", b"b" * 60 + VALUE, b"c=" + UNTRAINED]
     rows = places((0, 0, 2, 22), (0, 1, 2, 22), (0, 2, 60, 80), (0, 3, 2, 22))
-    value, contexts = _contexts(texts, rows, 65, 8)
-    assert value == VALUE and [len(c) for c in contexts] == [3, 45]
-    assert len(_contexts(texts, rows, 65, 1)[1]) == 1
+    assert _contexts(texts, rows, 8, both=False) == (VALUE, [(b"a=", b""), (b"b" * 60, b"")])
+    assert _contexts(texts, rows, 8, both=True)[1] == [(b"a=", b""), (b"a=", b";"), (b"b" * 60, b"")]
+    assert len(_contexts(texts, rows, 1, both=False)[1]) == 1
 
 
 @pytest.mark.parametrize(
