@@ -15,7 +15,7 @@ from rich.table import Table
 from flows.coverage_notes import coverage_notes
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
-from tasks.recording import Outcome, losses
+from tasks.recording import Outcome, losses, model_in_words
 from tasks.store import Store
 from tasks.tracking import Registered
 
@@ -71,8 +71,14 @@ class Report(BaseModel):
     rounds_released: int
     expected_batch: int
     clip_norm: float
+    model: str
+    learning_rate: float
+    rates_rehearsed: int
+    """Learning rates that were played through on public text to choose this one; 0 where one was given."""
     rows: list[SecretRow]
-    bits_per_byte: dict[str, float]
+    losses: dict[str, float]
+    """Bits per `loss_unit` on held-out examples without a secret, by model."""
+    loss_unit: str
     reused: bool
     """Nothing was trained: the model and its certificate are those of an earlier run."""
     warnings: list[str]
@@ -102,8 +108,12 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         rounds_released=outcome.trained.rounds_released,
         expected_batch=calibrated.expected_batch,
         clip_norm=calibrated.clip_norm,
+        model=model_in_words(config),
+        learning_rate=outcome.learning_rate,
+        rates_rehearsed=len(outcome.rehearsed),
         rows=rows,
-        bits_per_byte=losses(outcome),
+        losses=losses(outcome),
+        loss_unit=outcome.trained.model.unit,
         reused=_older_than_this_run(certificate),
         warnings=_warnings(config, outcome, store, rows),
     )
@@ -176,14 +186,18 @@ def render(report: Report, console: Console) -> None:
         f"(within {max(report.gap, 0.0):.1e} of the best possible)",
     )
     line("noise", _noise(report))
+    chosen = (
+        f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
+    )
+    line("model", f"{escape(report.model)}, learning rate {report.learning_rate:g}{chosen}")
     line(
         "training",
         f"{report.rounds_released} of {report.rounds} rounds released, "
         f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}",
     )
-    if report.bits_per_byte:
-        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.bits_per_byte.items())
-        line("loss", f"{bits} [dim]bits per byte of held-out text[/dim]")
+    if report.losses:
+        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
+        line("loss", f"{bits} [dim]bits per {report.loss_unit} of held-out text[/dim]")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
     console.print(_table(report), width=WIDTH)

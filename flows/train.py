@@ -1,4 +1,4 @@
-"""The main job: extract → weigh → calibrate → pre-train → train → attack → certify → register."""
+"""The main job: extract → weigh → calibrate → pre-train → rehearse → train → attack → certify → register."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tasks.certification import write_model_certificate
 from tasks.environment import home
 from tasks.extraction import extract_secrets, sources
 from tasks.recording import Outcome, record
+from tasks.rehearsal import choose_rate
 from tasks.store import Store
-from tasks.training import pretrain, train_protected, train_unprotected
+from tasks.training import base_model, lora_of, pretrain, train_protected, train_unprotected
 from tasks.weighing import weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
@@ -63,13 +64,16 @@ def run_job(config: HushConfig) -> Outcome:
     by_method = {method: compare_noise(calibrate, method) for method in METHODS}
 
     examples, held_out = extracted.examples, weighed.held_out
-    start = pretrain(extracted.public, examples, held_out, config.model, config.pretrain, config.chunk_bytes)
+    public, model = extracted.public, config.model
+    lora, base = lora_of(model), base_model(model)
+    start = pretrain(public, examples, held_out, model, base, config.pretrain, config.chunk_bytes)
+    settings, rehearsed = choose_rate(config.train, calibrated, public, start, lora)
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
-    trained = train_protected(calibrated, examples, held_out, start, config.train)
+    trained = train_protected(calibrated, examples, held_out, public, start, lora, settings)
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:
-        unprotected = train_unprotected(examples, held_out, start, config.train)
+        unprotected = train_unprotected(examples, held_out, start, model, config.train)
         unprotected_attacked = attack_model(unprotected, *attack_on)
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
@@ -81,6 +85,8 @@ def run_job(config: HushConfig) -> Outcome:
         calibrated=calibrated,
         by_method=by_method,
         pretrained=start,
+        rehearsed=rehearsed,
+        learning_rate=settings.learning_rate,
         trained=trained,
         before_attacked=before,
         attacked=attacked,

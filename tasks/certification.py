@@ -21,7 +21,7 @@ from tasks.weighing import Weighed
 NOISE_SOURCE = "AES-256-CTR, key from the operating system, float64 Box-Muller, rounded to a fixed grid"
 SAMPLER = "weighted Poisson, independent Bernoulli(rate) per example and round"
 RELEASED_UNPROTECTED = (
-    "loss in bits per byte on held-out examples without a secret",
+    "loss on held-out examples without a secret, of the start and of the trained model",
     "which examples hold which secret, and the weights (public by definition)",
     "results of the attacks named under `audits`: rank and extraction of each secret's value",
 )
@@ -40,7 +40,7 @@ PACKAGES = (
 )
 
 
-@cached_task(name="certify", version=3)
+@cached_task(name="certify", version=4)
 def write_model_certificate(
     name: str,
     extracted: Extracted,

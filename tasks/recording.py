@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
 from hush_core.certificate import read_certificate, read_tables
-from hush_core.config import HushConfig
+from hush_core.config import ByteGptModel, HushConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.environment import home
 from tasks.extraction import Extracted
+from tasks.rehearsal import Rehearsed
 from tasks.store import Ref, Store
 from tasks.tracking import Registered, record_run
 from tasks.training import Model, Trained
@@ -32,6 +33,9 @@ class Outcome(BaseModel):
     calibrated: Calibrated
     by_method: dict[str, Calibrated | None]
     pretrained: Model
+    rehearsed: tuple[Rehearsed, ...]
+    """Each learning rate played through on public text; none where the config names one rate."""
+    learning_rate: float
     trained: Trained
     before_attacked: Attacked
     attacked: Attacked
@@ -51,7 +55,7 @@ def record(config: HushConfig, outcome: Outcome) -> Registered:
             model_name=config.tracking.model,
             params=_params(config, outcome),
             metrics=_metrics(store, outcome),
-            tables=_tables(store, outcome),
+            tables=_tables(store, outcome, Path(folder)),
             pictures=draw(store, outcome, Path(folder)),
             certificate_dir=certificate_dir,
             model_dir=store.path(outcome.trained.model.files, verify=True),
@@ -61,7 +65,7 @@ def record(config: HushConfig, outcome: Outcome) -> Registered:
 
 
 def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
-    train, model = config.train, config.model
+    train = config.train
     return {
         "method": config.method,
         "capacities": config.weights.capacities,
@@ -69,11 +73,22 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "rounds": train.rounds,
         "expected_batch": train.batch,
         "clip_norm": train.clip_norm,
-        "learning_rate": train.learning_rate,
-        "model": f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes",
+        "learning_rate": outcome.learning_rate,
+        "precision": train.precision,
+        "processes": train.processes,
+        "model": model_in_words(config),
         "pretrain_steps": config.pretrain.steps,
         **{f"source.{name}": mark[:16] for name, mark in outcome.extracted.commits.items()},
     }
+
+
+def model_in_words(config: HushConfig) -> str:
+    """The model of a config in a few words; of a folder, its name alone."""
+    model = config.model
+    if isinstance(model, ByteGptModel):
+        return f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes"
+    name = Path(model.name).name if Path(model.name).is_dir() else model.name
+    return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
 
 
 def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
@@ -94,19 +109,30 @@ def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
     for method, calibrated in outcome.by_method.items():
         if calibrated:
             metrics[f"noise_multiplier_{method}"] = calibrated.noise_multiplier
+    unit = trained.model.unit.replace(" ", "_")
     for label, bits in losses(outcome).items():
-        metrics[f"bits_per_byte_{label}"] = bits
+        metrics[f"bits_per_{unit}_{label}"] = bits
     return metrics
 
 
 def losses(outcome: Outcome) -> dict[str, float]:
-    """Bits per byte on held-out examples without a secret, by model."""
+    """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
     models = {
         "pretrained": outcome.pretrained,
         "protected": outcome.trained.model,
         "unprotected": outcome.unprotected,
     }
-    return {name: next(iter(m.bits_per_byte.values())) for name, m in models.items() if m and m.bits_per_byte}
+    return {name: next(iter(m.bits.values())) for name, m in models.items() if m and m.bits}
+
+
+def learning_table(outcome: Outcome) -> pl.DataFrame:
+    """run · rounds · bits: loss on public text of the protected run, and of each rehearsal of its rate."""
+    runs = {f"rehearsal, rate {one.learning_rate:g}": one.curve for one in outcome.rehearsed}
+    runs[figures.RUN] = outcome.trained.curve
+    rows = [(name, rounds, bits) for name, curve in runs.items() for rounds, bits in curve]
+    return pl.DataFrame(
+        rows, schema={"run": pl.String, "rounds": pl.UInt32, "bits": pl.Float64}, orient="row"
+    )
 
 
 def worst_ratio(store: Store, outcome: Outcome) -> float:
@@ -118,7 +144,7 @@ def worst_ratio(store: Store, outcome: Outcome) -> float:
     )
 
 
-def _tables(store: Store, outcome: Outcome) -> dict[str, Path]:
+def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
     tables = {
         "secrets": outcome.extracted.secrets,
         "edges": outcome.extracted.edges,
@@ -131,7 +157,11 @@ def _tables(store: Store, outcome: Outcome) -> dict[str, Path]:
     }
     if outcome.unprotected_attacked:
         tables["exposure_unprotected"] = outcome.unprotected_attacked.table
-    return {name: store.path(ref) for name, ref in tables.items()}
+    paths = {name: store.path(ref) for name, ref in tables.items()}
+    if (curves := learning_table(outcome)).height:
+        paths["learning_curves"] = folder / "learning_curves.parquet"
+        curves.write_parquet(paths["learning_curves"])
+    return paths
 
 
 def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
@@ -155,8 +185,12 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
             bounds, secrets, folder / "posterior_against_target.png"
         ),
         "posterior_curves": _draw_curves(store, outcome, secrets, folder / "posterior_curves.png"),
-        "loss": figures.losses(losses(outcome), folder / "loss.png"),
+        "loss": figures.losses(losses(outcome), folder / "loss.png", unit=outcome.trained.model.unit),
     }
+    if (curves := learning_table(outcome)).height:
+        pictures["learning_curves"] = figures.learning_curves(
+            curves, folder / "learning_curves.png", unit=outcome.trained.model.unit
+        )
     if outcome.attacked.secrets:
         pictures["exposure"] = figures.exposure(
             read(outcome.attacked.table),
@@ -197,6 +231,10 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
             f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
             f"- weight retained {w.retained:.1%} (certified within {w.gap:.1e} of the best possible)",
+            f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
+            + (
+                f", best of {len(outcome.rehearsed)} in rehearsal on public text" if outcome.rehearsed else ""
+            ),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
             f"- run {t.runs_on_this_data} on this data; sources: "
             + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),

@@ -26,13 +26,14 @@ from mlflow.models import Model
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.errors import InputError, VerificationError
+from hush_core.training import load_model
 from tasks.environment import home
 from tasks.store import file_sha256
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
 CHAMPION = "champion"
-_TOKENIZER = ("tokenizer", "special_tokens", "added_tokens")
+_TOKENIZER = ("tokenizer", "special_tokens", "added_tokens", "vocab", "merges", "spiece", "sentencepiece")
 _PARTS = {
     "MLmodel",
     "model",
@@ -200,12 +201,14 @@ class _CertifiedFlavor:
 
 
 def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
-    from transformers import ByT5Tokenizer, GPT2LMHeadModel
-
-    model = GPT2LMHeadModel.from_pretrained(model_dir, local_files_only=True, use_safetensors=True)
-    tokenizer = ByT5Tokenizer.from_pretrained(model_dir, local_files_only=True)
-    # half of the context for what is generated; without it a caller runs past the last position
-    params = {"max_new_tokens": max(1, min(64, model.config.n_positions // 2)), "do_sample": False}
+    model = load_model(model_dir)
+    if model.objective.kind == "causal":
+        # half of the context for what is generated; without it a caller runs past the last position
+        params = {"max_new_tokens": max(1, min(64, model.context // 2)), "do_sample": False}
+        task, signature = "text-generation", mlflow.models.infer_signature("def f(", "def f(x):", params)
+    else:
+        question = f"def {model.tokenizer.mask_token}(x):"
+        task, signature = "fill-mask", mlflow.models.infer_signature(question, "def f(x):")
     logger = logging.getLogger("mlflow.transformers")
     level = logger.level
     logger.setLevel(logging.ERROR)  # it looks for a model card and a licence on a hub
@@ -215,9 +218,9 @@ def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
             name="model",
             flavor=_CertifiedFlavor,
             flavor_name="transformers",
-            transformers_model={"model": model, "tokenizer": tokenizer},
-            task="text-generation",
-            signature=mlflow.models.infer_signature("def f(", "def f(x):", params),
+            transformers_model={"model": model.network, "tokenizer": model.tokenizer},
+            task=task,
+            signature=signature,
             pip_requirements=[
                 f"{p}=={installed(p).split('+')[0]}" for p in ("torch", "transformers", "safetensors")
             ],

@@ -1,15 +1,30 @@
-"""Step 4: pre-train on public code, then train: protected by the plan, and (for the demo) unprotected."""
+"""Step 4: start from a model, pre-train on public text, then train: protected by the plan, and (for the demo)
+unprotected."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from prefect import task
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import ModelConfig, PretrainConfig, TrainConfig
-from hush_core.training import byte_gpt, evaluate, fit_plain, fit_private, load_model, save_model
+from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, PretrainConfig, TrainConfig
+from hush_core.training import (
+    LanguageModel,
+    adapted,
+    byte_gpt,
+    fit_plain,
+    fit_private,
+    learning_curve,
+    load_model,
+    open_model,
+    save_model,
+    split_public,
+)
+from hush_core.training.models import copy_model, model_folder
 from tasks.caching import cached_task, content_key
 from tasks.calibration import Calibrated
 from tasks.environment import home
@@ -19,23 +34,29 @@ from tasks.store import Ref, Store
 SEED = 20250607
 """Of initialisation and public pre-training only. Sampling and noise of the private run take fresh secret keys."""
 
-UNPROTECTED_BATCH, UNPROTECTED_LEARNING_RATE = 16, 3e-3
+UNPROTECTED_BATCH = 16
+UNPROTECTED_LEARNING_RATE = {"byte_gpt": 3e-3, "full": 1e-4, "lora": 1e-3}
+"""The small batches and the rates that are usual for AdamW; the protected run's are chosen for noise and would
+be unfair here."""
 
 MOST_EVALUATED = 400
 """Examples that a loss is measured on; all of them public or without a secret."""
 
+AnyModel = ByteGptModel | HuggingFaceModel
+
 
 class Model(BaseModel):
-    """A model by reference, and its loss in bits per byte by kind of text it was measured on."""
+    """A model by reference, and its loss in bits (per `unit`) by kind of text it was measured on."""
 
     model_config = ConfigDict(frozen=True)
 
     files: Ref
-    bits_per_byte: dict[str, float]
+    bits: dict[str, float]
+    unit: str
 
 
 class Trained(BaseModel):
-    """The protected model and what was released to get it."""
+    """The protected model, what was released to get it, and its loss on public text by rounds released."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,20 +64,49 @@ class Trained(BaseModel):
     rounds_released: int
     rounds_applied: int
     runs_on_this_data: int
+    curve: tuple[tuple[int, float], ...] = ()
 
 
-@cached_task(name="pretrain", version=1)
-def pretrain(
-    public: Ref, examples: Ref, held_out: Ref, model: ModelConfig, settings: PretrainConfig, chunk_bytes: int
-) -> Model:
-    """Ordinary training from a fresh model on public text; with 0 steps, the fresh model."""
+def lora_of(model: AnyModel) -> LoraConfig | None:
+    """The adapters that a config asks for, if any."""
+    return model.lora if isinstance(model, HuggingFaceModel) else None
+
+
+def base_model(model: AnyModel) -> Ref | None:
+    """The named model in the store; None for a model that is made from nothing."""
+    return fetch_model(model) if isinstance(model, HuggingFaceModel) else None
+
+
+@task(name="fetch_model")
+def fetch_model(model: HuggingFaceModel) -> Ref:
+    """A copy of the named model in the store, so that a run is of its content and not of its name. Not cached:
+    the name may stand for another content tomorrow."""
     store = Store(home().store)
-    fresh = byte_gpt(model, context=chunk_bytes, seed=SEED)
-    texts = store.read_frame(public)["text"].to_list()
+    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+        path = Path(folder) / "model"
+        copy_model(model_folder(model), path)
+        return store.put_directory(path, kind="base")
+
+
+@cached_task(name="pretrain", version=2)
+def pretrain(
+    public: Ref,
+    examples: Ref,
+    held_out: Ref,
+    model: AnyModel,
+    base: Ref | None,
+    settings: PretrainConfig,
+    chunk_bytes: int,
+) -> Model:
+    """Ordinary training on public text, from a fresh model or the named one; with 0 steps, that model."""
+    store = Store(home().store)
+    start = _open(store, model, base, chunk_bytes)
+    texts, _ = split_public(store.read_frame(public)["text"].to_list())
     if settings.steps and texts:
+        start = adapted(start, lora_of(model), seed=SEED)
         fit_plain(
             texts,
-            fresh,
+            start,
             steps=settings.steps,
             batch=settings.batch,
             learning_rate=settings.learning_rate,
@@ -65,66 +115,117 @@ def pretrain(
         )
     elif settings.steps:
         get_run_logger().warning("nothing to pre-train on: no public example (see `public:` in the config)")
-    return _keep(store, fresh, examples, held_out)
+    return _keep(store, start, examples, held_out, merge=False)
 
 
-@cached_task(name="train", version=1)
+@cached_task(name="train", version=2)
 def train_protected(
-    calibrated: Calibrated, examples: Ref, held_out: Ref, start: Model, settings: TrainConfig
+    calibrated: Calibrated,
+    examples: Ref,
+    held_out: Ref,
+    public: Ref,
+    start: Model,
+    lora: LoraConfig | None,
+    settings: TrainConfig,
 ) -> Trained:
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made."""
     store = Store(home().store)
     plan = calibrated.load(store)
-    key = content_key("train", 1, plan.digest, examples.sha256, start.files.sha256, settings)
-    model = load_model(store.path(start.files, verify=True))
+    key = content_key("train", 2, plan.digest, examples.sha256, start.files.sha256, lora, settings)
     texts = store.read_frame(examples)["text"].to_list()
+    _, measured = split_public(store.read_frame(public)["text"].to_list())
     runs = _count_run(store, examples, key)
-    fitted = fit_private(plan, texts, model, settings, store.work_dir(key), progress=progress_log())
-    if fitted.resumed:
-        lost = fitted.rounds_released - fitted.rounds_applied
-        get_run_logger().info("resumed: %d rounds released, %d of them lost", fitted.rounds_released, lost)
-    return Trained(
-        model=_keep(store, fitted.model, examples, held_out),
-        rounds_released=fitted.rounds_released,
-        rounds_applied=fitted.rounds_applied,
-        runs_on_this_data=runs,
-    )
+    folder, log = store.path(start.files, verify=True), get_run_logger()
+    with tempfile.TemporaryDirectory(dir=store.root) as saved:
+        out = Path(saved) / "model"
+        if settings.processes > 1:
+            from hush_core.training.processes import fit_in_processes
+
+            fitted = fit_in_processes(
+                settings.processes, plan, texts, folder, settings, lora, store.work_dir(key), out,
+                progress=progress_log(), public=measured,
+            )  # fmt: skip
+        else:
+            model = adapted(load_model(folder), lora, seed=SEED)
+            fitted = fit_private(
+                plan, texts, model, settings, store.work_dir(key), progress_log(), public=measured
+            )
+            save_model(fitted.model, out)
+        if fitted.cut:
+            log.warning("%d examples are longer than the model's context and were cut there", fitted.cut)
+        if fitted.resumed:
+            lost = fitted.rounds_released - fitted.rounds_applied
+            log.info("resumed: %d rounds released, %d of them lost", fitted.rounds_released, lost)
+        if fitted.rounds_released < plan.rounds:
+            log.info("stopped early: %d of %d rounds released", fitted.rounds_released, plan.rounds)
+        return Trained(
+            model=_kept(store, out, examples, held_out),
+            rounds_released=fitted.rounds_released,
+            rounds_applied=fitted.rounds_applied,
+            runs_on_this_data=runs,
+            curve=learning_curve(fitted.log),
+        )
 
 
-@cached_task(name="train_unprotected", version=1)
-def train_unprotected(examples: Ref, held_out: Ref, start: Model, settings: TrainConfig) -> Model:
+@cached_task(name="train_unprotected", version=2)
+def train_unprotected(
+    examples: Ref, held_out: Ref, start: Model, model: AnyModel, settings: TrainConfig
+) -> Model:
     """The same model on the same data, no clipping, no noise, as many examples seen. Never registered.
 
-    Every example equally often, in the small batches and at the rate that are usual for AdamW at this size;
-    the protected run's are chosen for noise and would be unfair here.
+    Every example equally often.
     """
     store = Store(home().store)
-    model = load_model(store.path(start.files, verify=True))
+    lora = lora_of(model)
+    network = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+    kind = model.kind if isinstance(model, ByteGptModel) else "lora" if lora else "full"
     kept_out = set(store.read_json(held_out))
     texts = [t for i, t in enumerate(store.read_frame(examples)["text"].to_list()) if i not in kept_out]
     fit_plain(
         texts,
-        model,
+        network.at(settings.precision),
         steps=settings.rounds * settings.batch // UNPROTECTED_BATCH,
         batch=UNPROTECTED_BATCH,
-        learning_rate=UNPROTECTED_LEARNING_RATE,
+        learning_rate=UNPROTECTED_LEARNING_RATE[kind],
         micro_batch=settings.micro_batch,
         seed=SEED,
         stage="unprotected",
         progress=progress_log(),
     )
-    return _keep(store, model, examples, held_out)
+    return _keep(store, network, examples, held_out)
 
 
-def _keep(store: Store, model, examples: Ref, held_out: Ref) -> Model:
-    ids = store.read_json(held_out)
-    table = store.read_frame(examples)
-    texts = [table["text"][i] for i in ids]
-    loss = {"held-out, no secret": evaluate(model, texts, max_examples=MOST_EVALUATED)} if texts else {}
+def _open(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int) -> LanguageModel:
+    if isinstance(model, ByteGptModel):
+        return byte_gpt(model, context=chunk_bytes, seed=SEED)
+    here = model.model_copy(update={"name": str(store.path(base, verify=True))})
+    opened, fresh = open_model(here, longest=chunk_bytes, seed=SEED)
+    if fresh:
+        get_run_logger().warning(
+            "%d parameters are not in %s and start at random, %s among them: pre-train on public text",
+            len(fresh), model.name, fresh[0],
+        )  # fmt: skip
+    return opened
+
+
+def _keep(store: Store, model: LanguageModel, examples: Ref, held_out: Ref, *, merge: bool = True) -> Model:
     with tempfile.TemporaryDirectory(dir=store.root) as folder:
         path = Path(folder) / "model"
-        save_model(model, path)
-        return Model(files=store.put_directory(path, kind="model"), bits_per_byte=loss)
+        save_model(model, path, merge=merge)
+        return _kept(store, path, examples, held_out)
+
+
+def _kept(store: Store, path: Path, examples: Ref, held_out: Ref) -> Model:
+    """Measure what was saved, as it was saved, and keep it."""
+    model = load_model(path)
+    texts = _texts(store, examples, store.read_json(held_out))
+    bits = {"held-out, no secret": model.evaluate(texts, max_examples=MOST_EVALUATED)} if texts else {}
+    return Model(files=store.put_directory(path, kind="model"), bits=bits, unit=model.unit)
+
+
+def _texts(store: Store, examples: Ref, ids: Sequence[int]) -> list[bytes]:
+    column = store.read_frame(examples)["text"]
+    return [column[i] for i in ids]
 
 
 def _count_run(store: Store, examples: Ref, key: str) -> int:

@@ -83,7 +83,12 @@ CODE = {"path", "codeowners", "contributors", "credentials", "literals"}
 
 @pytest.mark.parametrize(
     ("name", "kinds"),
-    [("demo.yaml", CODE), ("company.yaml", CODE), ("documents.yaml", {"unit", "credentials", "literals"})],
+    [
+        ("demo.yaml", CODE),
+        ("company.yaml", CODE),
+        ("documents.yaml", {"unit", "credentials", "literals"}),
+        ("finetune.yaml", {"path", "credentials"}),
+    ],
 )
 def test_examples_load(name, kinds):
     config = load_config(ROOT / "examples" / name)

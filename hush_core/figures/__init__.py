@@ -13,12 +13,15 @@ from hush_core.figures.cost import losses, noise_by_method
 from hush_core.figures.frontier import frontier
 from hush_core.figures.graph import secret_graph
 from hush_core.figures.leakage import leakage_by_length, leakage_by_rounds
+from hush_core.figures.learning import RUN, learning_curves
 from hush_core.figures.posterior import posterior_against_target, posterior_curves, trade_off
 from hush_core.figures.scale import certificate_scale
+from hush_core.figures.utility import utility_against_noise
 from hush_core.figures.weights import _percent, weights_retained
 
 __all__ = [
-    "METHOD_LABELS", "MOST_ROWS", "Figure", "_percent", "certificate_scale", "exposure", "frontier",
-    "leakage_by_length", "leakage_by_rounds", "losses", "noise_by_method", "posterior_against_target",
-    "posterior_curves", "secret_graph", "short_name", "trade_off", "weights_retained",
+    "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "certificate_scale", "exposure", "frontier",
+    "leakage_by_length", "leakage_by_rounds", "learning_curves", "losses", "noise_by_method",
+    "posterior_against_target", "posterior_curves", "secret_graph", "short_name", "trade_off",
+    "utility_against_noise", "weights_retained",
 ]  # fmt: skip

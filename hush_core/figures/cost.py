@@ -43,17 +43,17 @@ def noise_by_method(noise: Mapping[str, float | None], path: Path) -> Path:
     return path
 
 
-def losses(bits_per_byte: Mapping[str, float], path: Path) -> Path:
-    """What protection costs: loss on held-out text without a secret, by model, in bits per byte."""
+def losses(bits: Mapping[str, float], path: Path, *, unit: str = "byte") -> Path:
+    """What protection costs: loss on held-out text without a secret, by model, in bits per `unit`."""
     colors = {"protected": BLUE, "unprotected": ORANGE}
-    with drawing(path, height=1.4 + 0.45 * max(len(bits_per_byte), 2)) as (axes,):
-        names, values = list(bits_per_byte), list(bits_per_byte.values())
+    with drawing(path, height=1.4 + 0.45 * max(len(bits), 2)) as (axes,):
+        names, values = list(bits), list(bits.values())
         axes.barh(names, values, color=[colors.get(name, GREY) for name in names], height=0.6)
         for place, value in enumerate(values):
             axes.text(value, place, f" {value:.3f}", va="center", fontweight="bold")
         axes.set(
             title="Loss on held-out text, by model",
-            xlabel="bits per byte (less is better; 8 is no model at all)",
+            xlabel=f"bits per {unit} (less is better{'; 8 is no model at all' if unit == 'byte' else ''})",
             xlim=(0, 1.15 * max(values, default=1.0)),
         )
         axes.set_ylim(max(len(names), 1) - 0.5, -0.5)

@@ -57,7 +57,11 @@ REPORT = Report(
     expected_batch=256,
     clip_norm=1.0,
     rows=ROWS,
-    bits_per_byte={"pretrained": 3.21, "protected": 3.02, "unprotected": 2.71},
+    model="byte_gpt 2x64, 2 heads, 256 bytes",
+    learning_rate=1e-3,
+    rates_rehearsed=3,
+    loss_unit="byte",
+    losses={"pretrained": 3.21, "protected": 3.02, "unprotected": 2.71},
     reused=False,
     warnings=[
         f"warning number {n}, with [brackets] and a good many words to say what is wrong" for n in range(9)
@@ -95,7 +99,7 @@ def test_a_bare_report_renders_without_what_it_lacks():
         update={
             "rows": [row("alpha", kind="path")],
             "planted": None,
-            "bits_per_byte": {},
+            "losses": {},
             "warnings": [],
             "method": "kl",
             "noise_by_method": {"kl": 1.5},

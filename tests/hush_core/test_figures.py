@@ -92,6 +92,16 @@ def seconds(count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.concat(tables), pl.DataFrame(times)
 
 
+def curves(count: int) -> pl.DataFrame:
+    """The run and two rehearsals."""
+    rounds = np.linspace(20, 400, count).astype(np.uint32)
+    parts = [
+        pl.DataFrame({"run": [name] * count, "rounds": rounds, "bits": 3 + slope / (1 + rounds / 50)})
+        for name, slope in (("rehearsal, rate 0.001", 2.0), ("rehearsal, rate 0.01", 1.5), (figures.RUN, 1.2))
+    ]
+    return pl.concat(parts)
+
+
 DRAWINGS = {
     "weights": lambda path: figures.weights_retained(*graph(), path),
     "weights, no example": lambda path: figures.weights_retained(*(frame.clear() for frame in graph()), path),
@@ -104,6 +114,10 @@ DRAWINGS = {
     "posterior": lambda path: figures.posterior_against_target(certificate(12), secrets(12), path),
     "posterior, many": lambda path: figures.posterior_against_target(certificate(300), secrets(300), path),
     "losses": lambda path: figures.losses({"pretrained": 3.2, "protected": 3.0, "unprotected": 2.7}, path),
+    "losses, masked": lambda path: figures.losses({"protected": 3.0}, path, unit="masked token"),
+    "learning curves": lambda path: figures.learning_curves(curves(9), path, unit="byte"),
+    "learning curves, one point": lambda path: figures.learning_curves(curves(1), path, unit="byte"),
+    "learning curves, none": lambda path: figures.learning_curves(curves(0), path, unit="byte"),
     "losses, none": lambda path: figures.losses({}, path),
     "exposure": lambda path: figures.exposure(exposed(9, 1.0), exposed(9, 9.9), path),
     "exposure, alone": lambda path: figures.exposure(exposed(9, 1.0), None, path),

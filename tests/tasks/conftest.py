@@ -15,20 +15,17 @@ def certified(tmp_path_factory):
     """(model folder, certificate folder): a tiny untrained GPT and a certificate that really verifies."""
     import numpy as np
     import polars as pl
-    from transformers import ByT5Tokenizer, GPT2Config, GPT2LMHeadModel
 
     from hush_core.accounting import calibrate
     from hush_core.certificate import Facts, write_certificate
     from hush_core.certificate.document import PlanFacts, TrainingFacts
+    from hush_core.config import ByteGptModel
+    from hush_core.training import byte_gpt, save_model
     from hush_core.weights import sampling_rates
 
     root = tmp_path_factory.mktemp("certified")
     model_dir = root / "model"
-    config = GPT2Config(
-        vocab_size=259, n_positions=66, n_embd=32, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=1
-    )
-    GPT2LMHeadModel(config).save_pretrained(model_dir)
-    ByT5Tokenizer(extra_ids=0).save_pretrained(model_dir)
+    save_model(byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 65), model_dir)
 
     n, batch, rounds = 40, 4, 3
     weights = np.ones(n)

@@ -1,0 +1,55 @@
+"""Step 4a: where the config names several learning rates, play each through on public text and take the best."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import LoraConfig, TrainConfig
+from hush_core.training import Rehearsal, adapted, best_rate, load_model, rehearse, split_public
+from tasks.caching import cached_task
+from tasks.calibration import Calibrated
+from tasks.environment import home
+from tasks.progress import progress_log
+from tasks.store import Ref, Store
+from tasks.training import SEED, Model
+
+
+class Rehearsed(BaseModel):
+    """One learning rate: final loss in bits on public text (None: it diverged), and the way there."""
+
+    model_config = ConfigDict(frozen=True)
+
+    learning_rate: float
+    loss: float | None
+    curve: tuple[tuple[int, float], ...]
+
+
+@cached_task(name="rehearse", version=1)
+def rehearse_rate(
+    calibrated: Calibrated, public: Ref, start: Model, lora: LoraConfig | None, settings: TrainConfig
+) -> Rehearsed:
+    """The private run with one rate, on public text. Nothing of it is released on protected examples."""
+    store = Store(home().store)
+    model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+    training, measured = split_public(store.read_frame(public)["text"].to_list())
+    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+        plan = calibrated.load(store)
+        done = rehearse(plan, training, measured, model, settings, Path(folder), progress_log())
+    return Rehearsed(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
+
+
+def choose_rate(
+    settings: TrainConfig, calibrated: Calibrated, public: Ref, start: Model, lora: LoraConfig | None
+) -> tuple[TrainConfig, tuple[Rehearsed, ...]]:
+    """The settings with one learning rate, and the rehearsals that chose it (none where one was given)."""
+    if isinstance(settings.learning_rate, float | int):
+        return settings, ()
+    rates = [settings.model_copy(update={"learning_rate": rate}) for rate in settings.learning_rate]
+    done = tuple(rehearse_rate(calibrated, public, start, lora, one) for one in rates)
+    best = best_rate([Rehearsal(**one.model_dump()) for one in done])
+    get_run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
+    return settings.model_copy(update={"learning_rate": best}), done
