@@ -25,6 +25,7 @@ from hush_core.training import (
     split_public,
 )
 from hush_core.training.models import copy_model, model_folder
+from hush_core.training.processes import fit_in_processes
 from tasks.caching import cached_task, content_key
 from tasks.calibration import Calibrated
 from tasks.environment import home
@@ -139,11 +140,9 @@ def train_protected(
     with tempfile.TemporaryDirectory(dir=store.root) as saved:
         out = Path(saved) / "model"
         if settings.processes > 1:
-            from hush_core.training.processes import fit_in_processes
-
             fitted = fit_in_processes(
                 settings.processes, plan, texts, folder, settings, lora, store.work_dir(key), out,
-                progress=progress_log(), public=measured,
+                progress=progress_log(), public=measured, seed=SEED,
             )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)

@@ -29,7 +29,7 @@ from torch import distributed
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training.lora import with_lora
+from hush_core.training.lora import adapted
 from hush_core.training.models import load_model, save_model
 from hush_core.training.processes import INTERRUPTED
 from hush_core.training.ranks import Ranks
@@ -83,9 +83,8 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
         for name in ("texts.arrow", "public.arrow"):
             (folder / name).unlink()
     plan = ProtectionPlan(np.load(folder / "rates.npy"), **job["plan"], certificates=pl.DataFrame())
-    model = load_model(Path(job["model"]))
-    if job["lora"] is not None:
-        model = with_lora(model, LoraConfig.model_validate(job["lora"]), seed=job["seed"])
+    lora = job["lora"] and LoraConfig.model_validate(job["lora"])
+    model = adapted(load_model(Path(job["model"])), lora, seed=job["seed"])
 
     def tell(*step: str | int) -> None:
         os.write(progress, json.dumps(step).encode() + b"\n")
