@@ -32,6 +32,8 @@ UNPROTECTED_MODEL = (
 PACKAGES = (
     "hush-secrets",
     "torch",
+    "transformers",
+    "peft",
     "numpy",
     "scipy",
     "dp-accounting",
