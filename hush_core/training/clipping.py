@@ -86,8 +86,7 @@ class _Book:
             if not parameter.requires_grad:
                 continue
             if isinstance(part, Outer):
-                single_embedding = part.one_hot and self.calls[parameter] == 1
-                if single_embedding or not keeps_instance(parameter.shape, part.tokens):
+                if part.one_hot or not keeps_instance(parameter.shape, part.tokens):
                     self.outers.setdefault(parameter, []).append(part.float())
                     continue
                 part = instance(part, parameter.shape)
@@ -216,7 +215,7 @@ def _clip(
             rows = book.instances.pop(parameter).flatten(1)
             into[name].view(-1).addmv_(rows.T, factors)
         elif parameter in book.outers:
-            into[name].add_(weighted_sum(book.outers.pop(parameter), factors, parameter.shape))
+            weighted_sum(book.outers.pop(parameter), factors, parameter.shape, into[name])
     return norms
 
 
