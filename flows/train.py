@@ -17,9 +17,9 @@ from tasks.certification import write_model_certificate
 from tasks.environment import home
 from tasks.extraction import extract_secrets, sources
 from tasks.recording import Outcome, record
-from tasks.rehearsal import choose_rate
+from tasks.rehearsal import check_public, choose_rate
 from tasks.store import Store
-from tasks.training import base_model, lora_of, pretrain, train_protected, train_unprotected
+from tasks.training import base_model, base_name, lora_of, pretrain, train_protected, train_unprotected
 from tasks.weighing import weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
@@ -65,11 +65,17 @@ def run_job(config: HushConfig) -> Outcome:
 
     examples, held_out = extracted.examples, weighed.held_out
     public, model = extracted.public, config.model
+    check_public(config.train, extracted.n_public)
     lora, base = lora_of(model), base_model(model)
-    start = pretrain(public, examples, held_out, model, base, config.pretrain, config.chunk_bytes)
+    start = pretrain(
+        public, examples, held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
+    )
     settings, rehearsed = choose_rate(config.train, calibrated, public, start, lora)
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
-    trained = train_protected(calibrated, examples, held_out, public, start, lora, settings)
+    trained = train_protected(
+        calibrated, examples, held_out, public, start, lora,
+        settings.essential(), run_with=settings, base_name=base_name(model),
+    )  # fmt: skip
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:

@@ -32,7 +32,7 @@ def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, al
     """Exposure and greedy extraction of every secret that has a value."""
     store = Store(home().store)
     table = exposure(
-        load_model(store.path(model.files, verify=True)),
+        load_model(store.path(model.files, verify=True)).on_accelerator(),
         store.read_frame(examples)["text"].to_list(),
         store.read_frame(occurrences),
         store.read_frame(secrets),

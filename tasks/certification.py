@@ -23,6 +23,7 @@ SAMPLER = "weighted Poisson, independent Bernoulli(rate) per example and round"
 RELEASED_UNPROTECTED = (
     "loss on held-out examples without a secret, of the start and of the trained model",
     "which examples hold which secret, and the weights (public by definition)",
+    "how many examples are longer than the model's context, and are cut there",
     "results of the attacks named under `audits`: rank and extraction of each secret's value",
 )
 UNPROTECTED_MODEL = (

@@ -19,7 +19,7 @@ from tasks.extraction import Extracted
 from tasks.rehearsal import Rehearsed
 from tasks.store import Ref, Store
 from tasks.tracking import Registered, record_run
-from tasks.training import Model, Trained
+from tasks.training import Model, Trained, base_name
 from tasks.weighing import Weighed
 
 
@@ -87,7 +87,7 @@ def model_in_words(config: HushConfig) -> str:
     model = config.model
     if isinstance(model, ByteGptModel):
         return f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes"
-    name = Path(model.name).name if Path(model.name).is_dir() else model.name
+    name = base_name(model)
     return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
 
 

@@ -9,7 +9,9 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import LoraConfig, TrainConfig
+from hush_core.errors import InputError
 from hush_core.training import Rehearsal, adapted, best_rate, load_model, rehearse, split_public
+from hush_core.training.rehearsal import FEWEST_PUBLIC
 from tasks.caching import cached_task
 from tasks.calibration import Calibrated
 from tasks.environment import home
@@ -28,9 +30,14 @@ class Rehearsed(BaseModel):
     curve: tuple[tuple[int, float], ...]
 
 
-@cached_task(name="rehearse", version=1)
+@cached_task(name="rehearse", version=2, ignore=("run_with",))
 def rehearse_rate(
-    calibrated: Calibrated, public: Ref, start: Model, lora: LoraConfig | None, settings: TrainConfig
+    calibrated: Calibrated,
+    public: Ref,
+    start: Model,
+    lora: LoraConfig | None,
+    settings: TrainConfig,
+    run_with: TrainConfig,
 ) -> Rehearsed:
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
     store = Store(home().store)
@@ -38,8 +45,30 @@ def rehearse_rate(
     training, measured = split_public(store.read_frame(public)["text"].to_list())
     with tempfile.TemporaryDirectory(dir=store.root) as folder:
         plan = calibrated.load(store)
-        done = rehearse(plan, training, measured, model, settings, Path(folder), progress_log())
+        done = rehearse(plan, training, measured, model, run_with, Path(folder), progress_log())
     return Rehearsed(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
+
+
+def check_public(settings: TrainConfig, examples: int) -> None:
+    """Refuse early what needs public examples, where there are too few; say so where a curve will be missing.
+
+    Raises:
+        InputError: several learning rates or early stopping.
+    """
+    if examples >= FEWEST_PUBLIC:
+        return
+    several = not isinstance(settings.learning_rate, float | int)
+    if several or settings.early_stopping:
+        key = "learning_rate" if several else "early_stopping"
+        raise InputError(
+            f"train.{key}",
+            f"needs at least {FEWEST_PUBLIC} public examples, there are {examples}",
+            "name more under `public:`",
+        )
+    if settings.evaluate_every:
+        get_run_logger().warning(
+            "no learning curve: %d public examples, it needs %d", examples, FEWEST_PUBLIC
+        )
 
 
 def choose_rate(
@@ -49,7 +78,7 @@ def choose_rate(
     if isinstance(settings.learning_rate, float | int):
         return settings, ()
     rates = [settings.model_copy(update={"learning_rate": rate}) for rate in settings.learning_rate]
-    done = tuple(rehearse_rate(calibrated, public, start, lora, one) for one in rates)
+    done = tuple(rehearse_rate(calibrated, public, start, lora, one.essential(), one) for one in rates)
     best = best_rate([Rehearsal(**one.model_dump()) for one in done])
     get_run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
     return settings.model_copy(update={"learning_rate": best}), done

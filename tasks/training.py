@@ -78,6 +78,13 @@ def base_model(model: AnyModel) -> Ref | None:
     return fetch_model(model) if isinstance(model, HuggingFaceModel) else None
 
 
+def base_name(model: AnyModel) -> str:
+    """What adapters say that they belong to: the hub's name, or the folder's own."""
+    if isinstance(model, ByteGptModel):
+        return ""
+    return Path(model.name).name if Path(model.name).is_dir() else model.name
+
+
 @task(name="fetch_model")
 def fetch_model(model: HuggingFaceModel) -> Ref:
     """A copy of the named model in the store, so that a run is of its content and not of its name. Not cached:
@@ -89,7 +96,7 @@ def fetch_model(model: HuggingFaceModel) -> Ref:
         return store.put_directory(path, kind="base")
 
 
-@cached_task(name="pretrain", version=2)
+@cached_task(name="pretrain", version=3, ignore=("micro_batch",))
 def pretrain(
     public: Ref,
     examples: Ref,
@@ -98,6 +105,7 @@ def pretrain(
     base: Ref | None,
     settings: PretrainConfig,
     chunk_bytes: int,
+    micro_batch: int,
 ) -> Model:
     """Ordinary training on public text, from a fresh model or the named one; with 0 steps, that model."""
     store = Store(home().store)
@@ -111,6 +119,7 @@ def pretrain(
             steps=settings.steps,
             batch=settings.batch,
             learning_rate=settings.learning_rate,
+            micro_batch=micro_batch,
             seed=SEED,
             progress=progress_log(),
         )
@@ -119,7 +128,7 @@ def pretrain(
     return _keep(store, start, examples, held_out, merge=False)
 
 
-@cached_task(name="train", version=2)
+@cached_task(name="train", version=3, ignore=("run_with", "base_name"))
 def train_protected(
     calibrated: Calibrated,
     examples: Ref,
@@ -128,28 +137,33 @@ def train_protected(
     start: Model,
     lora: LoraConfig | None,
     settings: TrainConfig,
+    run_with: TrainConfig,
+    base_name: str,
 ) -> Trained:
-    """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made."""
+    """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
+
+    `settings` say what run it is (`TrainConfig.essential`), `run_with` also how it is done this time.
+    """
     store = Store(home().store)
     plan = calibrated.load(store)
-    key = content_key("train", 2, plan.digest, examples.sha256, start.files.sha256, lora, settings)
+    key = content_key("train", 3, plan.digest, examples.sha256, start.files.sha256, lora, settings)
     texts = store.read_frame(examples)["text"].to_list()
     _, measured = split_public(store.read_frame(public)["text"].to_list())
     runs = _count_run(store, examples, key)
     folder, log = store.path(start.files, verify=True), get_run_logger()
     with tempfile.TemporaryDirectory(dir=store.root) as saved:
         out = Path(saved) / "model"
-        if settings.processes > 1:
+        if run_with.processes > 1:
             fitted = fit_in_processes(
-                settings.processes, plan, texts, folder, settings, lora, store.work_dir(key), out,
-                progress=progress_log(), public=measured, seed=SEED,
+                run_with.processes, plan, texts, folder, run_with, lora, store.work_dir(key), out,
+                progress=progress_log(), public=measured, seed=SEED, base=base_name,
             )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)
             fitted = fit_private(
-                plan, texts, model, settings, store.work_dir(key), progress_log(), public=measured
+                plan, texts, model, run_with, store.work_dir(key), progress_log(), public=measured
             )
-            save_model(fitted.model, out)
+            save_model(fitted.model, out, base=base_name)
         if fitted.cut:
             log.warning("%d examples are longer than the model's context and were cut there", fitted.cut)
         if fitted.resumed:
@@ -216,7 +230,7 @@ def _keep(store: Store, model: LanguageModel, examples: Ref, held_out: Ref, *, m
 
 def _kept(store: Store, path: Path, examples: Ref, held_out: Ref) -> Model:
     """Measure what was saved, as it was saved, and keep it."""
-    model = load_model(path)
+    model = load_model(path).on_accelerator()
     texts = _texts(store, examples, store.read_json(held_out))
     bits = {"held-out, no secret": model.evaluate(texts, max_examples=MOST_EVALUATED)} if texts else {}
     return Model(files=store.put_directory(path, kind="model"), bits=bits, unit=model.unit)

@@ -228,7 +228,7 @@ def _log_probabilities(
 
 def _encode(model: LanguageModel, texts: Sequence[bytes]) -> list[np.ndarray]:
     """The tokens that training makes of each text, uncut."""
-    return replace(model, context=sys.maxsize).encode(texts)[0]
+    return [row.astype(np.int64) for row in replace(model, context=sys.maxsize).encode(texts)[0]]
 
 
 def _template(model: LanguageModel) -> tuple[int, int]:

@@ -62,8 +62,17 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         "tables": tables,
         "secrets": secrets,
         "model": _model(config.model, where, folder),
+        "train": _usual_rate(config.train, config.model),
+        "pretrain": _usual_rate(config.pretrain, config.model),
     }
     return config.model_copy(update=anchored)
+
+
+def _usual_rate(section: Any, model: ByteGptModel | HuggingFaceModel) -> Any:
+    """A section with the learning rate that is usual for the model, where the file gives none."""
+    if isinstance(model, ByteGptModel) or "learning_rate" in section.model_fields_set:
+        return section
+    return section.model_copy(update={"learning_rate": 3e-4 if model.lora else 5e-5})
 
 
 def _model(

@@ -124,8 +124,19 @@ class TrainConfig(Section):
     """Rounds between two points of the learning curve, on public text only."""
     early_stopping: EarlyStopping | None = None
 
+    def essential(self) -> TrainConfig:
+        """The same but for what decides only how the work is done: a run that is resumed with other such
+        settings is the same run, and its releases are counted on."""
+        keys = ["micro_batch", "checkpoint_every", "processes"]
+        keys += [] if self.early_stopping else ["evaluate_every"]
+        return self.model_copy(update={key: type(self).model_fields[key].default for key in keys})
+
     @model_validator(mode="after")
     def _curve(self) -> Self:
+        if self.warmup_rounds >= self.rounds:
+            raise ValueError("warmup_rounds is not below rounds; lower it")
+        if self.evaluate_every and self.evaluate_every > self.rounds:
+            raise ValueError("evaluate_every is above rounds, so nothing is evaluated; lower it")
         if self.early_stopping and self.evaluate_every is None:
             raise ValueError("early_stopping needs evaluate_every; say after how many rounds to look")
         return self

@@ -17,9 +17,9 @@ VOCABULARY = 259
 
 
 def encode_bytes(text: bytes) -> np.ndarray:
-    """(len(text) + 1,) int32 tokens: the start token, then one token a byte."""
-    tokens = np.full(len(text) + 1, START, dtype=np.int32)
-    np.add(np.frombuffer(text, dtype=np.uint8), OFFSET, out=tokens[1:], dtype=np.int32)
+    """(len(text) + 1,) uint16 tokens: the start token, then one token a byte."""
+    tokens = np.full(len(text) + 1, START, dtype=np.uint16)
+    np.add(np.frombuffer(text, dtype=np.uint8), OFFSET, out=tokens[1:], dtype=np.uint16)
     return tokens
 
 

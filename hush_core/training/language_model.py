@@ -18,6 +18,8 @@ from transformers import ByT5Tokenizer, PreTrainedTokenizerBase
 from hush_core.training.byte_gpt import encode_bytes
 from hush_core.training.data import IGNORED, MicroBatch, Objective, micro_batches
 
+_LOGITS = 1 << 28
+"""Logits of an evaluation at once."""
 _AT_ONCE = 1000
 """Texts that a tokenizer is given at a time."""
 Progress = Callable[[str, int, int], None]
@@ -48,8 +50,13 @@ class LanguageModel:
         """The same network, run in another precision."""
         return replace(self, precision=precision)
 
+    def on_accelerator(self) -> LanguageModel:
+        """The same, its network on the machine's GPU where there is one."""
+        self.network.to("cuda" if torch.cuda.is_available() else "cpu")
+        return self
+
     def encode(self, texts: Sequence[bytes]) -> tuple[list[np.ndarray], int]:
-        """Each text as (t,) int32 tokens with the tokenizer's start and end, t ≤ context; how many were cut.
+        """Each text as (t,) integer tokens with the tokenizer's start and end, t ≤ context; how many were cut.
 
         A byte model reads every byte; others read UTF-8 with � for what is none.
         """
@@ -60,13 +67,14 @@ class LanguageModel:
         return [row[: self.context] for row in rows], sum(len(row) > self.context for row in rows)
 
     def _tokens(self, texts: Iterable[bytes]) -> Iterator[np.ndarray]:
+        kind = np.uint16 if len(self.tokenizer) <= 1 << 16 else np.int32
         start = self.tokenizer.bos_token_id if self.objective.kind == "causal" else None
         words = (text.decode("utf-8", errors="replace") for text in texts)
         while some := list(islice(words, _AT_ONCE)):
             for ids in self.tokenizer(some, verbose=False).input_ids:
                 # GPT-2's tokenizer adds no start, and without one the first token would never be learned
                 alone = start is None or ids[:1] == [start]
-                yield np.array(ids if alone else [start, *ids], dtype=np.int32)
+                yield np.array(ids if alone else [start, *ids], dtype=kind)
 
     def losses(self, network: nn.Module, batch: MicroBatch) -> Tensor:
         """(b,) cross-entropy in nats, each the mean over the example's own predictions (0 where it has none).
@@ -98,19 +106,23 @@ class LanguageModel:
             return network(input_ids=batch.inputs, **options).logits
 
     @torch.no_grad()
-    def evaluate(self, texts: Sequence[bytes], *, max_examples: int = 256, micro_batch: int = 32) -> float:
+    def evaluate(
+        self, texts: Sequence[bytes], *, max_examples: int = 256, micro_batch: int | None = None
+    ) -> float:
         """Mean loss in bits (`unit` says of what) over the first `max_examples` texts that are not empty.
 
         The result is not noised: use public text, or text that holds no secret. NaN where there is nothing to
-        score. A masked model is shown the same tokens each time.
+        score. A masked model is shown the same tokens each time. micro_batch: by default as many rows as give
+        a gigabyte of logits.
         """
         chosen = [text for text in texts if text][:max_examples]
         sequences, _ = self.encode(chosen)
         device, training = next(self.network.parameters()).device, self.network.training
         self.network.eval()
+        rows = micro_batch or max(1, min(32, _LOGITS // (self.context * max(1, len(self.tokenizer)))))
         nats = count = 0.0
         generator = np.random.default_rng(EVALUATION_SEED)
-        for batch in micro_batches(sequences, self.objective, micro_batch, generator):
+        for batch in micro_batches(sequences, self.objective, rows, generator):
             here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
             summed, counts = self._summed(self.network, here)
             nats, count = nats + float(summed.double().sum()), count + int(counts.sum())

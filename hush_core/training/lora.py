@@ -8,6 +8,8 @@ from pathlib import Path
 
 import peft
 import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
+from transformers.pytorch_utils import Conv1D
 
 from hush_core.config import LoraConfig
 from hush_core.errors import InputError
@@ -31,12 +33,26 @@ def with_lora(model: LanguageModel, config: LoraConfig, *, seed: int = 0) -> Lan
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about fan_in_fan_out, which peft then sets itself
             torch.manual_seed(seed)
-            return replace(model, network=peft.get_peft_model(model.network, settings))
+            network = peft.get_peft_model(model.network, settings)
     except ValueError:
         known = sorted({name.rpartition(".")[2] for name, _ in _linear(model)})
         raise InputError(
             "model.lora.targets", "no layer to adapt", f"name some of {', '.join(known)}, or all-linear"
         ) from None
+    _refuse_shared(network)
+    return replace(model, network=network)
+
+
+def _refuse_shared(network: torch.nn.Module) -> None:
+    """An adapter on a head that shares its weights would, once merged, change the embedding too."""
+    shared = core(network).get_input_embeddings().weight
+    for layer in network.modules():
+        if isinstance(layer, BaseTunerLayer) and layer.get_base_layer().weight is shared:
+            raise InputError(
+                "model.lora.targets",
+                "names a head that shares its weights with the embedding",
+                "leave it out",
+            )
 
 
 def adapted(model: LanguageModel, config: LoraConfig | None, *, seed: int = 0) -> LanguageModel:
@@ -69,5 +85,5 @@ def _linear(model: LanguageModel) -> list[tuple[str, torch.nn.Module]]:
     return [
         (name, layer)
         for name, layer in core(model.network).named_modules()
-        if hasattr(layer, "weight") and getattr(layer.weight, "dim", int)() == 2
+        if isinstance(layer, torch.nn.Linear | Conv1D)
     ]

@@ -20,6 +20,7 @@ from hush_core.config import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.training.byte_gpt import START, byte_network, byte_tokenizer
 from hush_core.training.data import Objective
+from hush_core.training.independence import rope_limit
 from hush_core.training.language_model import LanguageModel, core
 from hush_core.training.lora import has_lora, load_adapter, save_adapter
 
@@ -48,18 +49,28 @@ def model_folder(config: HuggingFaceModel) -> Path:
         InputError: the name is neither a folder nor known to the hub, or the hub cannot be reached.
     """
     if Path(config.name).is_dir():
-        return Path(config.name)
+        return _with_weights(Path(config.name), config.name)
     try:
         with _no_bars():
-            return Path(
-                snapshot_download(config.name, revision=config.revision, allow_patterns=list(_HUB_FILES))
-            )
+            folder = snapshot_download(config.name, revision=config.revision, allow_patterns=list(_HUB_FILES))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError):
         raise InputError(
             f"model.name: {config.name}",
             "is no folder here, and could not be had from the hub",
-            "name a folder that holds the model, or give this machine access to the hub",
+            "name a folder that holds the model, give this machine access to the hub, or accept the model's "
+            "licence there and log in",
         ) from None
+    return _with_weights(Path(folder), config.name)
+
+
+def _with_weights(folder: Path, name: str) -> Path:
+    if any(folder.glob("*.safetensors")):
+        return folder
+    raise InputError(
+        f"model.name: {name}",
+        "holds no weights as safetensors; pickled ones can run code and are not read",
+        "convert them: load and save_pretrained the model with transformers, where you trust it",
+    )
 
 
 def copy_model(folder: Path, target: Path) -> None:
@@ -96,7 +107,7 @@ def open_model(
     except (OSError, ValueError):
         raise InputError(f"{folder}", "holds no tokenizer", "save the model's tokenizer beside it") from None
     if kind == "masked" and tokenizer.mask_token_id is None:
-        raise InputError(f"{folder}", "its tokenizer has no mask token", "set model.objective: causal")
+        raise InputError(f"{folder}", "its tokenizer has no mask token", "save the one it was trained with")
     rows = network.get_input_embeddings().num_embeddings
     if len(tokenizer) > rows:
         raise InputError(
@@ -167,12 +178,9 @@ def _read(folder: Path, kind: str, seed: int) -> tuple[nn.Module, tuple[str, ...
                 output_loading_info=True,
             )
     except (OSError, ValueError) as error:
-        pickled = any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors"))
-        what = (
-            "holds pickled weights only, which can run code" if pickled else f"holds no {kind} language model"
-        )
-        mend = "convert them to safetensors" if pickled else "name another folder, or model.objective"
-        raise InputError(str(folder), what, mend) from (None if isinstance(error, OSError) else error)
+        raise InputError(
+            str(folder), f"holds no {kind} language model", "name another folder, or model.objective"
+        ) from (None if isinstance(error, OSError) else error)
     return network.eval(), tuple(sorted(loading["missing_keys"]))
 
 
@@ -184,14 +192,11 @@ def _objective(folder: Path) -> str:
             str(folder), "holds no model that transformers knows", "name another folder"
         ) from None
     names = " ".join(config.architectures or ())
-    for kind, sign in (
-        ("masked", "MaskedLM"),
-        ("masked", "ForPreTraining"),
-        ("causal", "CausalLM"),
-        ("causal", "LMHead"),
-    ):
+    for kind, sign in (("masked", "MaskedLM"), ("masked", "ForPreTraining"), ("causal", "CausalLM")):
         if sign in names:
             return kind
+    if "LMHead" in names and "WithLMHead" not in names:  # GPT-2, not XLM
+        return "causal"
     raise InputError(
         str(folder), "its config names no language model", "set model.objective to causal or masked"
     )
@@ -204,7 +209,15 @@ def _positions(network: nn.Module, tokenizer: Any) -> int | None:
         getattr(core(network).config, "n_positions", None),
         tokenizer.model_max_length,
     ]
-    known = [int(n) for n in said if n is not None and n < 10**9]
+    said.append(rope_limit(core(network).config))
+    for name, layer in core(network).named_modules():
+        offset = name.endswith("position_embeddings") and getattr(layer, "padding_idx", None)
+        if offset not in (
+            None,
+            False,
+        ):  # RoBERTa's kind counts from the padding's number on: 514 rows, 512 tokens
+            said.append(layer.num_embeddings - offset - 1)
+    known = [int(n) for n in said if n is not None and 0 < n < 10**9]
     return min(known) if known else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +21,7 @@ from hush_core.training.ranks import Ranks
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
 
+_TF32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
 OnStep = Callable[[int], None]
 """Called with the number of the round in this attempt, after its optimiser step, on every rank."""
 RateOf = Callable[[int], float]
@@ -121,6 +123,12 @@ class PrivateModule(_ManualModule):
                 raise InputError(
                     f"Trainer({setting}=…)", "would change the private step", "leave it at its default"
                 )
+        if self.device.type == "cuda" and (
+            torch.backends.cuda.matmul.allow_tf32 or os.environ.get(_TF32) == "1"
+        ):
+            raise InputError(
+                "TF32", "is on: norms and sums would be rounded to 10 bits", f"turn it off, and unset {_TF32}"
+            )
         if type(trainer.strategy).__name__ not in ("SingleDeviceStrategy", "DDPStrategy"):
             raise InputError(
                 f"Trainer(strategy={type(trainer.strategy).__name__})",

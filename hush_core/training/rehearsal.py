@@ -21,6 +21,8 @@ from hush_core.training.run import fit_private
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
 
+FEWEST_PUBLIC = 40
+"""Public texts below which none is kept out of training to measure on."""
 POINTS = 20
 """Of a rehearsal's curve, unless the config says how often to evaluate."""
 
@@ -93,10 +95,10 @@ def best_rate(rehearsals: Sequence[Rehearsal]) -> float:
 
 
 def split_public(texts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Public texts to train on, and every twentieth (at most 400) to measure on; fewer than 40 all train."""
-    if len(texts) < 40:
+    """Public texts to train on, and a twentieth (20 to 400) to measure on; fewer than 40 all train."""
+    if len(texts) < FEWEST_PUBLIC:
         return list(texts), []
-    step = max(20, len(texts) // 400)
+    step = len(texts) // min(400, max(20, len(texts) // 20))
     return [t for i, t in enumerate(texts) if i % step], [t for i, t in enumerate(texts) if i % step == 0][
         :400
     ]

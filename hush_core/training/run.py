@@ -17,6 +17,7 @@ from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.training.checkpoint import load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
+from hush_core.training.independence import check_independence
 from hush_core.training.language_model import LanguageModel, Progress
 from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.loop import graceful, run_rounds
@@ -88,6 +89,7 @@ def fit_private(
             "name more under `public:`; no other text may decide",
         )
     model, ranks = model.at(train_config.precision), Ranks.current()
+    check_independence(model)
     sequences, cut = model.encode(texts)
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / "checkpoint.pt"
@@ -157,7 +159,7 @@ class _Attempt:
         self.released += 1
         every = settings.evaluate_every
         if self.ranks.first and every and self.public and self.released % every == 0:
-            row["public_loss"] = self.model.evaluate(self.public)
+            row["public_loss"] = self.model.evaluate(self.public, max_examples=len(self.public))
         self.log.append(row)
         self.stopped = self.ranks.share(should_stop(self.log, settings.early_stopping))
         if not self.ranks.first:

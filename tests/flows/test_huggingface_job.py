@@ -114,3 +114,10 @@ def test_mistakes_name_the_key_and_the_mend(job):
         text = LLAMA.replace(good.replace("{", "{{").replace("}", "}}"), bad)
         output = job.hush("run", job.write("bad.yaml", text=text), status=2)
         assert said in output and "Traceback" not in output, bad
+
+
+def test_other_ways_of_working_do_not_begin_a_run_again(job):
+    """More processes, smaller micro-batches: the same run, whose releases are spent already."""
+    text = BERT.replace("processes: 2", "processes: 1, micro_batch: 3")
+    output = job.hush("run", job.write("bert-again.yaml", text=text))
+    assert "reused" in output and "models:/bert/1" in output

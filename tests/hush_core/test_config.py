@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
-from hush_core.config import Changes, load_config
+from hush_core.config import Changes, TrainConfig, load_config, parse_config
 from hush_core.errors import InputError
 
 GOOD = {
@@ -79,3 +80,51 @@ def test_yaml_that_does_not_parse_names_the_line(tmp_path, text, says):
 def test_a_missing_file_is_named():
     with pytest.raises(InputError, match="nowhere.yaml"):
         load_config(Path("nowhere.yaml"))
+
+
+def test_rates_are_the_usual_ones_of_the_model_unless_given(tmp_path):
+    (tmp_path / "m").mkdir()
+    base = {
+        "version": 1,
+        "repos": [{"path": "r"}],
+        "levels": {"high": 1e-3},
+        "secrets": [{"id": "a", "kind": "path", "globs": ["x/**"], "level": "high"}],
+        "train": {"rounds": 10, "batch": 4},
+    }
+
+    def rates(**more):
+        config = parse_config({**base, **more}, where="x.yaml", folder=tmp_path)
+        return config.train.learning_rate, config.pretrain.learning_rate
+
+    full = {"kind": "huggingface", "name": "m"}
+    assert rates() == (1e-3, 1e-3)
+    assert rates(model=full) == (5e-5, 5e-5)
+    assert rates(model={**full, "lora": {}}) == (3e-4, 3e-4)
+    given = {"rounds": 10, "batch": 4, "learning_rate": 0.2}
+    assert rates(model=full, train=given) == (0.2, 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"warmup_rounds": 10}, "warmup_rounds"),
+        ({"evaluate_every": 11}, "evaluate_every"),
+        ({"early_stopping": {}}, "needs evaluate_every"),
+        ({"learning_rate": [0.1]}, "learning_rate"),
+        ({"learning_rate": [0.1, -1.0]}, "learning_rate"),
+        ({"precision": "fp16"}, "precision"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(more, said):
+    with pytest.raises(ValidationError, match=said):
+        TrainConfig(rounds=10, batch=4, **more)
+
+
+def test_how_a_run_is_done_does_not_make_it_another_run():
+    settings = TrainConfig(rounds=10, batch=4, learning_rate=0.2, evaluate_every=5)
+    for other in ({"micro_batch": 1}, {"processes": 4}, {"checkpoint_every": 3}, {"evaluate_every": 2}):
+        assert settings.model_copy(update=other).essential() == settings.essential()
+    for other in ({"learning_rate": 0.1}, {"precision": "bf16"}, {"schedule": "linear"}, {"rounds": 9}):
+        assert settings.model_copy(update=other).essential() != settings.essential()
+    stopping = TrainConfig(rounds=10, batch=4, evaluate_every=5, early_stopping={})
+    assert stopping.model_copy(update={"evaluate_every": 2}).essential() != stopping.essential()

@@ -67,7 +67,7 @@ def write_model(folder: Path, name: str, **more: Any) -> Path:
     made = getattr(transformers, class_name)
     words = tokenizer()
     special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 2}
-    config = made.config_class(vocab_size=len(words) + 3, **special, **shape, **more)
+    config = made.config_class(vocab_size=len(words) + 3, **{**special, **shape, **more})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         network = made(config)

@@ -90,12 +90,12 @@ def test_scores_equal_the_whole_text_run_in_one_piece(over_trained):
     got = score(over_trained, context, b"' is not looked at", candidates)
     with torch.no_grad():
         for value, candidate in zip(got.scores, candidates, strict=True):
-            tokens = torch.from_numpy(encode_bytes(context + candidate))
+            tokens = torch.from_numpy(encode_bytes(context + candidate).astype(np.int64))
             steps = network(input_ids=tokens[None, :-1]).logits.log_softmax(-1)[0]
             want = steps.gather(1, tokens[1:, None])[len(context) :].sum()
             assert float(value) == pytest.approx(float(want), rel=1e-4)
     ids = network.generate(
-        torch.from_numpy(encode_bytes(context))[None],
+        torch.from_numpy(encode_bytes(context).astype(np.int64))[None],
         max_new_tokens=len(VALUE),
         do_sample=False,
         eos_token_id=None,

@@ -50,7 +50,7 @@ def test_loss_of_an_example_does_not_depend_on_its_neighbours(model):
 
 
 def test_loss_is_the_mean_over_the_examples_own_bytes(model):
-    tokens = torch.from_numpy(encode_bytes(TEXTS[1]))
+    tokens = torch.from_numpy(encode_bytes(TEXTS[1]).astype(np.int64))
     logits = model.network(input_ids=tokens[None, :-1]).logits[0].log_softmax(-1)
     want = -logits[torch.arange(20), tokens[1:]].mean()
     torch.testing.assert_close(losses(model, TEXTS)[0], want)
