@@ -89,10 +89,12 @@ def certify_profiles(
     left = np.arange(len(profiles))
     if len(profiles) > OWN:
         for ratio in LEVELS:
-            inherit(profiles, left, rows, ratio=ratio, progress=progress, **mechanism)
+            alone = inherit(profiles, left, rows, ratio=ratio, progress=progress, **mechanism)
             left = left[rows.bound[left] > profiles.posterior[left]]
-        excess = rows.bound[left] / profiles.posterior[left]
-        alone, near = left[np.isinf(excess)], left[excess <= _HOPELESS]
+        # without a dominating profile near by on the finest grid, a coarser one's bound says little
+        alone = np.intersect1d(alone, left)
+        near = np.setdiff1d(left, alone)
+        near = near[rows.bound[near] / profiles.posterior[near] <= _HOPELESS]
         near = near[np.argsort(rows.bound[near] / profiles.posterior[near])[:_MOST_OWN]]
         left = np.concatenate([alone, near])
     own_bounds(profiles, left, rows, progress=progress, **mechanism)
