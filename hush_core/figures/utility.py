@@ -19,14 +19,14 @@ _LINES = (
 
 
 def utility_against_noise(rows: pl.DataFrame, path: Path) -> Path:
-    """Bits per byte on held-out text against σ (log scale), a point a private setting, with its interval.
+    """Bits per byte on held-out text against σ (log scale), a point a private setting, with an interval.
 
     Settings without noise (a start, no protection) are horizontal lines. Styles follow the order of the rows: the
     last private setting is the one that stands out.
 
     Args:
-        rows: setting, noise_multiplier (null: trained without noise), bits_per_byte, low, high (ends of the
-            interval).
+        rows: setting, noise_multiplier (null: trained without noise), bits_per_byte, low, high (the ends of an
+            interval around it, of the loss or of its difference to the start).
     """
     private = rows.filter(pl.col("noise_multiplier").is_not_null())
     plain = rows.filter(pl.col("noise_multiplier").is_null())
@@ -60,7 +60,9 @@ def _point(axes: Axes, row: dict, style: dict[str, str]) -> None:
         [x], [y], yerr=[[max(y - row["low"], 0.0)], [max(row["high"] - y, 0.0)]], capsize=4, markersize=8,
         linestyle="none", label=label, zorder=2, **style,
     )  # fmt: skip
-    axes.annotate(f"σ = {x:#.3g}".rstrip("."), (x, y), xytext=(9, 5), textcoords="offset points", fontsize=9)
+    axes.annotate(
+        f"σ = {x:#.3g}".rstrip("."), (x, y), xytext=(9, -13), textcoords="offset points", fontsize=9
+    )
 
 
 def _log_noise(axes: Axes, private: pl.DataFrame) -> None:
