@@ -5,7 +5,7 @@
 
 Forward hooks keep each layer's input, tensor hooks receive its output gradient, and one autograd call asks
 only for the gradient of the bottom layers' outputs: torch computes no weight gradient at all. Norms and the
-sum follow layer by layer (`norms.py`). What is measured: `benchmarks/private_step.py`.
+sum follow layer by layer (`norms.py`). What is measured: `benchmarks/training_speed.py`.
 """
 
 from __future__ import annotations
