@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from hush_core.config import Changes, TrainConfig, load_config, parse_config
+from hush_core.config import Changes, TrainConfig, load_config
 from hush_core.errors import InputError
 
 GOOD = {
@@ -84,16 +84,9 @@ def test_a_missing_file_is_named():
 
 def test_rates_are_the_usual_ones_of_the_model_unless_given(tmp_path):
     (tmp_path / "m").mkdir()
-    base = {
-        "version": 1,
-        "repos": [{"path": "r"}],
-        "levels": {"high": 1e-3},
-        "secrets": [{"id": "a", "kind": "path", "globs": ["x/**"], "level": "high"}],
-        "train": {"rounds": 10, "batch": 4},
-    }
 
     def rates(**more):
-        config = parse_config({**base, **more}, where="x.yaml", folder=tmp_path)
+        config = load(tmp_path, **more)
         return config.train.learning_rate, config.pretrain.learning_rate
 
     full = {"kind": "huggingface", "name": "m"}
