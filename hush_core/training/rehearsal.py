@@ -52,6 +52,7 @@ def rehearse(
     Args:
         plan: its rounds, clip norm and noise-to-batch ratio σC/B are kept; sampling is uniform over `public`.
         public, held_out: disjoint PUBLIC texts, to train on and to measure.
+        progress: called as progress("rehearsal at RATE", rounds done, rounds).
         settings: with ONE learning rate; early stopping is left out, so that rates compare at equal rounds.
 
     Raises:
@@ -65,10 +66,11 @@ def rehearse(
         )
     every = settings.evaluate_every or max(1, plan.rounds // POINTS)
     alike = settings.model_copy(update={"evaluate_every": every, "early_stopping": None})
-    fitted = fit_private(
-        plan.for_public(len(public)), public, model, alike, work_dir, progress, public=held_out
-    )
-    loss = fitted.model.evaluate(held_out)
+    stage = f"rehearsal at {settings.learning_rate:g}"
+    told = progress and (lambda _, done, rounds: progress(stage, done, rounds))
+    played = plan.for_public(len(public))
+    fitted = fit_private(played, public, model, alike, work_dir, told, public=held_out)
+    loss = fitted.model.evaluate(held_out, max_examples=len(held_out))
     return Rehearsal(
         learning_rate=float(settings.learning_rate),  # type: ignore[arg-type]
         loss=loss if math.isfinite(loss) else None,

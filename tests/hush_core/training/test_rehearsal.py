@@ -18,10 +18,10 @@ def make_plan(noise=0.3, batch=16):
     return ProtectionPlan(np.full(200, 0.08), noise, 30, batch, 1.0, "best", pl.DataFrame())
 
 
-def play(rate, folder, plan=None):
+def play(rate, folder, plan=None, progress=None):
     model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
     settings = TrainConfig(rounds=30, batch=16, learning_rate=rate)
-    return rehearse(plan or make_plan(), PUBLIC[:50], PUBLIC[50:], model, settings, folder)
+    return rehearse(plan or make_plan(), PUBLIC[:50], PUBLIC[50:], model, settings, folder, progress)
 
 
 def test_the_better_rate_wins(tmp_path):
@@ -33,7 +33,10 @@ def test_the_better_rate_wins(tmp_path):
 
 
 def test_the_noise_of_the_plan_is_in_it(tmp_path):
-    quiet, loud = play(1e-2, tmp_path / "a"), play(1e-2, tmp_path / "b", make_plan(noise=300.0))
+    told = []
+    quiet = play(1e-2, tmp_path / "a", progress=lambda *step: told.append(step))
+    assert told[-1] == ("rehearsal at 0.01", 30, 30)
+    loud = play(1e-2, tmp_path / "b", make_plan(noise=300.0))
     assert quiet.loss < loud.loss - 0.3
 
 
