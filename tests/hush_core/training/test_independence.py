@@ -86,7 +86,8 @@ def test_an_example_that_changes_beside_a_longer_one_is_found(tmp_path):
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_taking_one_example_away_moves_the_sum_by_at_most_the_clip_norm(name, precision, tmp_path):
-    """Batches that differ in one example have other shapes, and kernels round otherwise for all of the rest."""
+    """Batches that differ in one example have other shapes, and kernels round otherwise for all of the rest. In
+    bf16 on larger batches that was 2e-4 of C: the hundredth that is kept free for it must be there."""
     model = tiny_model(tmp_path, name).at(precision)
     rng = np.random.default_rng(5)
     clip = 1e-3
@@ -98,7 +99,7 @@ def test_taking_one_example_away_moves_the_sum_by_at_most_the_clip_norm(name, pr
         return torch.cat([g.flatten() for g in done.gradients.values()]).double()
 
     distance = float((total(sequences) - total(sequences[:-1])).norm())
-    assert distance <= clip
+    assert distance <= clip * (1 if precision == "fp32" else 0.9905)
     assert distance > 0.9 * clip, "the test is blind: the example was not clipped"
 
 
