@@ -33,7 +33,7 @@ from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
-PATHS, COMMITS, AUTHORS, EDITS = 5_000, 50_000, 500, 5.7
+PATHS, COMMITS, AUTHORS, EDITS = 5_000, 50_000, 500, 7.2
 LARGEST_LINES = 450
 FRACTIONS = (1 / 8, 1 / 4, 1 / 2, 1)
 NEW_COMMITS = 200

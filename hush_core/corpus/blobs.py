@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import resource
-import subprocess
-import tempfile
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from hush_core.corpus.clean_view import CleanView
-from hush_core.corpus.git_process import QUIET_SECONDS, clean_environment
+from hush_core.corpus.git_process import GitFailed, writing
 from hush_core.corpus.spool import Spool
 
 SKIP_REASONS = (
@@ -185,44 +182,35 @@ _WORTH_TWO = 1 << 24
 
 
 def _write(view: CleanView, contents: Spool, start: int, end: int, blobs: Sequence[bytes]) -> None:
-    """Let git write the blobs with their headers to bytes [start, end) of the spool's file."""
-    out = contents.open_at(start)
+    """Let git write the blobs with their headers to bytes [start, end) of the spool's file, and no further."""
+    command, out = view.command("cat-file", "--batch", "--buffer"), contents.open_at(start)
     try:
-        with tempfile.TemporaryFile() as given:
-            given.write(b"\n".join(blobs) + b"\n")
-            given.seek(0)
-            process = subprocess.Popen(
-                view.command("cat-file", "--batch", "--buffer"),
-                stdin=given,
-                stdout=out,
-                stderr=subprocess.DEVNULL,
-                env=clean_environment(),
-            )
-            try:
-                with contextlib.suppress(ProcessLookupError):  # no object may be longer than it is said to be
-                    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (end, end))
-                _wait(view, process, out)
-            finally:
-                process.kill()
-                process.wait()
-        if process.returncode or os.lseek(out, 0, os.SEEK_CUR) != end:
+        with writing(command, str(view.path), out, end, b"\n".join(blobs) + b"\n") as wait:
+            wait()
+        if os.lseek(out, 0, os.SEEK_CUR) != end:
             raise view.damaged()
+    except GitFailed:
+        raise view.damaged() from None
     finally:
         os.close(out)
 
 
-def _wait(view: CleanView, process: subprocess.Popen[bytes], out: int) -> None:
-    """Wait for git as long as it goes on writing."""
-    place, since = -1, time.monotonic()
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1.0)
-            return
-        now = os.lseek(out, 0, os.SEEK_CUR)
-        if now != place:
-            place, since = now, time.monotonic()
-        elif time.monotonic() - since > QUIET_SECONDS:
-            raise view.damaged()
+_SIZES = (
+    "cat-file",
+    "--batch-all-objects",
+    "--unordered",
+    "--buffer",
+    "--batch-check=%(objectname) %(objectsize)",
+)
+_REACHABLE = (
+    "rev-list",
+    "--objects",
+    "--no-object-names",
+    "--filter=object:type=blob",
+    "--filter-provided-objects",
+)
+SIZES_BYTES = 1 << 34
+"""Most of the list of all objects of a repository: some 300 million of them."""
 
 
 def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes, int]:
@@ -234,12 +222,12 @@ def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes
     Raises:
         InputError: a blob is missing.
     """
+    return _sizes(view, blobs, view.stream(*_SIZES)) if blobs else {}
+
+
+def _sizes(view: CleanView, blobs: Collection[bytes], pieces: Iterable[bytes]) -> dict[bytes, int]:
     wanted, sizes = set(blobs), {}
-    if not wanted:
-        return {}
-    check = "--batch-check=%(objectname) %(objectsize)"
-    pieces = view.stream("cat-file", "--batch-all-objects", "--unordered", "--buffer", check)
-    width, rest = len(next(iter(wanted))), b""
+    width, rest = len(next(iter(wanted), b"")), b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
@@ -252,12 +240,22 @@ def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes
 
 def reachable_blobs(view: CleanView) -> set[bytes]:
     """Every blob that the view's commit reaches, by git's own walk over trees."""
-    listing = view.run(
-        "rev-list",
-        "--objects",
-        "--no-object-names",
-        "--filter=object:type=blob",
-        "--filter-provided-objects",
-        view.commit,
-    )
-    return set(listing.split())
+    return set(view.run(*_REACHABLE, view.commit).split())
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What git finds by itself of a commit's blobs, while its log is read: both raise as they do alone.
+
+    reachable: `reachable_blobs`. sizes: `sizes_in_pack_order`. Each is asked for once.
+    """
+
+    reachable: Callable[[], set[bytes]]
+    sizes: Callable[[Collection[bytes]], dict[bytes, int]]
+
+
+@contextmanager
+def walking(view: CleanView) -> Iterator[Walk]:
+    """Begin both walks now; they end with the context, asked for or not."""
+    with view.beside(*_REACHABLE, view.commit) as reachable, view.beside(*_SIZES, most=SIZES_BYTES) as sizes:
+        yield Walk(lambda: set(b"".join(reachable()).split()), lambda blobs: _sizes(view, blobs, sizes()))

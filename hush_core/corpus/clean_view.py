@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from hush_core.corpus.git_process import GitFailed, clean_environment, pieces, whole
+from hush_core.corpus.git_process import PIPE_BYTES, GitFailed, clean_environment, pieces, whole, writing
 from hush_core.corpus.git_source import (
     SHA,
     checked_objects,
@@ -127,6 +127,28 @@ class CleanView:
                 yield from output
         except GitFailed:
             raise self.damaged() from None
+
+    @contextlib.contextmanager
+    def beside(self, *arguments: str, most: int = LISTING_BYTES) -> Iterator[Callable[[], Iterator[bytes]]]:
+        """One git command that works while its caller does something else, and ends with the context.
+
+        What is yielded waits for it and gives its output in pieces; it raises like `run`.
+        """
+        with (
+            tempfile.TemporaryFile() as out,
+            writing(self.command(*arguments), str(self.path), out.fileno(), most) as wait,
+        ):
+
+            def output() -> Iterator[bytes]:
+                try:
+                    wait()
+                except GitFailed:
+                    raise self.damaged() from None
+                out.seek(0)
+                while piece := out.read(PIPE_BYTES):
+                    yield piece
+
+            yield output
 
     def small(self, blob: bytes, name: bytes) -> bytes:
         """The content of a blob that steers the reading of others, such as CODEOWNERS.

@@ -15,7 +15,7 @@ from types import TracebackType
 import numpy as np
 
 from hush_core.config import Repository, Table
-from hush_core.corpus.blobs import sizes_in_pack_order, spool_blobs
+from hush_core.corpus.blobs import sizes_in_pack_order, spool_blobs, walking
 from hush_core.corpus.chunks import Layout
 from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.history import History, read_history, refuse_shallow
@@ -213,11 +213,15 @@ def _read(repository: Repository, how: Reading, contents: Spool, paths: Paths) -
             refuse_shallow(view)
         if repository.mode == "tree" and not how.histories:
             return read_tree(view, repository.label, how.max_file_bytes, contents, paths)
-        history, facts = _history(view, how)
-        if repository.mode == "history":
-            tree = read_versions(view, repository.label, how.max_file_bytes, history, contents, paths)
-        else:
+        if repository.mode == "tree":
+            history, facts = _history(view, how)
             tree = read_tree(view, repository.label, how.max_file_bytes, contents, paths)
+        else:
+            with walking(view) as walk:
+                history, facts = _history(view, how)
+                tree = read_versions(
+                    view, repository.label, how.max_file_bytes, history, walk, contents, paths
+                )
         return replace(tree, history=history, facts={**tree.facts, **facts})
 
 

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from hush_core.errors import InputError
 
@@ -116,6 +116,48 @@ def whole(command: Sequence[str], where: str, stdin: bytes, most: int) -> bytes:
                     "give a revision with fewer files, or a part of the repository (git filter-repo)",
                 )
     return b"".join(kept)
+
+
+@contextlib.contextmanager
+def writing(
+    command: Sequence[str], where: str, out: int, most: int, stdin: bytes = b""
+) -> Iterator[Callable[[], None]]:
+    """One git that writes to the file open at `out`, while its caller does something else.
+
+    What is yielded waits for its end, as long as it goes on writing. The process ends with the context, waited
+    for or not, and is killed where it would write beyond byte `most` of the file.
+
+    Raises:
+        GitFailed: from what is yielded, where git did not end with status 0.
+        InputError: likewise, where it was silent for QUIET_SECONDS.
+    """
+    with contextlib.ExitStack() as stack:
+        given = stack.enter_context(tempfile.TemporaryFile())
+        given.write(stdin)
+        given.seek(0)
+        process = subprocess.Popen(
+            command, stdin=given, stdout=out, stderr=subprocess.DEVNULL, env=clean_environment()
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        with contextlib.suppress(AttributeError, OSError):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+
+        def wait() -> None:
+            place, since = -1, time.monotonic()
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    if process.wait(1.0):
+                        raise GitFailed
+                    return
+                now = os.lseek(out, 0, os.SEEK_CUR)
+                if now != place:
+                    place, since = now, time.monotonic()
+                elif time.monotonic() - since > QUIET_SECONDS:
+                    raise _silent(where)
+
+        yield wait
 
 
 def _read(descriptor: int, where: str) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from hush_core.corpus.blobs import reachable_blobs, sizes_in_pack_order
+from hush_core.corpus.blobs import Walk
 from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.history import History
 from hush_core.corpus.history_log import FILE, SUBMODULE, SYMLINK
@@ -25,9 +25,18 @@ SQUASHED_FILES = 20
 
 
 def read_versions(
-    view: CleanView, source: str, max_file_bytes: int, history: History, contents: Spool, paths: Paths
+    view: CleanView,
+    source: str,
+    max_file_bytes: int,
+    history: History,
+    walk: Walk,
+    contents: Spool,
+    paths: Paths,
 ) -> Tree:
     """Read all contents that the view's commit reaches, each once, at all paths where it ever stood.
+
+    Args:
+        walk: begun before the history was read (`walking`), so that git did both at once.
 
     Raises:
         InputError: an object is missing, or git's log and its walk over trees disagree on what there is.
@@ -35,7 +44,7 @@ def read_versions(
     pairs, skipped = _pairs(history)
     log = history.log
     files = {log.blobs[b] for b in pairs[:, 1].tolist()}
-    reachable = reachable_blobs(view)
+    reachable = walk.reachable()
     links = {log.blobs[b] for b in log.change_blob[log.change_kind == SYMLINK].tolist()}
     if not reachable <= files | links:
         raise InputError(
@@ -43,7 +52,7 @@ def read_versions(
             f"has {len(reachable - files - links)} objects that its log does not show (damaged trees?)",
             "run git fsck --full, and give a repository that passes it",
         )
-    sizes = sizes_in_pack_order(view, files)
+    sizes = walk.sizes(files)
     wanted = {b: size for b, size in sizes.items() if size <= max_file_bytes}
     found = [(log.paths[p], blob) for p, b in pairs.tolist() if sizes[blob := log.blobs[b]] <= max_file_bytes]
     skipped["too_large"] = len(pairs) - len(found)

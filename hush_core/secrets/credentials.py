@@ -9,6 +9,7 @@ the scanner is built without a context policy, and what an allowlist hides would
 from __future__ import annotations
 
 import re
+import threading
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ class CredentialScanner:
     """All rules, compiled once (about three seconds)."""
 
     def __init__(self) -> None:
-        self._native, self._public_helpers = _compiled()
+        self._native, self._public_helpers = _rules()
         self.provenance = RULES_VERSION
 
     def scan(self, content: bytes) -> list[Detection]:
@@ -93,6 +94,15 @@ def key_lines(value: bytes) -> list[bytes]:
     """The lines of a PEM body that tell keys apart: the first is the same for all keys of a format."""
     lines = [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]{16,}", p)]
     return lines[1:]
+
+
+_COMPILING = threading.Lock()
+
+
+def _rules() -> tuple[Any, frozenset[str]]:
+    """The scanner, and the rules whose findings are public; who asks while it is compiled waits for it."""
+    with _COMPILING:
+        return _compiled()
 
 
 @cache
@@ -192,4 +202,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, tools: Tools) -> Iterator[F
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="2")
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="2", prepare=_rules)

@@ -111,6 +111,8 @@ class Detector:
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
         version: changes whenever the same input may give other findings; kept results are not used then.
+        prepare: what takes long and needs no corpus (compiling rules); called in a thread of its own while the
+            corpus is read. `detect` may begin before it is done.
     """
 
     kind: str
@@ -118,6 +120,7 @@ class Detector:
     detect: Callable[[Corpus, SecretEntry, Tools], Iterable[Finding]]
     history: bool = False
     version: str = "1"
+    prepare: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)

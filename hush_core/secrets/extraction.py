@@ -8,6 +8,9 @@ no name holds a value: names carry an HMAC-SHA256 under a key that stays outside
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,9 +104,8 @@ def extract(
     if cache is not None:
         private_folder(cache)
     tools = Tools(identity_key, progress or (lambda stage, done, total: None), cache)
-    with read_corpus(
-        _labelled(config), _reading(config, tools, work), tools.progress, config.tables
-    ) as corpus:
+    reading = _labelled(config), _reading(config, tools, work), tools.progress, config.tables
+    with _prepared(config), read_corpus(*reading) as corpus:
         labels, values = Labels(), Values()
         found = _detect(corpus, config, labels, values, tools)
         _spread(corpus, config, found, labels, values, tools)
@@ -115,6 +117,16 @@ def extract(
         **tools.propagation,
     }
     return Extraction(graph, {**coverage, "blobs_scanned": 0, "blobs_reused": 0, **tools.counts})
+
+
+@contextmanager
+def _prepared(config: HushConfig) -> Iterator[None]:
+    """Let the detectors prepare while the corpus is read."""
+    with ThreadPoolExecutor(1) as beside:
+        for kind in sorted({entry.kind for entry in config.secrets}):
+            if (prepare := detector_of(kind).prepare) is not None:
+                beside.submit(prepare)
+        yield
 
 
 def _detect(corpus: Corpus, config: HushConfig, labels: Labels, values: Values, tools: Tools) -> list[Found]:

@@ -33,7 +33,7 @@ from hush_core.corpus import (
     read_tree,
     spool,
 )
-from hush_core.corpus.blobs import read_blobs
+from hush_core.corpus.blobs import read_blobs, walking
 from hush_core.corpus.versions import read_versions
 from hush_core.errors import InputError
 
@@ -317,8 +317,8 @@ def test_a_damaged_object_is_one_clear_refusal(make_repo, what, damage):
 
 
 def _versions(repo, most: int = 1 << 20):
-    with CleanView(repo.path) as view:
-        return read_versions(view, "r", most, read_history(view), Spool(), Paths())
+    with CleanView(repo.path) as view, walking(view) as walk:
+        return read_versions(view, "r", most, read_history(view), walk, Spool(), Paths())
 
 
 def test_a_pack_cut_short_while_it_is_read(make_repo):

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from hush_core.corpus import CleanView, Paths, Spool, read_history
-from hush_core.corpus.blobs import reachable_blobs
+from hush_core.corpus.blobs import reachable_blobs, walking
 from hush_core.corpus.history_cache import load_log, log_file, save_log
 from hush_core.corpus.history_log import read_log
 from hush_core.corpus.versions import read_versions, warnings_of
@@ -17,8 +17,8 @@ from hush_core.errors import InputError
 
 def versions(repo, rev: str = "HEAD", limit: int = 1 << 20):
     with CleanView(repo.path if hasattr(repo, "path") else repo, rev) as view:
-        history = read_history(view)
-        tree = read_versions(view, "r", limit, history, Spool(), Paths())
+        with walking(view) as walk:
+            tree = read_versions(view, "r", limit, read_history(view), walk, Spool(), Paths())
         return tree, reachable_blobs(view)
 
 
