@@ -9,7 +9,7 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
     notes = []
     for entry, facts in coverage["secrets"].items():
-        if not facts["secrets"] or facts["without_example"] == facts["secrets"]:
+        if facts["without_example"] == facts["secrets"] and not facts["weak_secrets"]:
             notes.append(
                 f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
             )
@@ -20,7 +20,8 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
         if facts["weak_secrets"]:
             notes.append(
                 f"{entry}: {facts['weak_secrets']:,} credentials too weak to protect; the "
-                f"{facts['weak_examples_dropped']:,} examples with them were left out: rotate them"
+                f"{facts['weak_examples_dropped']:,} examples with them were left out: rotate them "
+                "(dropped.csv of `hush secrets` says where)"
             )
     skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
     if skipped:

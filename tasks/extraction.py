@@ -47,6 +47,7 @@ class Extracted(BaseModel):
     secrets: Ref
     edges: Ref
     occurrences: Ref
+    dropped: Ref
     coverage: Ref
     n_examples: int
     n_public: int
@@ -83,7 +84,7 @@ def _sha256(entry: str, key: str, path: Path) -> str:
     return file_sha256(path)
 
 
-@cached_task(name="extract", version=2, ignore=["config"])
+@cached_task(name="extract", version=3, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -107,7 +108,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         found.coverage["blobs_scanned"],
         found.coverage["blobs_reused"],
     )
-    tables = ("examples", "public", "secrets", "edges", "occurrences")
+    tables = ("examples", "public", "secrets", "edges", "occurrences", "dropped")
     refs = {name: store.put_frame(getattr(found, name), kind=name) for name in tables}
     return Extracted(
         **refs,

@@ -3,10 +3,11 @@
 files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors.
 graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
 labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
-baseline given to this one; not written without one.
+baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
+protect; not written where none did.
 
-files.csv, secrets.sarif and changes.csv name files of the repositories, so the folder is a private place; the
-tracker gets the others.
+files.csv, secrets.sarif, changes.csv and dropped.csv name files of the repositories, so the folder is a private
+place; the tracker gets the others.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ def report_secrets(
         examples=store.read_frame(extracted.examples),
         secrets=store.read_frame(extracted.secrets),
         edges=store.read_frame(extracted.edges),
+        occurrences=store.read_frame(extracted.occurrences),
+        dropped=store.read_frame(extracted.dropped),
         coverage=store.read_json(extracted.coverage),
         key=home().identity_key(),
         out=folder,
@@ -122,6 +125,8 @@ def write_report(
     examples: pl.DataFrame,
     secrets: pl.DataFrame,
     edges: pl.DataFrame,
+    occurrences: pl.DataFrame,
+    dropped: pl.DataFrame,
     coverage: dict[str, Any],
     key: bytes,
     out: Path,
@@ -133,7 +138,7 @@ def write_report(
     has changed since, with what that one was compared with: a second look at the same shows the same.
 
     Args:
-        examples, secrets, edges, coverage: of one extraction.
+        examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
         key: the identity key of that extraction.
 
     Raises:
@@ -143,9 +148,17 @@ def write_report(
     new = baseline_of_items(items, key)
     baseline = baseline or _report_before(out, new, key)
     old = None if baseline is None else read_baseline(baseline, key)
-    log = sarif(examples, secrets, edges, tool_version=version("hush-secrets"))
+    log = sarif(examples, secrets, edges, occurrences, tool_version=version("hush-secrets"))
     before = None if baseline is None else _files_beside(baseline)
-    names = ("files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json", "changes.csv")
+    names = (
+        "files.csv",
+        "secrets.sarif",
+        "graph.png",
+        "coverage.json",
+        "baseline.json",
+        "changes.csv",
+        "dropped.csv",
+    )
     files = {name: out / name for name in names}
     shown = _without_commits(coverage)
     fresh: dict[str, int] | None = None
@@ -166,6 +179,10 @@ def write_report(
             gone = count_by_entry(changed.gone, coverage["secrets"], key)
             table = _changes_table(appeared, secrets, changed.gone, before)
             write_whole(files["changes.csv"], table.write_csv().encode())
+        if dropped.is_empty():
+            files.pop("dropped.csv").unlink(missing_ok=True)
+        else:
+            write_whole(files["dropped.csv"], _dropped_table(dropped).write_csv().encode())
         write_whole(files["files.csv"], _files_table(items, secrets, edges, examples).write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:
@@ -242,6 +259,12 @@ def _files_table(
     )
     columns = ("name", "kind", "source", "path", "examples", "reason", "token")
     return _no_formulas(rows.select(columns).sort("name", "source", "path"))
+
+
+def _dropped_table(dropped: pl.DataFrame) -> pl.DataFrame:
+    """One row a weak secret in a file: how many of the file's chunks are left out for its sake."""
+    rows = dropped.group_by("name", "source", "path").agg(pl.len().alias("examples"))
+    return _no_formulas(rows.sort("name", "source", "path"))
 
 
 def _files_beside(baseline: Path) -> pl.DataFrame | None:

@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from hush_core.config.job import Changes, HushConfig
-from hush_core.config.secrets import SECRET_KINDS, further_kinds
+from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, further_kinds
 from hush_core.config.settings import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
@@ -50,7 +50,7 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
     try:
         config = HushConfig.model_validate(data)
     except ValidationError as error:
-        raise InputError(where, *_explain(error)) from None
+        raise InputError(where, *_explain(error, data)) from None
     repos = tuple(r.model_copy(update={"path": _anchor(r.path, folder)}) for r in config.repos)
     tables = tuple(t.model_copy(update={"path": _anchor(t.path, folder)}) for t in config.tables)
     secrets = tuple(
@@ -106,11 +106,26 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
         data[keys[-1]] = value
 
 
-def _explain(error: ValidationError) -> tuple[str, str]:
+def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
+    """Where an error stands, an entry of `secrets` by its id, and those without one by their number from 1.
+
+    >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha"}]}), _key(("repos", 0, "rev"), {})
+    ('secrets.alpha.globs', 'repos.1.rev')
+    """
+    parts = [str(part + 1 if isinstance(part, int) else part) for part in place]
+    if len(place) > 1 and place[0] == "secrets" and isinstance(entry := data["secrets"][place[1]], dict):
+        name = entry.get("id")
+        parts[1] = name if isinstance(name, str) and re.fullmatch(ENTRY_ID, name) else parts[1]
+        if [entry.get("kind")] == parts[2:3]:  # by which the entry's model was chosen
+            del parts[2]
+    return ".".join(parts)
+
+
+def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]:
     """The first error as (what, mend), without the value that was given."""
     details = error.errors(include_input=False, include_url=False, include_context=False)
     first = details[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the file"
+    key = _key(first["loc"], data) or "the file"
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     message = re.sub(r"^Value error, ", "", first["msg"])
     if first["type"] == "extra_forbidden":

@@ -16,6 +16,8 @@ from hush_core.errors import InputError
 ENTRY_POINTS = "hush.detectors"
 """The entry point group in which other packages name their detectors; an entry point is named after its kind."""
 
+ENTRY_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
 Level = str | float
 """A name out of `levels`, or the posterior itself."""
 
@@ -23,7 +25,7 @@ Level = str | float
 class SecretEntry(Section):
     """One entry of `secrets`; a detector's own model adds its keys and pins `kind` to one word."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
+    id: Annotated[str, Field(pattern=f"^{ENTRY_ID}$", max_length=80)]
     kind: str
     level: Level
     bits: Annotated[float, Field(gt=0)] | None = None

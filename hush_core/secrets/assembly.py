@@ -16,7 +16,7 @@ from hush_core.errors import InputError
 from hush_core.secrets.coverage import coverage_of
 from hush_core.secrets.detector import Found
 from hush_core.secrets.examples import examples_of
-from hush_core.secrets.graph import EDGES, OCCURRENCES, SECRETS, SecretGraph
+from hush_core.secrets.graph import DROPPED, EDGES, OCCURRENCES, SECRETS, SecretGraph
 from hush_core.secrets.labels import Held, Labels
 from hush_core.secrets.paths import Globs
 from hush_core.secrets.priors import WEAK_BITS
@@ -57,6 +57,7 @@ def assemble(
         secrets=_secrets(config, found, np.flatnonzero(~fate.weak)),
         edges=_edges(held, fate),
         occurrences=_occurrences(layout, labels, fate),
+        dropped=_dropped(corpus, layout, found, held, fate),
     )
     return graph, coverage_of(config, corpus, layout, found, held, fate)
 
@@ -109,9 +110,9 @@ def _weak(config: HushConfig, corpus: Corpus, found: list[Found], labels: Labels
 
 
 def _refusal(corpus: Corpus, found: list[Found], labels: Labels, refused: dict[int, float]) -> InputError:
-    """The refusal for the first place, in the order of the files, of a secret that is too weak."""
+    """The refusal for the first place, in the order of the files, where a secret that is too weak was detected."""
     spans = labels.spans()
-    chosen = np.isin(spans["found"], list(refused))
+    chosen = np.isin(spans["found"], list(refused)) & labels.detected(spans)
     places = [
         (int(file), start, number)
         for number, blob, start in zip(
@@ -156,6 +157,20 @@ def _edges(held: Held, fate: Fate) -> pl.DataFrame:
         },
         schema=EDGES,
     )
+
+
+def _dropped(corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate) -> pl.DataFrame:
+    """The chunks that are left out, each with every weak secret in it: whoever rotates it looks here."""
+    rows = fate.weak[held.found]
+    file, start, end = layout.bytes_of(held.chunk[rows])
+    columns = {
+        "name": [found[number].name for number in held.found[rows].tolist()],
+        "source": [corpus.trees[tree].source for tree in corpus.tree[file].tolist()],
+        "path": [corpus.paths.shown[path] for path in corpus.path[file].tolist()],
+        "start": start,
+        "end": end,
+    }
+    return pl.DataFrame(columns, schema=DROPPED).sort(pl.all())
 
 
 def _occurrences(layout: Layout, labels: Labels, fate: Fate) -> pl.DataFrame:

@@ -56,6 +56,10 @@ class Extraction:
         return self.graph.edges
 
     @property
+    def dropped(self) -> pl.DataFrame:
+        return self.graph.dropped
+
+    @property
     def occurrences(self) -> pl.DataFrame:
         return self.graph.occurrences
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,7 @@ SECRETS = {
 }
 EDGES = {"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String}
 OCCURRENCES = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+DROPPED = {"name": pl.String, "source": pl.String, "path": pl.String, "start": pl.UInt32, "end": pl.UInt32}
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +40,7 @@ class SecretGraph:
     secrets: SECRETS, ids dense from 0; those without an example are kept.
     edges: EDGES, unique and sorted by (example_id, secret_id).
     occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
+    dropped: DROPPED, sorted; what is trained on in no way, as it holds a secret too weak to protect, and which.
 
     Raises:
         ValueError: a frame breaks its contract (a fault of the caller's code, not of the user's data).
@@ -49,6 +51,7 @@ class SecretGraph:
     secrets: pl.DataFrame
     edges: pl.DataFrame
     occurrences: pl.DataFrame
+    dropped: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=DROPPED))
 
     def __post_init__(self) -> None:
         for name, schema in (
@@ -57,6 +60,7 @@ class SecretGraph:
             ("secrets", SECRETS),
             ("edges", EDGES),
             ("occurrences", OCCURRENCES),
+            ("dropped", DROPPED),
         ):
             frame = getattr(self, name)
             if dict(frame.schema) != {c: t() for c, t in schema.items()}:

@@ -71,9 +71,13 @@ class Labels:
     def lines_of(self, found: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(blob, start, end) of what a secret's detector gave it in parts, values aside; for spreaders."""
         spans = self.spans()
-        spread = [number for reason, number in self._reasons.items() if is_propagated(reason)]
-        mine = (spans["found"] == found) & (spans["copied"] == 1) & ~np.isin(spans["reason"], spread)
+        mine = (spans["found"] == found) & (spans["copied"] == 1) & self.detected(spans)
         return spans["blob"][mine], spans["start"][mine], spans["end"][mine]
+
+    def detected(self, spans: dict[str, np.ndarray]) -> np.ndarray:
+        """A mask of the `spans` that a detector gave; the others were recognised elsewhere."""
+        spread = [number for reason, number in self._reasons.items() if is_propagated(reason)]
+        return ~np.isin(spans["reason"], spread)
 
     def _given(self, kept: list[tuple[int, int, np.ndarray]], found: int, detected: bool) -> np.ndarray:
         spread = {number for reason, number in self._reasons.items() if detected and is_propagated(reason)}

@@ -1,6 +1,6 @@
 """Where every secret stands, as a SARIF 2.1.0 log: what code hosts and editors show beside the code.
 
->>> json.dumps(sarif(graph.examples, graph.secrets, graph.edges, tool_version="0.1.0"))   # doctest: +SKIP
+>>> log = sarif(g.examples, g.secrets, g.edges, g.occurrences, tool_version="0.1.0")   # doctest: +SKIP
 
 One result is one edge of the graph: an example that holds a secret. Nothing in the log is text of the user's:
 no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
@@ -16,12 +16,14 @@ import hashlib
 import hmac
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
 from hush_core.secrets.labels import is_propagated
+from hush_core.secrets.sarif_regions import Place, Region, regions_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 MOST_RESULTS = 100
@@ -47,6 +49,7 @@ def sarif(
     examples: pl.DataFrame,
     secrets: pl.DataFrame,
     edges: pl.DataFrame,
+    occurrences: pl.DataFrame,
     *,
     tool_version: str,
     most: int = MOST_RESULTS,
@@ -54,12 +57,11 @@ def sarif(
 ) -> dict[str, Any]:
     """The log, JSON-able; the same frames give the same log.
 
-    A result's region is its chunk: bytes, and lines and columns too where the file's text up to there is among
-    the examples and it is one version of a file (the bytes are then widened to whole characters, as both must
-    name the same text). Detected secrets are warnings; recognised copies of them are notes.
+    A result's region is the lines on which the value first stands in its chunk, or else its chunk
+    (`sarif_regions`). Detected secrets are warnings; recognised copies of them are notes.
 
     Args:
-        examples, secrets, edges: as in `docs/tables.md`; ids dense from 0.
+        examples, secrets, edges, occurrences: as in `docs/tables.md`; ids dense from 0.
         most: results a secret at most, those detected first; most_in_all: and in all, shared out evenly. What
             is left out is counted in the run's properties.
     """
@@ -70,7 +72,7 @@ def sarif(
     rules = dict(shown.select("rule", "kind").unique().sort(pl.all()).iter_rows())
     number = {rule: i for i, rule in enumerate(rules)}
     bases = _bases(examples["source"].unique().sort().to_list())
-    lines = _text_regions(examples, shown)
+    regions = regions_of(examples, shown, occurrences)
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -88,7 +90,7 @@ def sarif(
                     base: {"description": {"text": _plain(f"the top of {source}")}}
                     for source, base in bases.items()
                 },
-                "results": [_result(row, number, bases, lines) for row in shown.iter_rows(named=True)],
+                "results": [_result(row, number, bases, regions) for row in shown.iter_rows(named=True)],
                 "properties": {
                     "secrets": secrets.height,
                     "edges": edges.height,
@@ -136,13 +138,12 @@ def _rule(rule: str, kind: str) -> dict[str, Any]:
 
 
 def _result(
-    row: dict[str, Any], number: dict[str, int], bases: dict[str, str], lines: dict[int, dict[str, int]]
+    row: dict[str, Any], number: dict[str, int], bases: dict[str, str], regions: Mapping[Place, Region]
 ) -> dict[str, Any]:
     how = "was recognised here" if row["propagated"] else "was found here"
     says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
-    region = lines.get(row["example_id"])
-    if region is None:
-        region = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
+    chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
+    region = regions.get((row["example_id"], row["secret_id"]), chunk)
     return {
         "ruleId": row["rule"],
         "ruleIndex": number[row["rule"]],
@@ -160,7 +161,7 @@ def _fingerprint(row: dict[str, Any]) -> str:
     return f"{hmac.new(row['name'].encode(), place, hashlib.sha256).hexdigest()[:32]}:{row['nth'] + 1}"
 
 
-def _location(source: str, path: str, bases: dict[str, str], region: dict[str, int]) -> dict[str, Any]:
+def _location(source: str, path: str, bases: dict[str, str], region: Region) -> dict[str, Any]:
     """A place under its source's base; one that could point outside of it is given by name only."""
     raw = _raw_path(path)
     if {b"", b".", b".."} & set(re.split(rb"[/\\]", raw)):
@@ -195,61 +196,3 @@ def _bases(sources: list[str]) -> dict[str, str]:
 def _plain(text: str) -> str:
     """As SARIF's plain text: braces would be placeholders, square brackets links."""
     return re.sub(r"([\[\]\\])", r"\\\1", text.replace("{", "{{").replace("}", "}}"))
-
-
-def _text_regions(examples: pl.DataFrame, shown: pl.DataFrame) -> dict[int, dict[str, int]]:
-    """Regions with lines and columns, by example, where they can be counted; one file in memory at a time.
-
-    A source with one path twice is a history, whose versions cannot be told apart: its regions are bytes only.
-    """
-    place = examples.select("example_id", "source", "path", "start", "end")
-    histories = place.filter(pl.struct("source", "path", "start").is_duplicated())["source"].unique()
-    wanted = shown.select("source", "path").unique().filter(~pl.col("source").is_in(histories.implode()))
-    files = (
-        place.join(wanted, on=["source", "path"], how="semi")
-        .group_by("source", "path", maintain_order=True)
-        .agg("example_id", "start", "end")
-    )
-    needed = set(shown["example_id"].to_list())
-    regions = {}
-    for ids, starts, ends in files.select("example_id", "start", "end").iter_rows():
-        known = 0
-        while known < len(ids) and starts[known] == (ends[known - 1] if known else 0):
-            known += 1
-        data = b"".join(examples["text"].gather(ids[:known]).to_list())
-        chunks = list(zip(ids[:known], starts, ends, strict=False))
-        regions.update(_regions_of(data, [chunk for chunk in chunks if chunk[0] in needed]))
-    return regions
-
-
-def _regions_of(data: bytes, chunks: list[tuple[int, int, int]]) -> dict[int, dict[str, int]]:
-    """Example → region, for chunks (example, start, end) of one text; linear in its size."""
-    wide = [(example, _border(data, start, -1), _border(data, end, 1)) for example, start, end in chunks]
-    at, line, column = 0, 1, 1
-    places = {}
-    for border in sorted({border for _, *borders in wide for border in borders}):
-        passed = data[at:border].decode("utf-8", "replace")
-        breaks = passed.count("\n")
-        column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
-        at, line = border, line + breaks
-        places[border] = (line, column)
-    return {
-        example: {
-            "startLine": places[a][0],
-            "startColumn": places[a][1],
-            "endLine": places[b][0],
-            "endColumn": places[b][1],
-            "byteOffset": a,
-            "byteLength": b - a,
-        }
-        for example, a, b in wide
-    }
-
-
-def _border(data: bytes, at: int, step: int) -> int:
-    """The nearest border of a UTF-8 character, backwards or forwards; a character has at most 3 more bytes."""
-    for _ in range(3):
-        if not 0 < at < len(data) or data[at] & 0xC0 != 0x80:
-            break
-        at += step
-    return at

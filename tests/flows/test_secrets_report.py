@@ -60,7 +60,7 @@ def report(tmp_path):
             "version": 1,
             "repos": [{"path": str(repo)}],
             "secrets": [
-                {"id": "creds", "kind": "credentials", "level": 1e-3},
+                {"id": "creds", "kind": "credentials", "level": 1e-3, "weak": "drop"},
                 {"id": "names", "kind": "literals", "file": str(literals), "bits": 20, "level": 1e-3},
                 {"id": "eu", "kind": "path", "globs": ["trading/**"], "level": 1e-3},
                 {"id": "empty", "kind": "path", "globs": ["nowhere/**"], "level": 1e-3},
@@ -70,8 +70,9 @@ def report(tmp_path):
         }
         found = extract(parse_config(data, where="test", folder=tmp_path), KEY)
         summary = write_report(
-            examples=found.examples, secrets=found.secrets, edges=found.edges, coverage=found.coverage,
-            key=KEY, out=tmp_path / out, **options,
+            examples=found.examples, secrets=found.secrets, edges=found.edges,
+            occurrences=found.occurrences, dropped=found.dropped,
+            coverage=found.coverage, key=KEY, out=tmp_path / out, **options,
         )  # fmt: skip
         return summary, found, head
 
@@ -92,6 +93,17 @@ def printed(summary) -> str:
     console = Console(file=io.StringIO(), width=140, highlight=False)
     render(summary, console)
     return console.file.getvalue()
+
+
+def test_files_that_lost_text_to_a_weak_secret_are_named(report, tmp_path):
+    url = 'URL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'
+    summary, _, _ = report(FILES | {"=db.py": url + "# filler\n" * 20, "also.py": url})
+    rows = [row[1:] for row in csv.reader(summary.files["dropped.csv"].read_text().splitlines())]
+    assert rows == [["source", "path", "examples"], ["repo", "'=db.py", "1"], ["repo", "also.py", "1"]]
+    assert "Sommer" not in summary.files["dropped.csv"].read_text()
+    assert "2 examples with them were left out" in printed(summary) and "dropped.csv" in printed(summary)
+    summary, _, _ = report({"=db.py": "x\n", "also.py": "y\n"})
+    assert "dropped.csv" not in summary.files and not (tmp_path / "out" / "dropped.csv").exists()
 
 
 def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):

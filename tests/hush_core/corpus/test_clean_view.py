@@ -129,6 +129,29 @@ def test_the_callers_environment_does_not_reach_git(make_repo, monkeypatch):
     assert read(repo.path) == {"a": b"right\n"}
 
 
+def test_the_users_own_git_configuration_is_not_read(make_repo, monkeypatch, tmp_path):
+    repo = make_repo()
+    repo.commit({"a": b"right\n"}, who="p@q.org")
+    by_config, by_variable = tmp_path / "by-config", tmp_path / "by-variable"
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / ".gitconfig").write_text(
+        f"[trace2]\n normalTarget = {by_config}\n[init]\n templateDir = {tmp_path / 'hooks'}\n"
+        "[log]\n date = no-such-format\n[core]\n abbrev = 4\n quotePath = true\n"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_TRACE2", str(by_variable))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    assert read(repo.path) == {"a": b"right\n"}
+    with CleanView(repo.path) as view:
+        assert read_contributors(view).people_of_path == {b"a": {"p@q.org"}}
+    assert not by_config.exists() and not by_variable.exists()
+    subprocess.run(["git", "-C", str(repo.path), "status"], capture_output=True)
+    assert by_variable.exists()  # the traps are real
+    monkeypatch.delenv("GIT_TRACE2")
+    subprocess.run(["git", "-C", str(repo.path), "status"], capture_output=True)
+    assert by_config.exists()
+
+
 def test_replace_refs_and_grafts_are_out_of_sight(make_repo):
     repo = make_repo()
     first = repo.commit({"a": b"real\n"}, who="first@x.org")

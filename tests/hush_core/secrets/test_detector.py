@@ -68,10 +68,10 @@ def test_the_documented_example_works(acme, make_repo):
 
 def test_its_own_model_judges_the_entry_and_shows_no_value(acme, make_repo):
     repo = make_repo()
-    with pytest.raises(InputError, match=r"secrets\.0\.text") as error:
+    with pytest.raises(InputError, match=r"secrets\.x\.text") as error:
         job(repo, kind="acme_marker", text=["canary"])
     assert "canary" not in str(error.value)
-    with pytest.raises(InputError, match=r"unknown key secrets\.0\.more"):
+    with pytest.raises(InputError, match=r"unknown key secrets\.x\.more"):
         job(repo, kind="acme_marker", text="t", more=1)
 
 

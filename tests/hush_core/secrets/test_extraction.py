@@ -238,21 +238,24 @@ def test_weak_credentials_are_refused_with_a_place_or_dropped_with_a_count(make_
     repo.commit(
         {
             "a/settings.py": f'# x\n\nURL = "postgres://app:{weak}@db.corp:5432/x"\n'.encode(),
-            "notes.txt": f"log in with {weak}\n".encode(),
+            "a/notes.txt": f"log in with {weak}\n".encode(),
             "good.py": f'"{token()}"\n'.encode(),
         }
     )
     with pytest.raises(InputError) as error:
         extract(job([repo], [CREDENTIALS]), KEY)
-    assert error.value.where == "repo:a/settings.py:3"
+    assert error.value.where == "repo:a/settings.py:3"  # where it was detected, not the earlier a/notes.txt
     assert weak not in str(error.value) and "weak: drop" in error.value.mend
-    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], public=["notes.txt"]), KEY)
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], public=["a/notes.txt"]), KEY)
     assert set(result.examples["path"]) == {"good.py"}
     assert len(result.public) == 0
     counts = result.coverage["secrets"]["creds"]
     assert (counts["secrets"], counts["weak_secrets"], counts["weak_examples_dropped"]) == (1, 1, 2)
     assert result.coverage["repositories"]["repo"]["dropped_weak"] == 2
     assert result.examples["example_id"].to_list() == [0]
+    dropped = result.dropped.select("source", "path", "start", "end").rows()
+    assert dropped == [("repo", "a/notes.txt", 0, 24), ("repo", "a/settings.py", 0, 55)]
+    assert weak not in str(result.dropped.to_dict()) and result.dropped["name"][0].startswith("creds/")
 
 
 def test_a_weak_word_does_not_empty_the_corpus(make_repo):

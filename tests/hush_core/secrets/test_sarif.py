@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hush_core.config import parse_config
 from hush_core.corpus import printable_path
 from hush_core.secrets import extract
-from hush_core.secrets.graph import EDGES, EXAMPLES, SECRETS
+from hush_core.secrets.graph import EDGES, EXAMPLES, OCCURRENCES, SECRETS
 from hush_core.secrets.sarif import FINGERPRINT, _raw_path, sarif
 
 KEY = b"k" * 32
@@ -44,11 +44,16 @@ def extraction(repos, secrets, **keys):
 
 
 def log_of(found, **options):
-    return sarif(found.examples, found.secrets, found.edges, tool_version="1.2.3", **options)
+    return sarif(
+        found.examples, found.secrets, found.edges, found.occurrences, tool_version="1.2.3", **options
+    )
 
 
 def place(result):
     return result["locations"][0]["physicalLocation"]
+
+
+LINES, BYTES = {"startLine", "endLine"}, {"byteOffset", "byteLength"}
 
 
 def check_form(log):
@@ -74,7 +79,8 @@ def check_form(log):
             artifact["uri"].isascii() and not artifact["uri"].startswith("/") and " " not in artifact["uri"]
         )
         assert urljoin("file:///top/", artifact["uri"]).startswith("file:///top/")
-        assert region["byteOffset"] >= 0 and region["byteLength"] >= 0
+        assert set(region) in (LINES, LINES | {"startColumn", "endColumn"} | BYTES, BYTES)
+        assert region.get("byteOffset", 0) >= 0 and region.get("byteLength", 0) >= 0
         assert all(region[k] >= 1 for k in region if k.endswith(("Line", "Column")))
     json.dumps(log, allow_nan=False)
 
@@ -107,16 +113,24 @@ def test_every_edge_is_a_result_at_its_place(make_repo):
     assert len(run["results"]) == found.edges.height == run["properties"]["results"]
     assert run["properties"]["leftOut"] == run["properties"]["secretsCutShort"] == 0
     edges = found.edges.join(found.examples, on="example_id").join(found.secrets, on="secret_id")
+    lined = 0
     for result, row in zip(run["results"], edges.iter_rows(named=True), strict=True):
         artifact, region = place(result)["artifactLocation"], place(result)["region"]
         assert artifact["uriBaseId"] == f"%SRCROOT_{row['source']}%"
         path = unquote_to_bytes(artifact["uri"]).decode()
         assert path == row["path"]
         assert row["name"] in result["message"]["text"] and row["reason"] in result["message"]["text"]
+        if token().encode() in row["text"]:  # the line on which the value stands, not the chunk
+            lined += 1
+            text = texts.get(path, f"again {token()}\n").split("\n")
+            assert set(region) == LINES and region["startLine"] == region["endLine"]
+            assert token() in text[region["startLine"] - 1]
+            continue
         a, b = region["byteOffset"], region["byteOffset"] + region["byteLength"]
         assert row["start"] - 3 <= a <= row["start"] and row["end"] <= b <= row["end"] + 3
         if path in texts:
             assert span_of(texts[path], region) == texts[path].encode()[a:b]
+    assert lined
     rules = {r["ruleId"]: r for r in run["results"]}
     assert set(rules) == {"betterleaks.github-pat", "path"}
     assert rules["path"]["level"] == "warning"
@@ -209,7 +223,17 @@ def graph(rows, texts):
     )
     secrets = pl.DataFrame([(0, "own kind", "e{0}[x](1)", 0.1, 0.2, 3.3, "")], schema=SECRETS, orient="row")
     edges = pl.DataFrame([(i, 0, "own{r}") for i in range(len(rows))], schema=EDGES, orient="row")
-    return examples, secrets, edges
+    return examples, secrets, edges, pl.DataFrame(schema=OCCURRENCES)
+
+
+def test_a_value_of_several_lines_is_shown_by_its_first_place_in_each_chunk():
+    text = b"a\nbb\ncc\nbb\ncc\n"
+    examples, secrets, edges, none = graph([("r", "a", 0, 9), ("r", "a", 9, 14)], [text[:9], text[9:]])
+    stands = pl.DataFrame([(0, 0, 8, 9), (0, 0, 2, 7), (0, 1, 0, 4)], schema=none.schema, orient="row")
+    log = sarif(examples, secrets, edges, stands, tool_version="1")
+    check_form(log)
+    regions = [place(r)["region"] for r in log["runs"][0]["results"]]
+    assert regions == [{"startLine": 2, "endLine": 3}, {"startLine": 4, "endLine": 5}]
 
 
 def test_a_chunk_whose_beginning_is_missing_has_bytes_only():
@@ -244,8 +268,8 @@ def test_braces_and_brackets_are_no_placeholders_and_bases_differ():
 
 
 def test_no_edge_gives_an_empty_valid_log():
-    examples, secrets, edges = graph([("r", "a", 0, 1)], [b"x"])
-    log = sarif(examples.clear(), secrets, edges.clear(), tool_version="1")
+    examples, secrets, edges, stands = graph([("r", "a", 0, 1)], [b"x"])
+    log = sarif(examples.clear(), secrets, edges.clear(), stands, tool_version="1")
     check_form(log)
     assert log["runs"][0]["results"] == []
 

@@ -1,0 +1,95 @@
+"""Where in a file a result of the SARIF log stands, in lines where they can be counted.
+
+Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+Place = tuple[int, int]
+"""An edge: (example_id, secret_id)."""
+Region = dict[str, int]
+
+
+def regions_of(examples: pl.DataFrame, shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[Place, Region]:
+    """A region by edge, for those whose lines can be counted; one file in memory at a time.
+
+    Where the value stands in the chunk: its first lines there, whole (columns would tell its length). Elsewhere
+    the chunk: lines, columns and bytes, widened to whole characters, as both must name the same text.
+
+    Lines can be counted where the file's text up to there is among the examples, and it is one version of a file:
+    a source with one path twice is a history, whose versions cannot be told apart.
+
+    Args:
+        examples, occurrences: as in `docs/tables.md`. shown: edges with the columns of their example.
+    """
+    place = examples.select("example_id", "source", "path", "start", "end")
+    histories = place.filter(pl.struct("source", "path", "start").is_duplicated())["source"].unique()
+    wanted = shown.select("source", "path").unique().filter(~pl.col("source").is_in(histories.implode()))
+    files = (
+        place.join(wanted, on=["source", "path"], how="semi")
+        .group_by("source", "path", maintain_order=True)
+        .agg("example_id", "start", "end")
+    )
+    needed = _spans(shown, occurrences)
+    regions: dict[Place, Region] = {}
+    for ids, starts, ends in files.select("example_id", "start", "end").iter_rows():
+        known = 0
+        while known < len(ids) and starts[known] == (ends[known - 1] if known else 0):
+            known += 1
+        data = b"".join(examples["text"].gather(ids[:known]).to_list())
+        spans = []
+        for example, start, end in zip(ids[:known], starts, ends, strict=False):
+            for secret, value in needed.get(example, ()):
+                first, last = value or (0, end - start)
+                spans.append(((example, secret), start + first, start + last, value is not None))
+        regions.update(_regions(data, spans))
+    return regions
+
+
+def _spans(shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[int, list[tuple[int, Place | None]]]:
+    """Example → (secret, where its value first stands in the example, or None)."""
+    first = occurrences.sort("start", "end").unique(["example_id", "secret_id"], keep="first")
+    rows = shown.select("example_id", "secret_id").join(first, on=["example_id", "secret_id"], how="left")
+    spans: dict[int, list[tuple[int, Place | None]]] = {}
+    for example, secret, start, end in rows.select("example_id", "secret_id", "start", "end").iter_rows():
+        spans.setdefault(example, []).append((secret, None if start is None else (start, end)))
+    return spans
+
+
+def _regions(data: bytes, spans: list[tuple[Place, int, int, bool]]) -> dict[Place, Region]:
+    """Regions of spans (edge, start, end, by lines alone) of one text; linear in its size."""
+    wide = [
+        (edge, _border(data, start, -1), _border(data, end, 1), lines) for edge, start, end, lines in spans
+    ]
+    at, line, column = 0, 1, 1
+    places = {}
+    for border in sorted({border for _, start, end, _ in wide for border in (start, end)}):
+        passed = data[at:border].decode("utf-8", "replace")
+        breaks = passed.count("\n")
+        column = len(passed) - passed.rfind("\n") if breaks else column + len(passed)
+        at, line = border, line + breaks
+        places[border] = (line, column)
+    return {
+        edge: {"startLine": places[a][0], "endLine": places[b][0]}
+        if lines
+        else {
+            "startLine": places[a][0],
+            "startColumn": places[a][1],
+            "endLine": places[b][0],
+            "endColumn": places[b][1],
+            "byteOffset": a,
+            "byteLength": b - a,
+        }
+        for edge, a, b, lines in wide
+    }
+
+
+def _border(data: bytes, at: int, step: int) -> int:
+    """The nearest border of a UTF-8 character, backwards or forwards; a character has at most 3 more bytes."""
+    for _ in range(3):
+        if not 0 < at < len(data) or data[at] & 0xC0 != 0x80:
+            break
+        at += step
+    return at
