@@ -160,18 +160,11 @@ class Store:
 
     def work_dir(self, key: str) -> Path:
         """A private folder that survives a killed run, for checkpoints; `key` is a content key."""
-        folder = self._work(key)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
-
-    def clear_work(self, key: str) -> None:
-        """Remove that folder, once its outcome is in the store."""
-        shutil.rmtree(self._work(key), ignore_errors=True)
-
-    def _work(self, key: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", key):
             raise ValueError("a work key holds letters, digits, - and _ only")
-        return self.root / "work" / key
+        folder = self.root / "work" / key
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
 
     def _target(self, ref: Ref) -> Path:
         return self._objects / ref.sha256[:2] / (ref.sha256 + ref.suffix)

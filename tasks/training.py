@@ -24,6 +24,7 @@ from hush_core.training import (
     save_model,
     split_public,
 )
+from hush_core.training.checkpoint import CHECKPOINT, drop_previous
 from hush_core.training.models import copy_model, model_folder
 from hush_core.training.processes import fit_in_processes
 from tasks.caching import cached_task, content_key
@@ -171,8 +172,10 @@ def train_protected(
             log.info("resumed: %d rounds released, %d of them lost", fitted.rounds_released, lost)
         if fitted.rounds_released < plan.rounds:
             log.info("stopped early: %d of %d rounds released", fitted.rounds_released, plan.rounds)
+        kept = _kept(store, out, examples, held_out)
+        drop_previous(store.work_dir(key) / CHECKPOINT)
         return Trained(
-            model=_kept(store, out, examples, held_out),
+            model=kept,
             rounds_released=fitted.rounds_released,
             rounds_applied=fitted.rounds_applied,
             runs_on_this_data=runs,

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from hush_core.errors import InputError
 from hush_core.training.ledger import sync_folder
 
+CHECKPOINT = "checkpoint.pt"
 _DIGEST = hashlib.sha256().digest_size
 _BLOCK = 1 << 20
 _DAMAGE = (ValueError, KeyError, TypeError, pickle.UnpicklingError)  # no RuntimeError: torch is out of memory
@@ -104,6 +105,12 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
             tensor.copy_(state["model"].pop(name))
     optimizer.load_state_dict(state["optimizer"])
     return header["log"]
+
+
+def drop_previous(path: Path) -> None:
+    """Remove the checkpoint before the newest: once a run's outcome is kept elsewhere it serves nothing."""
+    if path.exists():
+        _previous(path).unlink(missing_ok=True)
 
 
 def _previous(path: Path) -> Path:

@@ -15,7 +15,7 @@ from torch import nn
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.training.checkpoint import load_checkpoint, save_checkpoint
+from hush_core.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
 from hush_core.training.independence import check_independence
 from hush_core.training.language_model import LanguageModel, Progress
@@ -72,7 +72,8 @@ def fit_private(
             stopping looks at nothing else.
 
     Raises:
-        InputError: texts, model or work_dir do not fit the plan; early stopping without public text.
+        InputError: texts, model or work_dir do not fit the plan; early stopping without public text; all
+            rounds are spent and nothing is left of them.
         KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written.
 
     Guarantee: all attempts in `work_dir` together release at most plan.rounds noisy gradients, however they
@@ -92,7 +93,7 @@ def fit_private(
     check_independence(model)
     sequences, cut = model.encode(texts)
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    checkpoint = work_dir / "checkpoint.pt"
+    checkpoint = work_dir / CHECKPOINT
     optimizer = make_optimizer(
         model.network, train_config.optimizer, learning_rate_at(0, train_config, plan.rounds)
     )
@@ -101,6 +102,12 @@ def fit_private(
         log = load_checkpoint(checkpoint, model.network, optimizer)
         if ledger and log:
             ledger.at_least(log[-1]["round"] + 1)
+        if before >= plan.rounds and not log:
+            raise InputError(
+                str(work_dir),
+                f"has spent all {plan.rounds} certified rounds, and no checkpoint is left of them",
+                "restore checkpoint.pt from a backup, or plan another run (it releases as much again)",
+            )
         attempt = _Attempt(train_config, before, plan.rounds, log, model, public, ranks, progress)
         if before < plan.rounds and not attempt.stopped:
             module = PrivateModule(

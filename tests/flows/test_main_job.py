@@ -43,6 +43,8 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_pat
     assert {p.name for p in (tmp_path / "dp").iterdir()} == {"privacy.csv", "trade_off.csv", "trade_off.png"}
     proof = Path(re.search(r"proof\s+(\S+)", first).group(1)).expanduser()
     assert "UNPROTECTED model" in (proof / "certificate.json").read_text()
+    work = {path.name for path in (job.home / "store" / "work").rglob("*.*") if path.is_file()}
+    assert work == {"releases.jsonl", "checkpoint.pt"}  # the count, and one checkpoint
 
 
 def test_the_second_run_trains_nothing(job, first):

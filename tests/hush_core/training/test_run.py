@@ -195,3 +195,19 @@ def test_a_ledger_that_lost_lines_is_refused_beside_a_checkpoint(tmp_path):
             fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
     path.write_bytes(b"".join(whole))
     assert fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path).rounds_released == ROUNDS
+
+
+def test_a_spent_run_without_its_checkpoints_is_refused_and_not_the_model_it_began_with(tmp_path):
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    kept = [(file, file.read_bytes()) for file in sorted(tmp_path.glob("checkpoint*.pt"))]
+    assert {file.name for file, _ in kept} == {"checkpoint.pt", "checkpoint.previous.pt"}
+    for file, _ in kept:
+        file.unlink()
+    with pytest.raises(InputError, match=f"spent all {ROUNDS} certified rounds, and no checkpoint") as error:
+        fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    assert "backup" in error.value.mend
+    for file, data in kept:
+        file.write_bytes(data)
+    again = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    for one, other in zip(fitted.model.network.parameters(), again.model.network.parameters(), strict=True):
+        assert torch.equal(one, other)
