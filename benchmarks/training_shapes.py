@@ -101,6 +101,7 @@ def shapes(quick: bool) -> list[Shape]:
         adapted(byte, "all-linear", "all linear"),
         small,
         adapted(small, ("c_attn",), "attention"),
+        adapted(small, "all-linear", "all linear"),
     ]
 
 

@@ -16,8 +16,8 @@ from flows.coverage_notes import coverage_notes
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
 from tasks.recording import Outcome, losses, model_in_words
+from tasks.registry import Registered
 from tasks.store import Store
-from tasks.tracking import Registered
 
 MOST_ROWS = 15
 MOST_WARNINGS = 5

@@ -28,8 +28,8 @@ from rich.markdown import Markdown
 
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
+from tasks.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 from tasks.store import directory_sha256, file_sha256
-from tasks.tracking import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""

@@ -16,9 +16,9 @@ from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.environment import home
 from tasks.extraction import Extracted
+from tasks.registry import Registered, record_run
 from tasks.rehearsal import Rehearsed
 from tasks.store import Ref, Store
-from tasks.tracking import Registered, record_run
 from tasks.training import Model, Trained, base_name
 from tasks.weighing import Weighed
 

@@ -8,9 +8,7 @@ no name holds a value: names carry an HMAC-SHA256 under a key that stays outside
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +107,8 @@ def extract(
         private_folder(cache)
     tools = Tools(identity_key, progress or (lambda stage, done, total: None), cache)
     reading = _labelled(config), _reading(config, tools, work), tools.progress, config.tables
-    with _prepared(config), read_corpus(*reading) as corpus:
+    _prepare(config)
+    with read_corpus(*reading) as corpus:
         labels, values = Labels(), Values()
         found = _detect(corpus, config, labels, values, tools)
         _spread(corpus, config, found, labels, values, tools)
@@ -123,14 +122,13 @@ def extract(
     return Extraction(graph, {**coverage, "blobs_scanned": 0, "blobs_reused": 0, **tools.counts})
 
 
-@contextmanager
-def _prepared(config: HushConfig) -> Iterator[None]:
-    """Let the detectors prepare while the corpus is read."""
-    with ThreadPoolExecutor(1) as beside:
-        for kind in sorted({entry.kind for entry in config.secrets}):
-            if (prepare := detector_of(kind).prepare) is not None:
-                beside.submit(prepare)
-        yield
+def _prepare(config: HushConfig) -> None:
+    """Let the detectors prepare while the corpus is read; who needs none of it does not wait for it."""
+    beside = ThreadPoolExecutor(1)
+    for kind in sorted({entry.kind for entry in config.secrets}):
+        if (prepare := detector_of(kind).prepare) is not None:
+            beside.submit(prepare)
+    beside.shutdown(wait=False)
 
 
 def _detect(corpus: Corpus, config: HushConfig, labels: Labels, values: Values, tools: Tools) -> list[Found]:

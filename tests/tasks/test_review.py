@@ -6,7 +6,7 @@ import pytest
 from flows.review import facts_page, review, verify_target
 from hush_core.errors import InputError, VerificationError
 from tasks.environment import home
-from tasks.tracking import find_version
+from tasks.registry import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 

@@ -8,8 +8,8 @@ import pytest
 from hush_core.certificate import verify_certificate
 from hush_core.errors import InputError, VerificationError
 from tasks.environment import home
+from tasks.registry import download_certificate, find_version, model_files
 from tasks.store import directory_sha256
-from tasks.tracking import download_certificate, find_version, model_files
 
 
 def artifact(model_uri):
