@@ -1,4 +1,4 @@
-"""A refusal of ours is one line in the logs of Prefect; a traceback is for what nobody foresaw."""
+"""A refusal of ours is one line in the logs of Prefect, told once; a traceback is for what nobody foresaw."""
 
 from __future__ import annotations
 
@@ -8,16 +8,27 @@ from hush_core.errors import HushError
 
 
 class _OneLine(logging.Filter):
+    """The first record of an error has its text; those of the tasks and flows that it ends point there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: HushError | None = None
+
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, HushError):
             record.exc_info, record.exc_text = None, None
-            record.msg, record.args = f"{type(error).__name__}: {error}", ()
+            text = "see above" if error is self._told else str(error)
+            record.msg, record.args = f"{type(error).__name__}: {text}", ()
+            self._told = error
+        elif self._told is not None and str(self._told) in (message := record.getMessage()):
+            record.msg, record.args = message.replace(str(self._told), "see above"), ()
         return True
 
 
 def one_line_refusals() -> None:
     """Shorten what Prefect's engine logs when a task or flow ends in a HushError."""
+    shorten = _OneLine()
     for name in (
         "prefect",
         "prefect.flow_runs",
@@ -25,4 +36,4 @@ def one_line_refusals() -> None:
         "prefect.engine",
         "prefect.task_engine",
     ):
-        logging.getLogger(name).addFilter(_OneLine())
+        logging.getLogger(name).addFilter(shorten)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hush_core.corpus.clean_view import CleanView
-from hush_core.corpus.git_process import GitFailed, writing
 from hush_core.corpus.spool import Spool
 
 SKIP_REASONS = (
@@ -46,41 +44,50 @@ def unreadable(content: bytes) -> str | None:
 
 
 def read_blobs(
-    view: CleanView, blobs: Iterable[bytes], kind: bytes = b"blob"
+    view: CleanView, blobs: Iterable[bytes], kind: bytes = b"blob", sizes: Mapping[bytes, int] | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Stream (blob, content) in the order asked for; one git process for all, one content in memory.
 
+    Args:
+        sizes: bytes by blob, where they are known; not a byte more is read of any.
+
     Raises:
-        InputError: an object is missing, damaged or not of this kind.
+        InputError: an object is missing, damaged, not of this kind or of another size.
     """
     wanted = list(blobs)
     if not wanted:
         return
     pieces = view.stream("cat-file", "--batch", "--buffer", stdin=b"\n".join(wanted) + b"\n")
-    buffer = bytearray()
+    buffer, at = bytearray(), 0
 
-    def fill(n: int) -> None:
-        while len(buffer) < n:
+    def fill(size: int) -> None:
+        """Have `size` bytes from `at` on."""
+        nonlocal at
+        while len(buffer) - at < size:
             piece = next(pieces, None)
             if piece is None:
                 raise view.damaged()
+            del buffer[:at]
+            at = 0
             buffer.extend(piece)
 
     for blob in wanted:
-        while (end := buffer.find(b"\n")) < 0:
-            fill(len(buffer) + 1)
-        header = bytes(buffer[:end]).split(b" ")
+        while (end := buffer.find(b"\n", at)) < 0:
+            fill(len(buffer) - at + 1)
+        header = bytes(buffer[at:end]).split(b" ")
         if len(header) != 3 or header[0] != blob or header[1] != kind:
             raise view.damaged()
         size = int(header[2])
-        fill(end + 1 + size + 1)
-        content = bytes(buffer[end + 1 : end + 1 + size])
-        if (
-            _identity(blob, kind, content) != blob
-        ):  # git does not look: a forged content would borrow a kept scan
+        if sizes is not None and size != sizes[blob]:
             raise view.damaged()
+        head = end + 1 - at
+        fill(head + size + 1)
+        with memoryview(buffer) as text:
+            content = bytes(text[at + head : at + head + size])
+        if _identity(blob, kind, content) != blob:
+            raise view.damaged()  # git does not look: a forged content would borrow a kept scan
+        at += head + size + 1
         yield blob, content
-        del buffer[: end + 2 + size]
     for _ in pieces:  # lets git end, and its exit status be seen
         raise view.damaged()
 
@@ -96,10 +103,9 @@ def _identity(like: bytes, kind: bytes, content: bytes) -> bytes:
 def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) -> dict[bytes, str]:
     """Bring blobs into `contents`, in the order given; blob → reason of those that are unreadable.
 
-    What an earlier run kept is taken from there. Of the rest, git itself writes into the spool's file, two
-    processes at once, each into its own part: where every blob will stand follows from the sizes. Nothing passes
-    through this process but a look at each content. The text of unreadable ones stays in the file, without a
-    number.
+    What an earlier run kept is taken from there. The rest comes from two git processes at once, each into a part
+    of the spool's file: where every blob will stand follows from the sizes. The text of unreadable ones stays in
+    the file, without a number.
 
     Args:
         sizes: blob (hexadecimal) → bytes, in pack order if there are many (`sizes_in_pack_order`).
@@ -110,26 +116,28 @@ def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) ->
     wanted, reasons_kept = _not_kept(sizes, contents)
     if not wanted:
         return reasons_kept
-    heads = [b"%b blob %d\n" % (b, sizes[b]) for b in wanted]
-    ends = np.cumsum([len(head) + sizes[b] + 1 for b, head in zip(wanted, heads, strict=True)])
+    ends = np.cumsum([sizes[b] for b in wanted], dtype=np.int64)
     total = int(ends[-1])
     half = int(np.searchsorted(ends, total // 2)) + 1 if total >= _WORTH_TWO else len(wanted)
     ends += contents.reserve(total)
+    starts = [end - sizes[blob] for end, blob in zip(ends.tolist(), wanted, strict=True)]
 
     def bring(first: int, last: int) -> list[str | None]:
-        place = [int(ends[i]) - sizes[wanted[i]] - 1 for i in range(first, last)]
-        if not place:
-            return []
-        _write(view, contents, place[0] - len(heads[first]), int(ends[last - 1]), wanted[first:last])
-        return [
-            _checked(view, contents.read(start - len(head), start + sizes[blob] + 1), head, blob)
-            for start, head, blob in zip(place, heads[first:last], wanted[first:last], strict=True)
-        ]
+        reasons, gathered = [], bytearray()
+        place = starts[first] if first < last else 0
+        for _, content in read_blobs(view, wanted[first:last], sizes=sizes):
+            reasons.append(unreadable(content))
+            gathered += content
+            if len(gathered) >= _GATHERED:
+                contents.write_at(place, gathered)
+                place += len(gathered)
+                gathered.clear()
+        contents.write_at(place, gathered)
+        return reasons
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool:  # git, hashing and writing do without the interpreter's lock
         reasons = [r for found in pool.map(bring, (0, half), (half, len(wanted))) for r in found]
-    for blob, end, reason in zip(wanted, ends.tolist(), reasons, strict=True):
-        start = end - 1 - sizes[blob]
+    for blob, start, reason in zip(wanted, starts, reasons, strict=True):
         if reason is None:
             contents.place(blob, start, sizes[blob])
         if contents.kept is not None:
@@ -169,30 +177,12 @@ def _not_kept(sizes: Mapping[bytes, int], contents: Spool) -> tuple[list[bytes],
     return missing, reasons
 
 
-def _checked(view: CleanView, record: bytes, head: bytes, blob: bytes) -> str | None:
-    """Why one content that git wrote, header and line break around it, is not read; None where it is."""
-    content = record[len(head) : -1]
-    if not record.startswith(head) or _identity(blob, b"blob", content) != blob:
-        raise view.damaged()  # git does not look: a forged content would borrow a kept scan
-    return unreadable(content)
-
-
 _WORTH_TWO = 1 << 24
 """Bytes from which a second git process pays."""
 
 
-def _write(view: CleanView, contents: Spool, start: int, end: int, blobs: Sequence[bytes]) -> None:
-    """Let git write the blobs with their headers to bytes [start, end) of the spool's file, and no further."""
-    command, out = view.command("cat-file", "--batch", "--buffer"), contents.open_at(start)
-    try:
-        with writing(command, str(view.path), out, end, b"\n".join(blobs) + b"\n") as wait:
-            wait()
-        if os.lseek(out, 0, os.SEEK_CUR) != end:
-            raise view.damaged()
-    except GitFailed:
-        raise view.damaged() from None
-    finally:
-        os.close(out)
+_GATHERED = 1 << 20
+"""Bytes that are written to the spool at once."""
 
 
 _SIZES = (

@@ -7,6 +7,7 @@ once.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
@@ -91,7 +92,7 @@ class Spool:
         return number
 
     def reserve(self, size: int) -> int:
-        """Where `size` bytes begin that the caller will write, through `open_at`; then it must `place` them."""
+        """Where `size` bytes begin that the caller will `write_at`; then it must `place` them."""
         self._need(size)
         self._write()
         start, self._end = self._end, self._end + size
@@ -99,11 +100,9 @@ class Spool:
         os.truncate(self._file.fileno(), self._end)
         return start
 
-    def open_at(self, offset: int) -> int:
-        """A file descriptor of its own to write from `offset` on; the caller closes it."""
-        descriptor = os.open(f"/proc/self/fd/{self._file.fileno()}", os.O_WRONLY | os.O_CLOEXEC)
-        os.lseek(descriptor, offset, os.SEEK_SET)
-        return descriptor
+    def write_at(self, offset: int, data: bytes | bytearray) -> None:
+        """Write to a reserved part; several threads may at once, each to its own."""
+        _write_all(self._file.fileno(), data, offset)
 
     def place(self, blob: bytes, start: int, size: int) -> int:
         """The number of a content that stands in a reserved part of the file."""
@@ -165,11 +164,8 @@ class Spool:
 
     def _write(self) -> None:
         """Bring what waits to the file."""
-        data = memoryview(b"".join(self._waiting))
-        while data:
-            done = os.pwrite(self._file.fileno(), data, self._written)
-            data, self._written = data[done:], self._written + done
-        self._waiting = []
+        _write_all(self._file.fileno(), b"".join(self._waiting), self._written)
+        self._written, self._waiting = self._end, []
 
     def __repr__(self) -> str:
         return f"Spool({len(self)} contents, {self._end} bytes)"
@@ -177,3 +173,13 @@ class Spool:
 
 _WAITING = 1 << 20
 """Bytes that are gathered before they are written."""
+
+
+def _write_all(file: int, data: bytes | bytearray, offset: int) -> None:
+    done = 0
+    try:
+        with memoryview(data) as whole:
+            while done < len(whole):  # a single call may write less
+                done += os.pwrite(file, whole[done:], offset + done)
+    except OSError as error:
+        raise no_room() if error.errno in (errno.ENOSPC, errno.EDQUOT) else error from None

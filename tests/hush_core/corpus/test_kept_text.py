@@ -35,14 +35,14 @@ def job(make_repo, tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What git is asked to write."""
-    lists, write = [], blobs._write
+    """What git is asked for as text."""
+    lists, read = [], blobs.read_blobs
 
-    def spy(view, contents, start, end, wanted):
-        lists.append(list(wanted))
-        write(view, contents, start, end, wanted)
+    def spy(view, wanted, **options):
+        lists.extend([list(wanted)] if wanted else [])
+        return read(view, wanted, **options)
 
-    monkeypatch.setattr(blobs, "_write", spy)
+    monkeypatch.setattr(blobs, "read_blobs", spy)
     return lists
 
 

@@ -73,9 +73,8 @@ def test_reserved_parts_and_added_contents_stand_beside_each_other(tmp_path):
         spool.add(b"aa", b"before")
         start = spool.reserve(8)
         spool.add(b"bb", b"after")
-        descriptor = spool.open_at(start)
-        os.write(descriptor, b"--text--")
-        os.close(descriptor)
+        spool.write_at(start, b"--te")
+        spool.write_at(start + 4, bytearray(b"xt--"))
         assert spool.place(b"cc", start + 2, 4) == 2 == spool.place(b"cc", 0, 1)
         assert [spool[i] for i in range(3)] == [b"before", b"after", b"text"]
         assert [spool.read(a, a + n) for a, n in zip(spool.starts, spool.sizes, strict=True)][2] == b"text"
