@@ -442,6 +442,32 @@ def test_a_reader_that_stops_early_leaves_no_git_behind(make_repo):
         assert _children() == before
 
 
+def test_git_beside_its_caller_ends_with_it_and_stays_within_its_limits(make_repo, monkeypatch):
+    repo = make_repo()
+    forge(repo, "tree", b"")
+    bomb(repo, entry("d", EMPTY_TREE, "40000"))
+    before = _children()
+    monkeypatch.setattr(git_process, "QUIET_SECONDS", 0.5)
+    with CleanView(repo.path) as view:
+        with pytest.raises(ZeroDivisionError), view.beside("ls-tree", "-r", view.commit):
+            assert len(_children() - before) == 1
+            raise ZeroDivisionError  # the caller's own work is refused: nobody waits for git
+        with (
+            view.beside("ls-tree", "-r", view.commit) as listing,
+            pytest.raises(InputError, match="keeps git busy"),
+        ):
+            list(listing())
+        assert _children() == before
+    bomb(repo, entry("f", forge(repo, "blob", b"text\n")))
+    with (
+        CleanView(repo.path) as view,
+        view.beside("ls-tree", "-r", view.commit, most=1 << 16) as listing,
+        pytest.raises(InputError, match="missing or damaged"),
+    ):
+        list(listing())
+    assert _children() == before
+
+
 def _children() -> set[str]:
     done = subprocess.run(
         ["ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())], capture_output=True, text=True

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
-from hush_core.secrets import detector, detector_versions, extract, extraction
+from hush_core.secrets import detector, detector_versions, extract, extraction, registry
 from hush_core.secrets.detector import Marks
 from hush_core.secrets.propagation import Sought
+from hush_core.secrets.registry import detector_of
 
 KEY = b"k" * 32
 
@@ -64,6 +67,28 @@ def test_the_documented_example_works(acme, make_repo):
     assert result.secrets["kind"].to_list() == ["acme_marker"]
     assert config.model_dump(mode="json")["secrets"][0]["text"] == "MARK"
     assert detector_versions({"acme_marker", "path"}) == "acme_marker 1, path 1"
+
+
+def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_to_tell(
+    acme, make_repo, monkeypatch
+):
+    repo = make_repo()
+    repo.commit({"a": b"x" * 30 + b"MARK"})
+    config, plain = job(repo, kind="acme_marker", text="MARK"), detector_of("acme_marker")
+    began, threads = threading.Event(), []
+
+    def prepare():
+        threads.append(threading.current_thread())
+        began.set()
+        raise RuntimeError("no rules")
+
+    def detect(corpus, entry, tools):
+        assert began.wait(10)
+        return plain.detect(corpus, entry, tools)
+
+    monkeypatch.setitem(registry.OWN, "acme_marker", replace(plain, detect=detect, prepare=prepare))
+    assert extract(config, KEY).edges.height == 2
+    assert len(threads) == 1 and threads[0] is not threading.main_thread()
 
 
 def test_its_own_model_judges_the_entry_and_shows_no_value(acme, make_repo):
