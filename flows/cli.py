@@ -59,6 +59,7 @@ def run(
     from flows.report import render
     from flows.train import train
 
+    _serve()
     render(train(str(config.resolve()), changes), console)
 
 
@@ -84,6 +85,7 @@ def secrets(
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
+    _serve()
     summary = secrets_flow(str(config.resolve()), *given)
     render(summary, console)
     render_files(summary, secret or [], console)
@@ -112,6 +114,7 @@ def plan(
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
 
     where = None if out is None else str(_writable(out).resolve())
+    _serve()
     render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console)
 
 
@@ -187,6 +190,7 @@ def demo(
     home = _prepare()
     from flows.demo import run_demo
 
+    _serve()
     run_demo(directory or home.root / "demo", console)
 
 
@@ -223,6 +227,13 @@ def _check(config_file: Path, changes: Changes) -> None:
     from tasks.extraction import sources
 
     sources(config)
+
+
+def _serve() -> None:
+    """What a flow needs; begun when no mistake is left that could be told without it."""
+    from tasks.embedded_server import start_server
+
+    start_server()
 
 
 def _prepare() -> Any:

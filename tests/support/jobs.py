@@ -80,7 +80,7 @@ class Job:
         command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
         return subprocess.Popen(
             command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, stdin=subprocess.DEVNULL,
+            text=True, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
     def hush(self, *arguments, status=0):
