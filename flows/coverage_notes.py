@@ -9,13 +9,18 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
     notes = []
     for entry, facts in coverage["secrets"].items():
-        if facts["without_example"] == facts["secrets"] and not facts["weak_secrets"]:
+        dropped = facts["only_in_dropped"]
+        unseen = facts["without_example"] - dropped
+        if unseen == facts["secrets"] and not facts["weak_secrets"]:
             notes.append(
                 f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
             )
-        elif facts["without_example"]:
+        elif unseen:
+            notes.append(f"{entry}: {unseen:,} secrets stand in no example: is the name right?")
+        if dropped:
             notes.append(
-                f"{entry}: {facts['without_example']:,} secrets stand in no example: is the name right?"
+                f"{entry}: {dropped:,} secrets stand only in examples that were left out for a weak credential "
+                "beside them (dropped.csv of `hush secrets`)"
             )
         if facts["weak_secrets"]:
             notes.append(

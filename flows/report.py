@@ -157,7 +157,9 @@ def _warnings(config: HushConfig, outcome: Outcome, store: Store, rows: list[Sec
             "its own run only, the releases add up"
         )
     if trained.rounds_released < outcome.calibrated.rounds:
-        notes.append(f"only {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released")
+        notes.append(
+            f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
+        )
     notes += coverage_notes(coverage)
     failed = [m for m, c in outcome.by_method.items() if c is None]
     if failed:

@@ -63,8 +63,10 @@ def _warn(summary: Summary, console: Console) -> None:
     for note in coverage_notes(summary.coverage):
         console.print(f"[yellow]![/yellow] {escape(note)}", soft_wrap=True)
     if summary.results_left_out:
-        more = f"{summary.results_left_out:,} more in files.csv"
-        text = f"secrets.sarif lists at most {MOST_RESULTS} places a secret: {more}"
+        text = (
+            f"secrets.sarif lists at most {MOST_RESULTS} places a secret ({summary.results_left_out:,} more); "
+            "files.csv has every file"
+        )
         console.print(f"[dim]{text}[/dim]", soft_wrap=True)
 
 

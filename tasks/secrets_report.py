@@ -144,7 +144,7 @@ def write_report(
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
     """
-    items = items_of(secrets, edges, examples, key)
+    items = items_of(secrets, edges, examples, key, dropped)
     new = baseline_of_items(items, key)
     baseline = baseline or _report_before(out, new, key)
     old = None if baseline is None else read_baseline(baseline, key)
@@ -177,13 +177,13 @@ def write_report(
             appeared = items.filter(pl.col("token").is_in(list(changed.new)))
             fresh = _by_entry(appeared)
             gone = count_by_entry(changed.gone, coverage["secrets"], key)
-            table = _changes_table(appeared, secrets, changed.gone, before)
+            table = _changes_table(appeared, changed.gone, before)
             write_whole(files["changes.csv"], table.write_csv().encode())
         if dropped.is_empty():
             files.pop("dropped.csv").unlink(missing_ok=True)
         else:
             write_whole(files["dropped.csv"], _dropped_table(dropped).write_csv().encode())
-        write_whole(files["files.csv"], _files_table(items, secrets, edges, examples).write_csv().encode())
+        write_whole(files["files.csv"], _files_table(items, edges, examples).write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:
         mend = "name a folder that you may write to"
@@ -245,25 +245,22 @@ def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
     return RepositoryRow(label, facts["files"], facts["examples"], skipped)
 
 
-def _files_table(
-    items: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame
-) -> pl.DataFrame:
+def _files_table(items: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
     """One row a secret in a file: how many of the file's chunks hold it (in all versions read), and why."""
     held = (
         edges.join(examples.select("example_id", "source", "path"), on="example_id")
         .group_by("secret_id", "source", "path")
         .agg(pl.len().alias("examples"), pl.col("reason").unique().sort().str.join(" "))
     )
-    rows = items.join(held, on=["secret_id", "source", "path"]).join(
-        secrets.select("secret_id", "kind"), on="secret_id"
-    )
+    rows = items.join(held, on=["secret_id", "source", "path"])
     columns = ("name", "kind", "source", "path", "examples", "reason", "token")
     return _no_formulas(rows.select(columns).sort("name", "source", "path"))
 
 
 def _dropped_table(dropped: pl.DataFrame) -> pl.DataFrame:
-    """One row a weak secret in a file: how many of the file's chunks are left out for its sake."""
-    rows = dropped.group_by("name", "source", "path").agg(pl.len().alias("examples"))
+    """One row a secret in a file: in how many chunks that are left out it stands; weak ones are the reason."""
+    rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(pl.len().alias("examples"))
+    rows = rows.select("name", "kind", "source", "path", "examples", "weak")
     return _no_formulas(rows.sort("name", "source", "path"))
 
 
@@ -278,11 +275,9 @@ def _files_beside(baseline: Path) -> pl.DataFrame | None:
 CHANGED = ("name", "kind", "source", "path", "token")
 
 
-def _changes_table(
-    new: pl.DataFrame, secrets: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None
-) -> pl.DataFrame:
+def _changes_table(new: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None) -> pl.DataFrame:
     """One row a pair. A baseline tells nothing: what is gone is named if the files.csv of then is still there."""
-    rows = new.join(secrets.select("secret_id", "kind"), on="secret_id").select(CHANGED)
+    rows = new.select(CHANGED)
     lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
     if before is None:
         before = pl.DataFrame(schema=dict.fromkeys(CHANGED, pl.String))

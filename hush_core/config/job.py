@@ -67,7 +67,7 @@ class HushConfig(Section):
             if posterior <= prior:
                 raise ValueError(
                     f"secrets.{secret.id}: target r = {posterior:g} is not above the prior p = {prior:g}; "
-                    "raise the level, or declare more bits"
+                    "raise the level, or prior_cap_bits or the declared bits if they are what makes p so large"
                 )
         return self
 

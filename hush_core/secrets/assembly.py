@@ -57,7 +57,7 @@ def assemble(
         secrets=_secrets(config, found, np.flatnonzero(~fate.weak)),
         edges=_edges(held, fate),
         occurrences=_occurrences(layout, labels, fate),
-        dropped=_dropped(corpus, layout, found, held, fate),
+        dropped=_dropped(config, corpus, layout, found, held, fate),
     )
     return graph, coverage_of(config, corpus, layout, found, held, fate)
 
@@ -159,16 +159,21 @@ def _edges(held: Held, fate: Fate) -> pl.DataFrame:
     )
 
 
-def _dropped(corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate) -> pl.DataFrame:
-    """The chunks that are left out, each with every weak secret in it: whoever rotates it looks here."""
-    rows = fate.weak[held.found]
+def _dropped(
+    config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate
+) -> pl.DataFrame:
+    """The chunks that are left out, each with every secret in it: whoever rotates one looks here."""
+    rows = fate.lost[held.chunk]
+    numbers = held.found[rows].tolist()
     file, start, end = layout.bytes_of(held.chunk[rows])
     columns = {
-        "name": [found[number].name for number in held.found[rows].tolist()],
+        "name": [found[number].name for number in numbers],
+        "kind": [config.secrets[found[number].entry].kind for number in numbers],
         "source": [corpus.trees[tree].source for tree in corpus.tree[file].tolist()],
         "path": [corpus.paths.shown[path] for path in corpus.path[file].tolist()],
         "start": start,
         "end": end,
+        "weak": fate.weak[numbers],
     }
     return pl.DataFrame(columns, schema=DROPPED).sort(pl.all())
 

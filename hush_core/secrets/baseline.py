@@ -33,7 +33,7 @@ FORMAT = "hush baseline"
 VERSION = 1
 _TOKEN = re.compile(r"[0-9a-f]{80}")
 _KEYED_NAME = re.compile(r"([^/]+)/.*:([0-9a-f]{12})", re.DOTALL)
-ITEMS = ("token", "secret_id", "name", "source", "path")
+ITEMS = ("token", "secret_id", "name", "kind", "source", "path")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,18 +48,33 @@ class Changes:
         return f"Changes({len(self.new)} new, {len(self.gone)} gone, {len(self.same)} same)"
 
 
-def items_of(secrets: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame, key: bytes) -> pl.DataFrame:
-    """Every item with its token: ITEMS, unique and sorted by token. It names files: for private places only."""
+def items_of(
+    secrets: pl.DataFrame,
+    edges: pl.DataFrame,
+    examples: pl.DataFrame,
+    key: bytes,
+    dropped: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Every item with its token: ITEMS, unique and sorted by token. It names files: for private places only.
+
+    Args:
+        secrets, edges, examples, dropped: as in `docs/tables.md`. What is left out of training still stands in
+            its file, and is an item; a weak secret has no secret_id.
+    """
     pairs = (
         edges.select("example_id", "secret_id")
         .join(examples.select("example_id", "source", "path"), on="example_id")
         .select("secret_id", "source", "path")
         .unique()
-        .join(secrets.select("secret_id", "name"), on="secret_id")
-        .select("secret_id", "name", "source", "path")
+        .join(secrets.select("secret_id", "name", "kind"), on="secret_id")
+        .select("secret_id", "name", "kind", "source", "path")
     )
+    if dropped is not None:
+        out = dropped.select("name", "kind", "source", "path").unique()
+        out = out.join(secrets.select("secret_id", "name"), on="name", how="left").select(pairs.columns)
+        pairs = pl.concat([pairs, out]).unique()
     own = _derived(key)
-    tokens = [_token(own, name, source, path) for _, name, source, path in pairs.iter_rows()]
+    tokens = [_token(own, name, source, path) for _, name, _, source, path in pairs.iter_rows()]
     items = pairs.with_columns(token=pl.Series(tokens, dtype=pl.String)).select(ITEMS)
     return items.sort("token", "secret_id").unique("token", keep="first", maintain_order=True)
 

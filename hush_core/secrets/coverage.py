@@ -66,6 +66,8 @@ def _secrets(config: HushConfig, found: list[Found], held: Held, fate: Fate) -> 
     reasons: dict[int, Counter[str]] = defaultdict(Counter)
     for (entry, reason), n in zip(pairs.tolist(), counts.tolist(), strict=True):
         reasons[entry][held.reasons[reason]] = n
+    hidden = np.setdiff1d(held.found[fate.lost[held.chunk] & ~weak_row], held.found[rows])
+    only_dropped = Counter(entry_of[hidden].tolist())
     with_example = Counter(entry_of[np.unique(held.found[rows])].tolist())
     dropped = np.unique(np.stack([entry_of[held.found[weak_row]], held.chunk[weak_row]], axis=1), axis=0)
     weak_chunks = Counter(dropped[:, 0].tolist())
@@ -78,6 +80,7 @@ def _secrets(config: HushConfig, found: list[Found], held: Held, fate: Fate) -> 
             "kind": secret.kind,
             "secrets": strong[entry],
             "without_example": strong[entry] - with_example[entry],
+            "only_in_dropped": only_dropped[entry],
             "edges": edges.total(),
             "detected": edges.total() - propagated,
             "propagated": propagated,

@@ -28,7 +28,15 @@ SECRETS = {
 }
 EDGES = {"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String}
 OCCURRENCES = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
-DROPPED = {"name": pl.String, "source": pl.String, "path": pl.String, "start": pl.UInt32, "end": pl.UInt32}
+DROPPED = {
+    "name": pl.String,
+    "kind": pl.String,
+    "source": pl.String,
+    "path": pl.String,
+    "start": pl.UInt32,
+    "end": pl.UInt32,
+    "weak": pl.Boolean,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +48,8 @@ class SecretGraph:
     secrets: SECRETS, ids dense from 0; those without an example are kept.
     edges: EDGES, unique and sorted by (example_id, secret_id).
     occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
-    dropped: DROPPED, sorted; what is trained on in no way, as it holds a secret too weak to protect, and which.
+    dropped: DROPPED, sorted; chunks that are not trained on, as they hold a secret too weak to protect (`weak`),
+        with every secret in them.
 
     Raises:
         ValueError: a frame breaks its contract (a fault of the caller's code, not of the user's data).

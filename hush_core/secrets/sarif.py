@@ -62,8 +62,8 @@ def sarif(
 
     Args:
         examples, secrets, edges, occurrences: as in `docs/tables.md`; ids dense from 0.
-        most: results a secret at most, those detected first; most_in_all: and in all, shared out evenly. What
-            is left out is counted in the run's properties.
+        most: results a secret at most, those detected first, and one in each file before a second in any;
+            most_in_all: and in all, shared out evenly. What is left out is counted in the run's properties.
     """
     ranked = _rank(examples, secrets, edges)
     shown = ranked.filter(pl.col("rank") < most).sort("rank", "secret_id").head(most_in_all)
@@ -112,7 +112,10 @@ def rule_of(kind: str, provenance: str) -> str:
 
 
 def _rank(examples: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Edges with all that a result shows; `rank` among those of the secret, `nth` among those in its file."""
+    """Edges with all that a result shows; `nth` among those of the secret in its file, `rank` among all of them.
+
+    The first place in each file ranks before the second in any.
+    """
     propagated = [reason for reason in edges["reason"].unique().to_list() if is_propagated(reason)]
     rules = pl.Series(
         "rule",
@@ -126,7 +129,7 @@ def _rank(examples: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame) ->
         .with_columns(propagated=pl.col("reason").is_in(propagated))
         .sort("example_id", "secret_id")
         .with_columns(nth=pl.int_range(pl.len()).over("secret_id", "source", "path"))
-        .sort("propagated", "example_id", "secret_id")
+        .sort("propagated", "nth", "example_id", "secret_id")
         .with_columns(rank=pl.int_range(pl.len()).over("secret_id"))
     )
 

@@ -95,13 +95,21 @@ def printed(summary) -> str:
     return console.file.getvalue()
 
 
-def test_files_that_lost_text_to_a_weak_secret_are_named(report, tmp_path):
-    url = 'URL = "postgres://app:Sommer2019!@db.corp:5432/x"\n'
-    summary, _, _ = report(FILES | {"=db.py": url + "# filler\n" * 20, "also.py": url})
-    rows = [row[1:] for row in csv.reader(summary.files["dropped.csv"].read_text().splitlines())]
-    assert rows == [["source", "path", "examples"], ["repo", "'=db.py", "1"], ["repo", "also.py", "1"]]
-    assert "Sommer" not in summary.files["dropped.csv"].read_text()
-    assert "2 examples with them were left out" in printed(summary) and "dropped.csv" in printed(summary)
+def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tmp_path):
+    url, strong = 'U = "postgres://app:Sommer2019!@db.corp:5432/x"\n', f'"{CANARIES[2]}"\n'
+    report(FILES | {"=db.py": strong})
+    summary, _, _ = report(FILES | {"=db.py": strong + url, "also.py": url + "# filler\n" * 20})
+    rows = list(csv.DictReader(summary.files["dropped.csv"].read_text().splitlines()))
+    assert [(r["path"], r["kind"], r["examples"], r["weak"]) for r in rows] == [
+        ("'=db.py", "credentials", "2", "true"),
+        ("also.py", "credentials", "1", "true"),
+        ("'=db.py", "credentials", "1", "false"),
+    ]
+    changed = list(csv.DictReader(summary.files["changes.csv"].read_text().splitlines()))
+    assert [(r["change"], r["path"]) for r in changed] == [("new", "'=db.py"), ("new", "also.py")]
+    out = printed(summary)
+    assert "Sommer" not in summary.files["dropped.csv"].read_text() + out and "dropped.csv" in out
+    assert "1 secrets stand only in examples that were left out" in out
     summary, _, _ = report({"=db.py": "x\n", "also.py": "y\n"})
     assert "dropped.csv" not in summary.files and not (tmp_path / "out" / "dropped.csv").exists()
 

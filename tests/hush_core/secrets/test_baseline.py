@@ -53,8 +53,8 @@ def frames(pairs):
     """(name, source, path) → the three frames, one example a pair."""
     names = sorted({name for name, _, _ in pairs})
     secrets = pl.DataFrame(
-        {"secret_id": range(len(names)), "name": names},
-        schema={"secret_id": pl.UInt32, "name": pl.String},
+        {"secret_id": range(len(names)), "name": names, "kind": ["path"] * len(names)},
+        schema={"secret_id": pl.UInt32, "name": pl.String, "kind": pl.String},
     )
     examples = pl.DataFrame(
         [(i, s, p) for i, (_, s, p) in enumerate(pairs)],
