@@ -40,7 +40,7 @@ def plan(
         changes: what to take in place of the file's values.
         sweep: values of c relative to c_max, each in (0, 1].
         noise: in place of `sweep`, noise multipliers to fit the weights to; capacities become equalised.
-        out: folder for the tables and the picture; HUSH_HOME/plans/NAME without it.
+        out: folder for the tables and the picture; one of the config's own under HUSH_HOME/plans without it.
     """
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
@@ -53,9 +53,8 @@ def plan(
     weighed = reliefs = None
     if chosen is not None:
         weighed, reliefs = points[chosen].weighed, relieve_point(points[chosen], extracted, config)
-    published = publish_frontier(
-        config, extracted, rows, chosen, weighed, reliefs or [], _folder(config_file, out)
-    )
+    folder = out or str(home().report_folder("plans", Path(config_file)))
+    published = publish_frontier(config, extracted, rows, chosen, weighed, reliefs or [], folder)
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
     report = build_report(config, extracted, rows, chosen, reliefs or [], published, notes)
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
@@ -69,7 +68,3 @@ def relieve_point(point: Point, extracted: Extracted, config: HushConfig) -> lis
         rounds=config.train.rounds, expected_batch=config.train.batch, method=point.method,
         noise_multiplier=point.priced.noise_multiplier, most=SOLVED_AGAIN,
     )  # fmt: skip
-
-
-def _folder(config_file: str, out: str | None) -> str:
-    return out or str(home().root / "plans" / Path(config_file).stem)

@@ -25,14 +25,9 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
     """
     config = load_config(Path(config_file))
     extracted = extract_secrets(sources(config), config)
-    folder = Path(out) if out else _folder(Path(config_file))
+    folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
     create_markdown_artifact(
         markdown(summary, url), key="hush-secrets", description="where the secrets stand"
     )
     return summary
-
-
-def _folder(config: Path) -> Path:
-    """Two configs of one name keep their reports, and what they are compared with, apart."""
-    return home().root / "secrets" / f"{config.stem}-{home().fingerprint(str(config.resolve()))[:6]}"

@@ -78,6 +78,10 @@ class Home:
         """
         return hmac.new(self.identity_key(), b"fingerprint " + text.encode(), hashlib.sha256).hexdigest()
 
+    def report_folder(self, kind: str, config_file: Path) -> Path:
+        """Where the reports of a config lie: two configs of one name keep theirs apart."""
+        return self.root / kind / f"{config_file.stem}-{self.fingerprint(str(config_file.resolve()))[:6]}"
+
     def create(self) -> Home:
         """Make the folders (mode 0700)."""
         for folder in (self.root, self.prefect, self.artifacts, self.store, self.results, self.keys):

@@ -117,6 +117,7 @@ def publish_frontier(
             )
             costly = [CostlySecret(**row) for row in secrets.head(MOST_COSTLY).iter_rows(named=True)]
         for file in sorted(staged.iterdir()):
+            file.chmod(0o600)
             os.replace(file, out / file.name)
     url = log_run(
         experiment=config.tracking.experiment,

@@ -21,6 +21,7 @@ from hush_core.training import (
     learning_curve,
     load_model,
     open_model,
+    rounds_without_checkpoint,
     save_model,
     split_public,
 )
@@ -152,6 +153,12 @@ def train_protected(
     _, measured = split_public(store.read_frame(public)["text"].to_list())
     runs = _count_run(store, examples, key)
     folder, log = store.path(start.files, verify=True), get_run_logger()
+    if lost := rounds_without_checkpoint(store.work_dir(key)):
+        log.warning(
+            "%s: no checkpoint is left of the %d rounds released there. They stay counted, and training begins "
+            "with the first weights; to keep them, stop and restore checkpoint.pt from a backup",
+            store.work_dir(key), lost,
+        )  # fmt: skip
     with tempfile.TemporaryDirectory(dir=store.root) as saved:
         out = Path(saved) / "model"
         if run_with.processes > 1:

@@ -12,7 +12,7 @@ from hush_core.training.models import byte_gpt, load_model, open_model, save_mod
 from hush_core.training.module import PrivateModule
 from hush_core.training.noise import SecureGaussian
 from hush_core.training.rehearsal import Rehearsal, best_rate, learning_curve, rehearse, split_public
-from hush_core.training.run import Fitted, fit_plain, fit_private
+from hush_core.training.run import Fitted, fit_plain, fit_private, rounds_without_checkpoint
 from hush_core.training.sampler import WeightedPoissonSampler
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "load_model",
     "open_model",
     "rehearse",
+    "rounds_without_checkpoint",
     "save_model",
     "split_public",
     "with_lora",

@@ -139,6 +139,14 @@ def fit_private(
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
 
 
+def rounds_without_checkpoint(work_dir: Path) -> int:
+    """Releases counted there of which no checkpoint is left: training would begin again from the first weights."""
+    ledger = work_dir / "releases.jsonl"
+    if any(work_dir.glob("checkpoint*.pt")) or not ledger.exists():
+        return 0
+    return max(0, len(ledger.read_bytes().splitlines()) - 1)
+
+
 @dataclass
 class _Attempt:
     """What one attempt keeps beside the module: releases so far, the log, the learning curve."""

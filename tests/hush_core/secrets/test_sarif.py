@@ -203,6 +203,14 @@ def test_what_is_left_out_is_counted_and_the_detected_come_first(make_repo):
     assert few["properties"]["leftOut"] == found.edges.height - 3
 
 
+def test_no_file_is_left_out_for_the_many_places_in_another(make_repo):
+    repo = make_repo()
+    repo.commit({"secret/a.py": b"x = 1\n" * 200, "secret/b.py": b"y = 2\n", "secret/c.py": b"z = 3\n" * 40})
+    (run,) = log_of(extraction([repo], [PATH]), most=4)["runs"]
+    places = [place(r)["artifactLocation"]["uri"] for r in run["results"]]
+    assert sorted(places) == ["secret/a.py", "secret/a.py", "secret/b.py", "secret/c.py"]
+
+
 def test_versions_of_a_history_have_bytes_only(make_repo):
     repo = make_repo()
     repo.commit({"secret/a.py": b"x = 1\n" * 30})

@@ -18,7 +18,7 @@ import torch
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, fit_plain, fit_private
+from hush_core.training import byte_gpt, fit_plain, fit_private, rounds_without_checkpoint
 from hush_core.training.ledger import ReleaseLedger
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -201,8 +201,10 @@ def test_a_spent_run_without_its_checkpoints_is_refused_and_not_the_model_it_beg
     fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
     kept = [(file, file.read_bytes()) for file in sorted(tmp_path.glob("checkpoint*.pt"))]
     assert {file.name for file, _ in kept} == {"checkpoint.pt", "checkpoint.previous.pt"}
+    assert rounds_without_checkpoint(tmp_path) == 0 == rounds_without_checkpoint(tmp_path / "new")
     for file, _ in kept:
         file.unlink()
+    assert rounds_without_checkpoint(tmp_path) == ROUNDS
     with pytest.raises(InputError, match=f"spent all {ROUNDS} certified rounds, and no checkpoint") as error:
         fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
     assert "backup" in error.value.mend
