@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -28,6 +28,8 @@ from rich.markdown import Markdown
 
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
+from hush_core.figures import short_name
+from tasks.embedded_server import start_server
 from tasks.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 from tasks.store import directory_sha256, file_sha256
 
@@ -142,8 +144,10 @@ def review_in_terminal(
         while decision not in ("approve", "reject"):
             decision = typer.prompt("approve or reject")
         reason = reason or typer.prompt("why")
+    start_server()
     done = review(model_uri, reviewer=reviewer or getpass.getuser(), decision=decision, reason=reason)
-    console.print(f"{done.model_uri}: {done.decision}, by {done.reviewer}")
+    champion = f"; {CHAMPION} is this version now" if done.decision == "approve" else ""
+    console.print(f"{done.model_uri}: {done.decision}, by {done.reviewer}{champion}", soft_wrap=True)
     return done
 
 
@@ -153,7 +157,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
     plan, training = facts.plan, facts.training
     nearest = rows.with_columns(ratio=pl.col("bound") / pl.col("posterior")).sort("ratio", descending=True)
     table = [
-        f"| {_cell(r['name'])} | {r['prior']:.3g} | {r['bound']:.4g} | {r['posterior']:.4g} "
+        f"| {_cell(short_name(r['name']))} | {r['prior']:.3g} | {r['bound']:.4g} | {r['posterior']:.4g} "
         f"| {r['ratio']:.3f} | {r['route']} |"
         for r in nearest.head(SHOWN).iter_rows(named=True)
     ]
@@ -226,12 +230,20 @@ def _carry_out(model_uri: str, answer: Decision) -> None:
         "review_reason": answer.reason,
         "reviewed_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+    if "reviewed_at" in entry.tags:
+        number = 1 + sum(key.startswith("earlier_review_") for key in entry.tags)
+        facts[f"earlier_review_{number}"] = _in_words(entry.tags)
     for key, value in facts.items():
         client.set_model_version_tag(entry.name, entry.version, key, value)
     if answer.decision == "approve":
         client.set_registered_model_alias(entry.name, CHAMPION, entry.version)
     else:
         _dethrone(model_uri)
+
+
+def _in_words(tags: Mapping[str, str]) -> str:
+    """A decision that another one follows."""
+    return f"{tags[STATUS]} by {tags['reviewed_by']} at {tags['reviewed_at']}: {tags['review_reason']}"
 
 
 def _mark_failed(model_uri: str) -> None:

@@ -42,7 +42,13 @@ def test_a_rejected_champion_is_one_no_more(register):
     approve(uri)
     review(uri, reviewer="bob", decision="reject", reason="no")
     assert champion("rejected") is None
-    assert find_version(uri).tags["validation_status"] == "rejected"
+    tags = find_version(uri).tags
+    assert (tags["validation_status"], tags["reviewed_by"]) == ("rejected", "bob")
+    approve(uri)
+    tags = find_version(uri).tags  # every decision stays
+    assert tags["earlier_review_1"].startswith("approved by ada at ") and tags["reviewed_by"] == "ada"
+    assert tags["earlier_review_2"].startswith("rejected by bob at ")
+    assert tags["earlier_review_2"].endswith(": no") and str(champion("rejected")) == "1"
 
 
 @pytest.mark.parametrize(
