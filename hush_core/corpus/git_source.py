@@ -32,7 +32,9 @@ def git_directory(path: Path) -> Path:
         InputError: there is none, or it belongs to another repository (a worktree, a submodule).
     """
     if not path.exists():
-        raise InputError(str(path), "does not exist", "correct `path:` under `repos`: the path of a git repository")
+        raise InputError(
+            str(path), "does not exist", "correct `path:` under `repos`: the path of a git repository"
+        )
     dot = path / ".git"
     if dot.is_symlink() or dot.is_file():
         raise InputError(
