@@ -34,6 +34,7 @@ from hush_core.secrets.baseline import (
     write_baseline,
     write_whole,
 )
+from hush_core.secrets.report_tables import changes_table, dropped_table, files_beside, files_table
 from hush_core.secrets.sarif import sarif
 from tasks.environment import home
 from tasks.extraction import Extracted
@@ -149,7 +150,7 @@ def write_report(
     baseline = baseline or _report_before(out, new, key)
     old = None if baseline is None else read_baseline(baseline, key)
     log = sarif(examples, secrets, edges, occurrences, tool_version=version("hush-secrets"))
-    before = None if baseline is None else _files_beside(baseline)
+    before = None if baseline is None else files_beside(baseline)
     names = (
         "files.csv",
         "secrets.sarif",
@@ -177,13 +178,13 @@ def write_report(
             appeared = items.filter(pl.col("token").is_in(list(changed.new)))
             fresh = _by_entry(appeared)
             gone = count_by_entry(changed.gone, coverage["secrets"], key)
-            table = _changes_table(appeared, changed.gone, before)
+            table = changes_table(appeared, changed.gone, before)
             write_whole(files["changes.csv"], table.write_csv().encode())
         if dropped.is_empty():
             files.pop("dropped.csv").unlink(missing_ok=True)
         else:
-            write_whole(files["dropped.csv"], _dropped_table(dropped).write_csv().encode())
-        write_whole(files["files.csv"], _files_table(items, edges, examples).write_csv().encode())
+            write_whole(files["dropped.csv"], dropped_table(items, dropped).write_csv().encode())
+        write_whole(files["files.csv"], files_table(items, edges, examples).write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:
         mend = "name a folder that you may write to"
@@ -205,9 +206,11 @@ def _report_before(out: Path, new: dict[str, Any], key: bytes) -> Path | None:
     own, before = out / "baseline.json", out / "before"
     if own.exists() and read_baseline(own, key)["items"] != new["items"]:
         before.mkdir(mode=0o700, exist_ok=True)
-        for name in ("files.csv", "baseline.json"):
+        for name in ("files.csv", "dropped.csv", "baseline.json"):
             if (out / name).exists():
                 write_whole(before / name, (out / name).read_bytes())
+            else:
+                (before / name).unlink(missing_ok=True)
     return next((path for path in (before / "baseline.json", own) if path.exists()), None)
 
 
@@ -243,54 +246,6 @@ def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
 def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
     skipped = {reason: n for reason, n in facts["skipped"].items() if n}
     return RepositoryRow(label, facts["files"], facts["examples"], skipped)
-
-
-def _files_table(items: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), and why."""
-    held = (
-        edges.join(examples.select("example_id", "source", "path"), on="example_id")
-        .group_by("secret_id", "source", "path")
-        .agg(pl.len().alias("examples"), pl.col("reason").unique().sort().str.join(" "))
-    )
-    rows = items.join(held, on=["secret_id", "source", "path"])
-    columns = ("name", "kind", "source", "path", "examples", "reason", "token")
-    return _no_formulas(rows.select(columns).sort("name", "source", "path"))
-
-
-def _dropped_table(dropped: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret in a file: in how many chunks that are left out it stands; weak ones are the reason."""
-    rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(pl.len().alias("examples"))
-    rows = rows.select("name", "kind", "source", "path", "examples", "weak")
-    return _no_formulas(rows.sort("name", "source", "path"))
-
-
-def _files_beside(baseline: Path) -> pl.DataFrame | None:
-    """The files.csv that was written with the baseline, if it still lies there."""
-    try:
-        return pl.read_csv(baseline.parent / "files.csv", infer_schema=False).select(CHANGED)
-    except (OSError, pl.exceptions.PolarsError):
-        return None
-
-
-CHANGED = ("name", "kind", "source", "path", "token")
-
-
-def _changes_table(new: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None) -> pl.DataFrame:
-    """One row a pair. A baseline tells nothing: what is gone is named if the files.csv of then is still there."""
-    rows = new.select(CHANGED)
-    lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
-    if before is None:
-        before = pl.DataFrame(schema=dict.fromkeys(CHANGED, pl.String))
-    lost = lost.join(before, on="token", how="left").select(pl.col(CHANGED).fill_null(""))
-    return pl.concat(
-        frame.select(pl.lit(change).alias("change"), *CHANGED).sort("name", "source", "path", "token")
-        for change, frame in (("new", _no_formulas(rows)), ("gone", lost))
-    )
-
-
-def _no_formulas(rows: pl.DataFrame) -> pl.DataFrame:
-    """A spreadsheet would run a path that begins so as a formula."""
-    return rows.with_columns(pl.col("source", "path").str.replace(r"^([=+\-@\t])", "'$1"))
 
 
 def _without_commits(coverage: dict[str, Any]) -> dict[str, Any]:

@@ -111,6 +111,11 @@ def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tm
     assert "Sommer" not in summary.files["dropped.csv"].read_text() + out and "dropped.csv" in out
     assert "1 secrets stand only in examples that were left out" in out
     summary, _, _ = report({"=db.py": "x\n", "also.py": "y\n"})
+    changed = list(csv.DictReader(summary.files["changes.csv"].read_text().splitlines()))
+    assert [(r["change"], r["kind"], r["path"]) for r in changed] == [
+        ("gone", "credentials", "'=db.py"), ("gone", "credentials", "also.py"),
+        ("gone", "credentials", "'=db.py"),
+    ]  # fmt: skip
     assert "dropped.csv" not in summary.files and not (tmp_path / "out" / "dropped.csv").exists()
 
 

@@ -1,0 +1,58 @@
+"""The tables of a report of secrets, one row a secret in a file. They name files: for private places only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+CHANGED = ("name", "kind", "source", "path", "token")
+"""The columns of changes.csv that tell what a token is of."""
+
+
+def files_table(items: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
+    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), and why."""
+    held = (
+        edges.join(examples.select("example_id", "source", "path"), on="example_id")
+        .group_by("secret_id", "source", "path")
+        .agg(pl.len().alias("examples"), pl.col("reason").unique().sort().str.join(" "))
+    )
+    rows = items.join(held, on=["secret_id", "source", "path"])
+    columns = ("name", "kind", "source", "path", "examples", "reason", "token")
+    return _no_formulas(rows.select(columns).sort("name", "source", "path"))
+
+
+def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
+    """One row a secret in a file: in how many chunks that are left out it stands; weak ones are the reason."""
+    rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(pl.len().alias("examples"))
+    rows = rows.join(items.select("name", "source", "path", "token"), on=["name", "source", "path"])
+    rows = rows.select("name", "kind", "source", "path", "examples", "weak", "token")
+    return _no_formulas(rows.sort("name", "source", "path"))
+
+
+def files_beside(baseline: Path) -> pl.DataFrame | None:
+    """What files.csv and dropped.csv, written with the baseline, say of its tokens; None without files.csv."""
+    tables = [baseline.parent / "files.csv", baseline.parent / "dropped.csv"]
+    try:
+        rows = [pl.read_csv(t, infer_schema=False).select(CHANGED) for t in tables if t.exists()]
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    return pl.concat(rows).unique("token", keep="first") if tables[0].exists() else None
+
+
+def changes_table(new: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None) -> pl.DataFrame:
+    """One row a pair. A baseline tells nothing: what is gone is named if the files.csv of then is still there."""
+    rows = new.select(CHANGED)
+    lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
+    if before is None:
+        before = pl.DataFrame(schema=dict.fromkeys(CHANGED, pl.String))
+    lost = lost.join(before, on="token", how="left").select(pl.col(CHANGED).fill_null(""))
+    return pl.concat(
+        frame.select(pl.lit(change).alias("change"), *CHANGED).sort("name", "source", "path", "token")
+        for change, frame in (("new", _no_formulas(rows)), ("gone", lost))
+    )
+
+
+def _no_formulas(rows: pl.DataFrame) -> pl.DataFrame:
+    """A spreadsheet would run a path that begins so as a formula."""
+    return rows.with_columns(pl.col("source", "path").str.replace(r"^([=+\-@\t])", "'$1"))
