@@ -161,12 +161,24 @@ def _warnings(config: HushConfig, outcome: Outcome, store: Store, rows: list[Sec
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
         )
     notes += coverage_notes(coverage)
+    if unranked := not_attacked(rows):
+        notes.append(
+            f"{unranked} values were not attacked: they stand whole in no example (cut where chunks meet: larger "
+            "chunk_bytes cut fewer; or encoded)"
+        )
     failed = [m for m, c in outcome.by_method.items() if c is None]
     if failed:
         notes.append(f"no noise multiplier could be certified by {', '.join(failed)}, for comparison")
     if config.pretrain.steps and not outcome.extracted.n_public:
         notes.append("nothing was pre-trained on: no example is public")
     return notes
+
+
+def not_attacked(rows: list[SecretRow]) -> int:
+    """Credentials and literals in some example that no attack could rank."""
+    return sum(
+        row.rank is None and row.examples > 0 and row.kind in ("credentials", "literals") for row in rows
+    )
 
 
 def render(report: Report, console: Console) -> None:

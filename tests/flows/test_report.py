@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from flows.report import MOST_ROWS, Report, SecretRow, render, telling_rows
+from flows.report import MOST_ROWS, Report, SecretRow, not_attacked, render, telling_rows
 
 
 def row(name: str, **changes) -> SecretRow:
@@ -92,6 +92,12 @@ def test_what_matters_is_said():
     ):  # fmt: skip
         assert needed in text, needed
     assert "reused" not in text
+
+
+def test_values_that_no_attack_could_rank_are_counted():
+    assert not_attacked(ROWS) == 0  # whole files have no value
+    cut = row("creds/cut:0123456789ab", kind="credentials")
+    assert cut.examples > 0 and not_attacked([*ROWS, cut, cut.model_copy(update={"examples": 0})]) == 1
 
 
 def test_a_bare_report_renders_without_what_it_lacks():
