@@ -106,8 +106,8 @@ def fit_private(
             raise InputError(
                 str(work_dir),
                 f"has spent all {plan.rounds} certified rounds, and no checkpoint is left of them",
-                "take the model that it ended in, if one was registered; else restore checkpoint.pt from a backup, or "
-                "plan another run (it releases as much again)",
+                "take the model that it ended in, if one was registered; else restore checkpoint.pt from a "
+                "backup, or plan another run (it releases as much again)",
             )
         attempt = _Attempt(train_config, before, plan.rounds, log, model, public, ranks, progress)
         if before < plan.rounds and not attempt.stopped:
