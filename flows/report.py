@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.coverage_notes import coverage_notes
+from flows.report_warnings import warnings_of
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
 from tasks.recording import Outcome, losses, model_in_words
@@ -115,7 +115,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         losses=losses(outcome),
         loss_unit=outcome.trained.model.unit,
         reused=_older_than_this_run(certificate),
-        warnings=_warnings(config, outcome, store, rows),
+        warnings=warnings_of(config, outcome, store, rows),
     )
 
 
@@ -140,45 +140,6 @@ def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
 def _older_than_this_run(certificate: Path) -> bool:
     run = FlowRunContext.get()
     return run is not None and certificate.stat().st_mtime < run.start_time.timestamp()
-
-
-def _warnings(config: HushConfig, outcome: Outcome, store: Store, rows: list[SecretRow]) -> list[str]:
-    """What a reader should know before trusting or using the model; the most serious first."""
-    trained, coverage = outcome.trained, store.read_json(outcome.extracted.coverage)
-    leaked = sum(bool(row.extracted) for row in rows)
-    notes = []
-    if leaked:
-        notes.append(
-            f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors"
-        )
-    if trained.runs_on_this_data > 1:
-        notes.append(
-            f"private run number {trained.runs_on_this_data} on these examples: each certificate covers "
-            "its own run only, the releases add up"
-        )
-    if trained.rounds_released < outcome.calibrated.rounds:
-        notes.append(
-            f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
-        )
-    notes += coverage_notes(coverage)
-    if unranked := not_attacked(rows):
-        notes.append(
-            f"{unranked} values were not attacked: they stand whole in no example (cut where chunks meet: larger "
-            "chunk_bytes cut fewer; or encoded)"
-        )
-    failed = [m for m, c in outcome.by_method.items() if c is None]
-    if failed:
-        notes.append(f"no noise multiplier could be certified by {', '.join(failed)}, for comparison")
-    if config.pretrain.steps and not outcome.extracted.n_public:
-        notes.append("nothing was pre-trained on: no example is public")
-    return notes
-
-
-def not_attacked(rows: list[SecretRow]) -> int:
-    """Credentials and literals in some example that no attack could rank."""
-    return sum(
-        row.rank is None and row.examples > 0 and row.kind in ("credentials", "literals") for row in rows
-    )
 
 
 def render(report: Report, console: Console) -> None:

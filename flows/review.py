@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -230,20 +230,16 @@ def _carry_out(model_uri: str, answer: Decision) -> None:
         "review_reason": answer.reason,
         "reviewed_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    if "reviewed_at" in entry.tags:
-        number = 1 + sum(key.startswith("earlier_review_") for key in entry.tags)
-        facts[f"earlier_review_{number}"] = _in_words(entry.tags)
+    number = 1 + sum(key.startswith("decision_") for key in entry.tags)  # the others stay
+    facts[f"decision_{number}"] = (
+        f"{facts[STATUS]} by {answer.reviewer} at {facts['reviewed_at']}: {answer.reason}"
+    )
     for key, value in facts.items():
         client.set_model_version_tag(entry.name, entry.version, key, value)
     if answer.decision == "approve":
         client.set_registered_model_alias(entry.name, CHAMPION, entry.version)
     else:
         _dethrone(model_uri)
-
-
-def _in_words(tags: Mapping[str, str]) -> str:
-    """A decision that another one follows."""
-    return f"{tags[STATUS]} by {tags['reviewed_by']} at {tags['reviewed_at']}: {tags['review_reason']}"
 
 
 def _mark_failed(model_uri: str) -> None:

@@ -119,9 +119,7 @@ def whole(command: Sequence[str], where: str, stdin: bytes, most: int) -> bytes:
 
 
 @contextlib.contextmanager
-def writing(
-    command: Sequence[str], where: str, out: int, most: int, stdin: bytes = b""
-) -> Iterator[Callable[[], None]]:
+def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator[Callable[[], None]]:
     """One git that writes to the file open at `out`, while its caller does something else.
 
     What is yielded waits for its end, as long as it goes on writing. The process ends with the context, waited
@@ -132,11 +130,12 @@ def writing(
         InputError: likewise, where it was silent for QUIET_SECONDS.
     """
     with contextlib.ExitStack() as stack:
-        given = stack.enter_context(tempfile.TemporaryFile())
-        given.write(stdin)
-        given.seek(0)
         process = subprocess.Popen(
-            command, stdin=given, stdout=out, stderr=subprocess.DEVNULL, env=clean_environment()
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            env=clean_environment(),
         )
         stack.callback(process.wait)
         stack.callback(process.kill)

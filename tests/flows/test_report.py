@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from flows.report import MOST_ROWS, Report, SecretRow, not_attacked, render, telling_rows
+from flows.report import MOST_ROWS, Report, SecretRow, render, telling_rows
+from flows.report_warnings import not_attacked
 
 
 def row(name: str, **changes) -> SecretRow:

@@ -6,11 +6,13 @@ import os
 import stat
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
-from hush_core.corpus.spool import Spool
+from hush_core.corpus.spool import Spool, _write_all
+from hush_core.errors import InputError
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -80,3 +82,13 @@ def test_reserved_parts_and_added_contents_stand_beside_each_other(tmp_path):
         assert [spool.read(a, a + n) for a, n in zip(spool.starts, spool.sizes, strict=True)][2] == b"text"
         mapped = spool.mapped()
     assert mapped[:] == b"before--text--after"
+
+
+def test_a_full_disk_is_one_clear_refusal():
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        with pytest.raises(InputError, match="has no room") as error:
+            _write_all(full, b"text", 0)
+    finally:
+        os.close(full)
+    assert "TMPDIR" in error.value.mend
