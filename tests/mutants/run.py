@@ -35,7 +35,9 @@ SECONDS = 900
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--planted", metavar="PATTERN", help="only planted mistakes of files with this in the name")
+    parser.add_argument(
+        "--planted", metavar="PATTERN", help="only planted mistakes of files with this in the name"
+    )
     parser.add_argument("--sample", type=int, default=200, help="mutants of mutmut to run (0: none)")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--only", default="", help="sample only mutants of files with this in the name")
@@ -65,7 +67,9 @@ def copy_of_the_tree(target: Path) -> Path:
 
 def run_planted(copy: Path, pattern: str) -> int:
     """How many planted mistakes no test noticed."""
-    mistakes = [m for m in tomllib.loads((HERE / "planted.toml").read_text())["mistake"] if pattern in m["file"]]
+    mistakes = [
+        m for m in tomllib.loads((HERE / "planted.toml").read_text())["mistake"] if pattern in m["file"]
+    ]
     tests = sorted({test for mistake in mistakes for test in mistake["tests"]})
     if mistakes and (code := pytest(copy, tests)) != 0:
         sys.exit(f"without any mistake the tests end with {code}: mend them first\n" + " ".join(tests))
@@ -74,7 +78,9 @@ def run_planted(copy: Path, pattern: str) -> int:
         path = copy / mistake["file"]
         text = path.read_text()
         if text.count(mistake["right"]) != 1:
-            sys.exit(f"planted.toml: {mistake['why']}: `right` stands {text.count(mistake['right'])} times in {path}")
+            sys.exit(
+                f"planted.toml: {mistake['why']}: `right` stands {text.count(mistake['right'])} times in {path}"
+            )
         path.write_text(text.replace(mistake["right"], mistake["wrong"]))
         # 1: a test failed; 2: the mistake broke a module; 124: it hung. 5 (no test ran) is no verdict
         code = pytest(copy, mistake["tests"])
@@ -83,7 +89,10 @@ def run_planted(copy: Path, pattern: str) -> int:
             sys.exit(f"planted.toml: {mistake['why']}: no such test: {' '.join(mistake['tests'])}")
         if code == 0:
             missed.append(mistake)
-        print(f"{number:3}/{len(mistakes)} {'SURVIVED' if code == 0 else 'caught':8} {mistake['why']}", flush=True)
+        print(
+            f"{number:3}/{len(mistakes)} {'SURVIVED' if code == 0 else 'caught':8} {mistake['why']}",
+            flush=True,
+        )
     print(f"planted mistakes: {len(mistakes) - len(missed)} of {len(mistakes)} caught", flush=True)
     return len(missed)
 
@@ -120,7 +129,9 @@ def run_sampled(copy: Path, size: int, seed: int, only: str) -> int:
         print(f"{'equivalent' if name in known else 'SURVIVED':10} {name}")
         if name not in known:
             show = [sys.executable, "-m", "mutmut", "show", name]
-            print(subprocess.run(show, cwd=copy, env=environment(copy), capture_output=True, text=True).stdout)
+            print(
+                subprocess.run(show, cwd=copy, env=environment(copy), capture_output=True, text=True).stdout
+            )
     for name in unreached:
         print(f"NO TEST    {name}")
     caught, judged = len(chosen) - len(survived) - len(unreached), len(chosen) - len(known)
