@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Debian's browser and database for the tests that drive real servers; skipped visibly where apt is missing.
 DEBIAN := chromium postgresql git
 
-.PHONY: demo test bench mutants up lint setup browser clean
+.PHONY: demo test bench mutants docs up lint setup browser clean
 
 demo: setup
 	$(BIN)/hush demo
@@ -22,6 +22,12 @@ SAMPLE ?= 200
 mutants: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
 	$(BIN)/python tests/mutants/run.py --sample $(SAMPLE)
+
+# The reference of the public functions, from their docstrings, into build/api.
+docs: setup
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m pdoc -o build/api hush_core.accounting hush_core.weights hush_core.training \
+	  hush_core.certificate hush_core.auditing hush_core.config hush_core.plan
 
 up: setup
 	$(BIN)/hush serve --with-servers
