@@ -95,7 +95,10 @@ def test_ends_of_the_range_and_multiples_of_a_right_angle(u, v):
 def test_the_bound_of_the_fast_way_holds_where_it_is_tightest():
     """Radii just below 4, where a digit of u weighs most: 53 digits of u in place of 63 are wrong by a sixth of
     a step at this spread, and the bound allows a sixtieth. Just above 1/32: log of a number next to 1."""
-    for low, high in ((rounded_gaussian._LEAST, 1.01 * rounded_gaussian._LEAST), (rounded_gaussian._MOST * 0.9999, rounded_gaussian._MOST)):
+    for low, high in (
+        (rounded_gaussian._LEAST, 1.01 * rounded_gaussian._LEAST),
+        (rounded_gaussian._MOST * 0.9999, rounded_gaussian._MOST),
+    ):
         words = random_words(500, seed=2)
         words[0] = np.linspace(2.0 * low, 2.0 * high, 500).astype(np.uint64) + words[0] % np.uint64(1 << 20)
         assert np.array_equal(rounded_normals(*words, 1e12, Further()), correct(words, 1e12, Further()))
