@@ -37,6 +37,20 @@ _ROUND_OFF = max(float(np.finfo(_LONG).eps) / 2, 2.0**-64)
 """Of the widest float, and no less than what 64 digits leave open."""
 
 
+def check_spread(spread: float) -> None:
+    """Refuse a spread that is not in (0, 2^48], in steps of the grid.
+
+    Raises:
+        InputError: there float64 does not hold every whole number that may be drawn.
+    """
+    if not 0 < spread <= MOST_SPREAD:
+        raise InputError(
+            "noise",
+            f"has a standard deviation of {spread:.3g} grid steps; whole numbers are exact up to {MOST_SPREAD:.3g}",
+            "lower the noise multiplier or train fewer parameters",
+        )
+
+
 def rounded_normals(u: np.ndarray, v: np.ndarray, spread: float, more: More) -> np.ndarray:
     """round(spread·z) for (2n,) independent standard normals z: first all cosines, then all sines.
 
@@ -53,12 +67,7 @@ def rounded_normals(u: np.ndarray, v: np.ndarray, spread: float, more: More) -> 
     Guarantee: exact, given that log, sin and cos are within 4 ulp: numpy's log, torch's sin and cos in float64,
     numpy's in extended precision (each is below 2 where `test_rounded_gaussian.py` measures it).
     """
-    if not 0 < spread <= MOST_SPREAD:
-        raise InputError(
-            "noise",
-            f"has a standard deviation of {spread:.3g} grid steps; whole numbers are exact up to {MOST_SPREAD:.3g}",
-            "lower the noise multiplier or train fewer parameters",
-        )
+    check_spread(spread)
     half = (u >> np.uint64(1)).view(np.int64)
     radius = half.astype(np.float64)
     radius *= 2.0**-63

@@ -22,7 +22,9 @@ from hush_core.training.language_model import LanguageModel, Progress
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
+from hush_core.training.noise import grid_step
 from hush_core.training.ranks import Ranks
+from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.sampler import WeightedPoissonSampler
 from hush_core.training.schedule import learning_rate_at, should_stop
 
@@ -94,6 +96,8 @@ def fit_private(
     model, ranks = model.at(train_config.precision), Ranks.current()
     check_independence(model)
     sequences, cut = model.encode(texts)
+    size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))
+    check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
     optimizer = make_optimizer(

@@ -101,7 +101,7 @@ def told(tmp_path_factory):
     command = [sys.executable, "-c", CHILD, json.dumps([[str(path), fails] for path, fails in order])]
     done = subprocess.run(
         command, cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=500, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]

@@ -162,6 +162,12 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
         fit_private(make_plan(2), TEXTS[1:], tiny(), config(), tmp_path)
 
 
+def test_noise_too_large_to_be_exact_is_refused_before_a_round_is_spent(tmp_path):
+    with pytest.raises(InputError, match="standard deviation of .* grid steps"):
+        fit_private(make_plan(noise=1e8), TEXTS, tiny(), config(), tmp_path / "w")
+    assert not (tmp_path / "w").exists()
+
+
 def test_it_learns_and_runs_off_the_main_thread(tmp_path):
     model = tiny()
     before = model.evaluate(TEXTS)
