@@ -73,7 +73,7 @@ def run_job(config: HushConfig) -> Outcome:
     settings, tried = choose_rate(config.train, calibrated, public, start, lora)
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
-        calibrated, examples, held_out, public, start, lora,
+        calibrated, extracted.edges, extracted.secrets, examples, held_out, public, start, lora,
         settings.essential(), run_with=settings, base_name=base_name(model),
     )  # fmt: skip
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
+from hush_core.training import noise
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
@@ -18,7 +19,6 @@ from tasks.runtime.store import Ref, Store
 from tasks.training import Trained
 from tasks.weighing import Weighed
 
-NOISE_SOURCE = "AES-256-CTR, key from the operating system, float64 Box-Muller, rounded to a fixed grid"
 SAMPLER = "weighted Poisson, independent Bernoulli(rate) per example and round"
 RELEASED_UNPROTECTED = (
     "loss on held-out examples without a secret, of the start and of the trained model",
@@ -74,7 +74,7 @@ def write_model_certificate(
         training=TrainingFacts(
             rounds_released=trained.rounds_released,
             rounds_applied=trained.rounds_applied,
-            noise_source=NOISE_SOURCE,
+            noise_source=noise.SOURCE,
             sampler=SAMPLER,
             released_unprotected=(*RELEASED_UNPROTECTED, *([UNPROTECTED_MODEL] if unprotected else [])),
         ),
@@ -105,5 +105,6 @@ def write_model_certificate(
             secrets=store.read_frame(extracted.secrets),
             weights=weights,
             model_dir=store.path(trained.model.files, verify=True),
+            # TODO(merge): earlier_runs=store.read_frame(trained.earlier_runs)["earlier_runs"].to_numpy(),
         )
         return store.put_directory(path, kind="certificate")

@@ -154,6 +154,7 @@ def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
         "exposure": outcome.attacked.table,
         "exposure_before": outcome.before_attacked.table,
         "coverage": outcome.extracted.coverage,
+        "earlier_runs": outcome.trained.earlier_runs,
     }
     if outcome.unprotected_attacked:
         tables["exposure_unprotected"] = outcome.unprotected_attacked.table
@@ -215,7 +216,24 @@ def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
         "worst_bound_to_target": f"{worst_ratio(store, outcome):.6g}",
         "certificate_digest": certificate.digest,
         "runs_on_this_data": str(outcome.trained.runs_on_this_data),
+        "secrets_trained_before": str(outcome.trained.secrets_trained_before),
     }
+
+
+def runs_in_words(trained: Trained) -> str:
+    """What other runs mean for this one's bounds. Of this store: nobody knows of others."""
+    most, secrets = trained.runs_on_this_data - 1, trained.secrets_trained_before
+    if not most:
+        return "no earlier run in this store trained on any of these secrets"
+    unknown = (
+        f"; {trained.unknown_runs} of them did not note whose text they saw and count for every secret"
+        if trained.unknown_runs
+        else ""
+    )
+    return (
+        f"this bound is of this run alone: {secrets} {'secret was' if secrets == 1 else 'secrets were'} trained on "
+        f"by up to {most} earlier {'run' if most == 1 else 'runs'} in this store, whose releases add up{unknown}"
+    )
 
 
 def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
@@ -234,7 +252,8 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
             + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
-            f"- run {t.runs_on_this_data} on this data; sources: "
+            f"- {runs_in_words(t)}",
+            "- sources: "
             + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
             "",
             f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 from prefect import task
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
@@ -29,6 +30,7 @@ from hush_core.training.checkpoint import CHECKPOINT, drop_previous
 from hush_core.training.models import copy_model, model_folder
 from hush_core.training.processes import fit_in_processes
 from tasks.calibration import Calibrated
+from tasks.run_history import RunHistory, RunText
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -66,7 +68,13 @@ class Trained(BaseModel):
     model: Model
     rounds_released: int
     rounds_applied: int
+    earlier_runs: Ref
+    """secret_id, earlier_runs u32: other runs of this store, up to the end of this one, that trained on it."""
+    secrets_trained_before: int
     runs_on_this_data: int
+    """This one, and the most earlier runs of any secret."""
+    unknown_runs: int
+    """Of the earlier runs: those that do not say whose text they saw. They count for every secret."""
     curve: tuple[tuple[int, float], ...] = ()
 
 
@@ -130,9 +138,14 @@ def pretrain(
     return _keep(store, start, examples, held_out, merge=False)
 
 
-@cached_task(name="train", version=3, ignore=("run_with", "base_name"))
+TRAIN_VERSION = 4
+
+
+@cached_task(name="train", version=TRAIN_VERSION, ignore=("run_with", "base_name"))
 def train_protected(
     calibrated: Calibrated,
+    edges: Ref,
+    secrets: Ref,
     examples: Ref,
     held_out: Ref,
     public: Ref,
@@ -148,10 +161,14 @@ def train_protected(
     """
     store = Store(home().store)
     plan = calibrated.load(store)
-    key = content_key("train", 3, plan.digest, examples.sha256, start.files.sha256, lora, settings)
+    key = content_key(
+        "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
+    )
     texts = store.read_frame(examples)["text"].to_list()
     _, measured = split_public(store.read_frame(public)["text"].to_list())
-    runs = _count_run(store, examples, key)
+    text = RunText(texts, plan.rates, store.read_frame(edges), store.read_frame(secrets))
+    history = RunHistory(store, home())
+    witness = history.note(key, text)
     folder, log = store.path(start.files, verify=True), get_run_logger()
     if lost := rounds_without_checkpoint(store.work_dir(key)):
         log.warning(
@@ -164,13 +181,14 @@ def train_protected(
         if run_with.processes > 1:
             fitted = fit_in_processes(
                 run_with.processes, plan, texts, folder, run_with, lora, store.work_dir(key), out,
-                progress=progress_log(), public=measured, seed=SEED, base=base_name,
+                progress=progress_log(), public=measured, seed=SEED, base=base_name, witness=witness,
             )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)
             fitted = fit_private(
-                plan, texts, model, run_with, store.work_dir(key), progress_log(), public=measured
-            )
+                plan, texts, model, run_with, store.work_dir(key), progress_log(), public=measured,
+                witness=witness,
+            )  # fmt: skip
             save_model(fitted.model, out, base=base_name)
         if fitted.cut:
             log.warning("%d examples are longer than the model's context and were cut there", fitted.cut)
@@ -181,11 +199,16 @@ def train_protected(
             log.info("stopped early: %d of %d rounds released", fitted.rounds_released, plan.rounds)
         kept = _kept(store, out, examples, held_out)
         drop_previous(store.work_dir(key) / CHECKPOINT)
+        earlier = history.earlier(key, text)
+        counts = pl.DataFrame({"earlier_runs": earlier.runs}).with_row_index("secret_id")
         return Trained(
             model=kept,
             rounds_released=fitted.rounds_released,
             rounds_applied=fitted.rounds_applied,
-            runs_on_this_data=runs,
+            earlier_runs=store.put_frame(counts, kind="earlier_runs"),
+            secrets_trained_before=earlier.secrets,
+            runs_on_this_data=1 + earlier.most,
+            unknown_runs=earlier.unknown,
             curve=learning_curve(fitted.log),
         )
 
@@ -249,11 +272,3 @@ def _kept(store: Store, path: Path, examples: Ref, held_out: Ref) -> Model:
 def _texts(store: Store, examples: Ref, ids: Sequence[int]) -> list[bytes]:
     column = store.read_frame(examples)["text"]
     return [column[i] for i in ids]
-
-
-def _count_run(store: Store, examples: Ref, key: str) -> int:
-    """Note this run beside all earlier ones on the same examples; how many there are now."""
-    folder = store.root / "runs" / examples.sha256
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / key).touch(mode=0o600)
-    return sum(1 for _ in folder.iterdir())

@@ -35,6 +35,9 @@ class SecretRow(BaseModel):
     prior: float
     target: float
     bound: float
+    """Of this run alone."""
+    earlier_runs: int = 0
+    """Other runs in this store that trained on this secret: what they released adds to the bound."""
     rank: int | None = None
     alternatives: int | None = None
     exposure_bits: float | None = None
@@ -126,6 +129,7 @@ def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
         read(outcome.calibrated.bounds)
         .select("secret_id", "examples", "prior", pl.col("posterior").alias("target"), "bound")
         .join(read(outcome.extracted.secrets).select("secret_id", "kind", "name"), on="secret_id", how="left")
+        .join(read(outcome.trained.earlier_runs), on="secret_id", how="left")
         .join(read(outcome.attacked.table).select(attack), on="secret_id", how="left")
     )
     before = read(outcome.before_attacked.table).select("secret_id", before_rank="rank")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flows.reports.coverage_notes import coverage_notes
 from hush_core.config import HushConfig
-from tasks.recording import Outcome
+from tasks.recording import Outcome, runs_in_words
 from tasks.runtime.store import Store
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
             f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors"
         )
     if trained.runs_on_this_data > 1:
-        notes.append(
-            f"private run number {trained.runs_on_this_data} on these examples: each certificate covers "
-            "its own run only, the releases add up"
-        )
+        notes.append(runs_in_words(trained))
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"

@@ -9,6 +9,7 @@ damage; it does not authenticate: the folder is private to its owner, and torch 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -71,6 +72,46 @@ def save_checkpoint(
         ) from None
 
 
+def check_room(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, writes: int, rounds: int
+) -> None:
+    """Refuse to begin where the next `writes` checkpoints have no room, before a round is spent on them.
+
+    Args:
+        rounds: of the whole run; a checkpoint's log has a row for each.
+
+    The space of one checkpoint is taken from the file system, so that quotas and file size limits count too,
+    and given back; room for the others is read off. What fills the disk later is met by `save_checkpoint`.
+
+    Raises:
+        InputError: no room. Nothing was changed.
+    """
+    part = path.with_suffix(".part")
+    there = path.exists() + _previous(path).exists()
+    more = min(3, there + writes) - there
+    size = _most_bytes(model, optimizer) + 256 * rounds
+    try:
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file, 0, size)
+            else:
+                more += 1
+            disk = os.fstatvfs(file)
+            if disk.f_bavail * disk.f_frsize < (more - 1) * size:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(file)
+            part.unlink()
+    except OSError as error:
+        raise InputError(
+            str(path.parent),
+            f"has no room for {more} checkpoints of {size / 1e6:.3g} MB, so no round is released: {error.strerror}",
+            "free space on this disk, or make the folder writable, and start again: "
+            + _going_on(path, _previous(path)),
+        ) from None
+
+
 def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
     """Put the newest checkpoint's state into model and optimiser; returns its log ([] where there is none).
 
@@ -122,6 +163,15 @@ def _trained(model: nn.Module) -> dict[str, Tensor]:
     parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     buffers = {name: b for name, b in model.state_dict().items() if name not in parameters}
     return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad} | buffers
+
+
+def _most_bytes(model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
+    """What a checkpoint may take without its log: AdamW keeps two numbers more for each trained one, SGD none;
+    and names, headers and alignment of each tensor."""
+    tensors = _trained(model)
+    copies = 3 if isinstance(optimizer, torch.optim.AdamW) else 1
+    values = sum(t.numel() * t.element_size() for t in tensors.values())
+    return copies * (values + 1024 * len(tensors)) + 4096
 
 
 @torch.no_grad()

@@ -3,20 +3,30 @@
 A round is written and fsynced BEFORE its noisy gradient exists, so a crash at any moment can lose utility
 (a round that is counted and never used) but never protection.
 
-The file holds a header, then one line a release: its number, and the number of the attempt that made it.
-Every attempt takes a fresh noise key, so the two tell one (key, counter) from all others; no key is written.
-But for the attempt each line is known in advance, so a damaged one is seen.
+The file holds a header, then one line a release: its number, the number of the attempt that made it, and a
+link: a hash of the line and of the link before it. Every attempt takes a fresh noise key, so the two numbers tell
+one (key, counter) from all others; no key is written.
+
+Lines lost at the end leave a file that is whole. So each link is written a second time, to the witness: a file that
+may lie in another folder, or on another disk. A release is made when both are on the disk.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from pathlib import Path
 from types import TracebackType
 
 from hush_core.errors import InputError
+
+LEDGER = "releases.jsonl"
+"""In a run's folder."""
+WITNESS = ".witness"
+_LINK = 16
+"""Hexadecimal digits of a link."""
 
 
 class ReleaseLedger:
@@ -26,29 +36,36 @@ class ReleaseLedger:
         path: the file, made private to its owner; its folder exists.
         run: digest of the plan, data and model that the releases are of.
         rounds: the releases that the plan certifies, over all attempts.
+        witness: the second file; its folder exists. Beside the ledger unless given, which is no help against a
+            folder that is put back to an earlier state.
 
     Raises:
-        InputError: the file belongs to another run, is damaged, cannot be written, or another process holds it.
+        InputError: a file belongs to another run, is damaged, lacks releases that the other has, cannot be
+            written, or another process holds it.
 
     Guarantee: `released` is never below the releases made, however an attempt ended; damaged bytes are refused.
-    Lines lost at the end cannot be seen in the file alone: `at_least` compares it with the checkpoint.
+    Releases that both files have lost cannot be seen: `at_least` compares them with the checkpoint.
     """
 
-    def __init__(self, path: Path, *, run: str, rounds: int) -> None:
+    def __init__(self, path: Path, *, run: str, rounds: int, witness: Path | None = None) -> None:
         self.path, self.rounds, self._run = path, rounds, run
+        self.witness = witness or path.with_suffix(WITNESS)
         self.released = 0
         """Releases ever counted, those of earlier attempts included."""
         self.attempt = 1
         """Number of this attempt (1, 2, …); one that counted no release gives it back."""
-        self._file: int | None = None
+        self._files: dict[Path, int] = {}
+        self._link = ""
 
     def __enter__(self) -> ReleaseLedger:
+        for path in (self.path, self.witness):
+            try:
+                self._files[path] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            except OSError as error:
+                self.__exit__(None, None, None)
+                raise _unwritable(path, error) from None
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise self._unwritable(error) from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._files[self.path], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self.__exit__(None, None, None)
             raise InputError(
@@ -64,9 +81,8 @@ class ReleaseLedger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        while self._files:
+            os.close(self._files.popitem()[1])
 
     def count(self) -> int:
         """Count one more release, durably, and return its number (0, 1, …).
@@ -81,8 +97,10 @@ class ReleaseLedger:
                 f"all {self.rounds} certified rounds are spent",
                 "make a plan with more rounds",
             )
-        self._append(_line(self.released, self.attempt))
-        self.released += 1
+        line, link = _line(self.released, self.attempt, self._link)
+        self._append(self.path, line)
+        self._append(self.witness, _entry(link))
+        self.released, self._link = self.released + 1, link
         return self.released - 1
 
     def at_least(self, released: int) -> None:
@@ -95,32 +113,28 @@ class ReleaseLedger:
             raise InputError(
                 str(self.path),
                 f"counts {self.released} releases, the checkpoint beside it has seen {released}",
-                f"restore it from a backup; without one all {self.rounds} certified rounds count as spent",
+                self._restore(),
             )
 
-    def _append(self, data: bytes) -> None:
-        if self._file is None:
-            raise InputError(str(self.path), "is closed", "open it: a failed write closes it too")
+    def _restore(self) -> str:
+        return f"restore it from a backup; without one all {self.rounds} certified rounds count as spent"
+
+    def _append(self, path: Path, data: bytes) -> None:
+        if path not in self._files:
+            raise InputError(str(path), "is closed", "open it: a failed write closes it too")
         try:
             while data:
-                data = data[os.write(self._file, data) :]
-            os.fsync(self._file)
+                data = data[os.write(self._files[path], data) :]
+            os.fsync(self._files[path])
         except OSError as error:
             # Half a line may be there. Only a new reading may add to it.
             self.__exit__(None, None, None)
-            raise self._unwritable(error) from None
-
-    def _unwritable(self, error: OSError) -> InputError:
-        return InputError(
-            str(self.path),
-            f"cannot be written, so no round is released: {error.strerror}",
-            "free space on this disk, or make the folder writable, and start again: training goes on from the "
-            "last checkpoint",
-        )
+            raise _unwritable(path, error) from None
 
     def _read(self) -> None:
-        """Count the lines, and complete the last one if a kill or a full disk cut it."""
-        data = os.pread(self._file, os.fstat(self._file).st_size, 0)
+        """Count the lines, and complete the last one if a kill or a full disk cut it; then the same for the
+        witness."""
+        data = self._content(self.path)
         header = (json.dumps({"run": self._run, "rounds": self.rounds}) + "\n").encode()
         if not data.startswith(header) and not header.startswith(data):
             raise InputError(
@@ -128,41 +142,90 @@ class ReleaseLedger:
                 "these releases belong to another plan, data set or model, or the first line is damaged",
                 "train the other run in a folder of its own",
             )
-        rest, last, self.released = header[len(data) :], 0, 0
-        for line in data[len(header) :].splitlines(keepends=True):
-            attempt = _attempt_of(line, self.released, last)
+        rest, last, links = header[len(data) :], 0, [hashlib.sha256(header).hexdigest()[:_LINK]]
+        for number, line in enumerate(data[len(header) :].splitlines(keepends=True)):
+            attempt = _attempt_of(line, number, last, links[-1])
             if attempt is None:
                 raise InputError(
                     str(self.path),
-                    f"line {self.released + 2} is damaged, so the releases cannot be counted",
-                    f"restore it from a backup; without one all {self.rounds} certified rounds count as spent",
+                    f"line {number + 2} is damaged, so the releases cannot be counted",
+                    self._restore(),
                 )
             # A cut line counts: its release may have been about to happen.
-            rest, last = _line(self.released, attempt)[len(line) :], attempt
-            self.released += 1
-        self._append(rest)
-        self.attempt = last + 1
-        # Each time: the attempt that made the file may have been killed before it did this.
-        try:
-            sync_folder(self.path.parent)
-        except OSError as error:
-            raise self._unwritable(error) from None
+            whole, link = _line(number, attempt, links[-1])
+            rest, last = whole[len(line) :], attempt
+            links.append(link)
+        seen = self._content(self.witness)
+        counted = b"".join(map(_entry, links[1:]))
+        if len(seen) > len(counted) and seen.startswith(counted):
+            raise InputError(
+                str(self.path),
+                f"counts {len(links) - 1} releases, its witness {self.witness} has seen {len(seen) // (_LINK + 1)}",
+                self._restore(),
+            )
+        if not counted.startswith(seen):
+            raise InputError(
+                str(self.witness),
+                f"does not agree with the releases in {self.path}: one of the two is damaged or of another run",
+                self._restore(),
+            )
+        self._append(self.path, rest)
+        self._append(self.witness, counted[len(seen) :])
+        self.released, self.attempt, self._link = len(links) - 1, last + 1, links[-1]
+        # Each time: the attempt that made the files may have been killed before it did this.
+        for folder in dict.fromkeys((self.path.parent, self.witness.parent)):
+            try:
+                sync_folder(folder)
+            except OSError as error:
+                raise _unwritable(folder, error) from None
+
+    def _content(self, path: Path) -> bytes:
+        return os.pread(self._files[path], os.fstat(self._files[path]).st_size, 0)
 
 
-def _line(release: int, attempt: int) -> bytes:
-    return (json.dumps({"release": release, "attempt": attempt}) + "\n").encode()
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        str(path),
+        f"cannot be written, so no round is released: {error.strerror}",
+        "free space on this disk, or make the folder writable, and start again: training goes on from the "
+        "last checkpoint",
+    )
 
 
-def _attempt_of(line: bytes, release: int, last: int) -> int | None:
+def _line(release: int, attempt: int, link: str) -> tuple[bytes, str]:
+    """A line, and its link; `link` is that of the line before."""
+    numbers = {"release": release, "attempt": attempt}
+    link = hashlib.sha256(f"{link} {release} {attempt}".encode()).hexdigest()[:_LINK]
+    return (json.dumps({**numbers, "link": link}) + "\n").encode(), link
+
+
+def _entry(link: str) -> bytes:
+    return (link + "\n").encode()
+
+
+def _attempt_of(line: bytes, release: int, last: int, link: str) -> int | None:
     """The attempt that wrote this line of the release, or the beginning of it; None if it is neither.
 
     Only the file's last line can be cut: every other ends in a newline, which no beginning does. Where a cut
     line does not say whose it was, it is taken for an attempt of its own.
     """
     for attempt in (last + 1, last) if last else (1,):
-        if _line(release, attempt).startswith(line):
+        if _line(release, attempt, link)[0].startswith(line):
             return attempt
     return None
+
+
+def releases_in(*files: Path) -> int:
+    """The most releases that any of these ledgers and witnesses tells of, whatever state they are in.
+
+    A line that was cut counts. Files that are not there count none.
+    """
+    most = 0
+    for file in files:
+        if file.exists():
+            header = file.suffix != WITNESS
+            most = max(most, len(file.read_bytes().splitlines()) - header)
+    return most
 
 
 def sync_folder(folder: Path) -> None:

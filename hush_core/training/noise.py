@@ -10,21 +10,25 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from hush_core.errors import InputError
+from hush_core.training.rounded_gaussian import BLOCKS, rounded_normals
 
-SOURCE = "AES-256-CTR, key from the operating system, float64 Box-Muller, fixed grid"
+SOURCE = "AES-256-CTR, key from the operating system; Gaussian rounded exactly to a fixed grid"
 """How the noise is made, in words for the certificate."""
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 """Coordinates at once: their float64 working copies stay in the cache, and memory does not grow with p."""
+_FURTHER = 1 << 63
+"""The AES block of a counter at which further digits begin: pair j owns 256 blocks from 256·j on."""
 
 
 class SecureGaussian:
-    """Standard normal draws from a secret key; the same counter is never used twice.
+    """Gaussian draws from a secret key, rounded to whole numbers; the same counter is never used twice.
 
     Args:
         key: 32 secret bytes, fresh from the operating system unless given. Never log or store it.
 
-    Each counter owns 2^64 AES blocks. 53-bit uniforms go through Box-Muller in float64, so draws reach
-    ±8.57; the tail beyond has probability below 2e-17 a draw.
+    Guarantee: with AES's output taken for random bits, a draw has exactly the law of a rounded Gaussian
+    (`rounded_gaussian.py`). Each counter owns 2^64 AES blocks: the first half for the first digits, one block a
+    pair, the second for further ones. No block serves two draws of different pairs, or two counters.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -36,8 +40,8 @@ class SecureGaussian:
     def __repr__(self) -> str:
         return "SecureGaussian()"
 
-    def stream(self, counter: int) -> Callable[[int], np.ndarray]:
-        """A function that gives the next (size,) float64 standard normals of this counter at each call.
+    def stream(self, counter: int, spread: float) -> Callable[[int], np.ndarray]:
+        """A function that gives round(N(0, spread²)), (size,) float64, the next of this counter at each call.
 
         Raises:
             InputError: a counter that is not above every earlier one: its noise would cancel in a difference.
@@ -47,21 +51,26 @@ class SecureGaussian:
                 "noise counter", f"{counter} was used before", "count up; take a fresh key to resume"
             )
         self._last = counter
-        start = modes.CTR((counter << 64).to_bytes(16, "big"))
-        stream = Cipher(algorithms.AES(self._key), start).encryptor()
+        encrypt, done = self._encryptor(counter, 0), 0
 
         def draw(size: int) -> np.ndarray:
-            pairs = (size + 1) // 2
-            words = np.frombuffer(stream.update(bytes(16 * pairs)), dtype="<u8")
-            uniform = (words >> 11).astype(np.float64)
-            radius = np.sqrt(-2.0 * np.log((uniform[:pairs] + 1.0) * 2.0**-53))
-            angle = uniform[pairs:] * (2.0 * math.pi * 2.0**-53)
-            out = np.empty(2 * pairs)
-            np.multiply(radius, np.cos(angle), out=out[:pairs])
-            np.multiply(radius, np.sin(angle), out=out[pairs:])
-            return out[:size]
+            nonlocal done
+            pairs, first = (size + 1) // 2, done
+            digits = np.frombuffer(encrypt(bytes(16 * pairs)), dtype="<u8")
+            done += pairs
+
+            def more(pair: int, block: int) -> tuple[int, int]:
+                place = _FURTHER + BLOCKS * (first + pair) + block
+                further = self._encryptor(counter, place)(bytes(16))
+                return int.from_bytes(further[:8], "little"), int.from_bytes(further[8:], "little")
+
+            return rounded_normals(digits[:pairs], digits[pairs:], spread, more)[:size]
 
         return draw
+
+    def _encryptor(self, counter: int, block: int) -> Callable[[bytes], bytes]:
+        start = modes.CTR(((counter << 64) + block).to_bytes(16, "big"))
+        return Cipher(algorithms.AES(self._key), start).encryptor().update
 
 
 def grid_step(clip_norm: float, size: int) -> float:
@@ -90,9 +99,8 @@ def add_noise(
     release tell nothing about the sum (Mironov 2012). The result equals rounding (rounded sum + exact noise),
     which is post-processing, and so is the rounding to float32.
     """
-    grid, normals = grid_step(clip_norm, len(total)), noise.stream(counter)
+    grid = grid_step(clip_norm, len(total))
+    draw = noise.stream(counter, scale / grid)
     for start in range(0, len(total), _CHUNK):
         part = total[start : start + _CHUNK]
-        normal = normals(len(part))
-        normal *= scale / grid
-        part[:] = (np.rint(part.astype(np.float64) / grid) + np.rint(normal)) * grid
+        part[:] = (np.rint(part.astype(np.float64) / grid) + draw(len(part))) * grid

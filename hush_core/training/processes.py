@@ -67,13 +67,14 @@ def fit_in_processes(
     public: Sequence[bytes] = (),
     base: str = "",
     seed: int = 0,
+    witness: Path | None = None,
 ) -> FittedInProcesses:
     """`fit_private` with the batch shared out over several processes; call it again to resume, with as many
     processes as you like.
 
     Args:
-        plan, texts, settings, work_dir, progress, public: as in `fit_private`. Each process holds the whole
-            model. On CUDA each takes a device of its own.
+        plan, texts, settings, work_dir, progress, public, witness: as in `fit_private`. Each process holds the
+            whole model. On CUDA each takes a device of its own.
         model_dir: a folder that `save_model` wrote.
         lora: adapters to put in and train; None trains every parameter. seed: of their random half.
         out_dir: where the model is saved; whole once this function returned. base: named in its adapters.
@@ -105,6 +106,7 @@ def fit_in_processes(
             "model": str(model_dir.resolve()),
             "out": str(out_dir.resolve()),
             "work": str(work_dir),
+            "witness": witness and str(witness.resolve()),
             "base": base,
             "seed": seed,
             "lora": lora and lora.model_dump(mode="json"),

@@ -15,14 +15,16 @@ from torch import nn
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
+from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
 from hush_core.training.independence import check_independence
 from hush_core.training.language_model import LanguageModel, Progress
-from hush_core.training.ledger import ReleaseLedger
+from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
+from hush_core.training.noise import grid_step
 from hush_core.training.ranks import Ranks
+from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.sampler import WeightedPoissonSampler
 from hush_core.training.schedule import learning_rate_at, should_stop
 
@@ -55,6 +57,7 @@ def fit_private(
     progress: Progress | None = None,
     *,
     public: Sequence[bytes] = (),
+    witness: Path | None = None,
 ) -> Fitted:
     """Train `model` in place under the plan; call it again with the same arguments to resume.
 
@@ -70,10 +73,11 @@ def fit_private(
         progress: called as progress("train", releases so far, plan.rounds).
         public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds; early
             stopping looks at nothing else.
+        witness: where each release is counted a second time, in another folder; beside the ledger if None.
 
     Raises:
         InputError: texts, model or work_dir do not fit the plan; early stopping without public text; all
-            rounds are spent and nothing is left of them.
+            rounds are spent and nothing is left of them; no room for checkpoints (before a round is spent).
         KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written.
 
     Guarantee: all attempts in `work_dir` together release at most plan.rounds noisy gradients, however they
@@ -92,12 +96,14 @@ def fit_private(
     model, ranks = model.at(train_config.precision), Ranks.current()
     check_independence(model)
     sequences, cut = model.encode(texts)
+    size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))
+    check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
     optimizer = make_optimizer(
         model.network, train_config.optimizer, learning_rate_at(0, train_config, plan.rounds)
     )
-    with _ledger(plan, texts, model, work_dir, ranks) as ledger:
+    with _ledger(plan, texts, model, work_dir, witness, ranks) as ledger:
         before = ranks.share(ledger.released if ledger else None)
         log = load_checkpoint(checkpoint, model.network, optimizer)
         if ledger and log:
@@ -131,6 +137,9 @@ def fit_private(
                 rank=ranks.rank,
                 ranks=ranks.count,
             )
+            if ranks.first:
+                writes = -(-(plan.rounds - before) // train_config.checkpoint_every)
+                check_room(checkpoint, model.network, optimizer, writes=writes, rounds=plan.rounds)
             with graceful() as stop:  # until the last checkpoint is written
                 run_rounds(module, rounds, work_dir, lambda: stop.is_set() or attempt.stopped)
                 if ranks.first:
@@ -142,10 +151,7 @@ def fit_private(
 
 def rounds_without_checkpoint(work_dir: Path) -> int:
     """Releases counted there of which no checkpoint is left: training would begin again from the first weights."""
-    ledger = work_dir / "releases.jsonl"
-    if any(work_dir.glob("checkpoint*.pt")) or not ledger.exists():
-        return 0
-    return max(0, len(ledger.read_bytes().splitlines()) - 1)
+    return 0 if any(work_dir.glob("checkpoint*.pt")) else releases_in(work_dir / LEDGER)
 
 
 @dataclass
@@ -188,14 +194,20 @@ class _Attempt:
 
 @contextmanager
 def _ledger(
-    plan: ProtectionPlan, texts: Sequence[bytes], model: LanguageModel, work_dir: Path, ranks: Ranks
+    plan: ProtectionPlan,
+    texts: Sequence[bytes],
+    model: LanguageModel,
+    work_dir: Path,
+    witness: Path | None,
+    ranks: Ranks,
 ) -> Iterator[ReleaseLedger | None]:
     """The ledger of this run, open, on the first rank; None on the others."""
     if not ranks.first:
         yield None
         return
     run = _run_digest(plan, texts, model.network)
-    with ReleaseLedger(work_dir / "releases.jsonl", run=run, rounds=plan.rounds) as ledger:
+    path = work_dir / LEDGER
+    with ReleaseLedger(path, run=run, rounds=plan.rounds, witness=witness) as ledger:
         yield ledger
 
 

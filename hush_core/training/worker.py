@@ -90,7 +90,10 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
         os.write(progress, json.dumps(step).encode() + b"\n")
 
     settings = TrainConfig.model_validate(job["settings"])
-    fitted = fit_private(plan, texts, model, settings, Path(job["work"]), tell, public=public)
+    witness = job["witness"] and Path(job["witness"])
+    fitted = fit_private(
+        plan, texts, model, settings, Path(job["work"]), tell, public=public, witness=witness
+    )
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
     if ranks.first:
         save_model(fitted.model, Path(job["out"]), base=job["base"])

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -118,16 +119,18 @@ def die_at(nth, inside, note):
         hook(word, getattr(os, word))
 
 
-def train(folder, rounds, every, die=None, limit=None):
-    """One attempt; what it returned, or its refusal."""
+def train(folder, rounds, every, die=None, limit=None, late=False):
+    """One attempt; what it returned, or its refusal. `limit`: of a file's size, from the start or (late) from the
+    first round on."""
     note = watch(folder.with_suffix(".seen"))
     if die:
         die_at(*die, note)
-    if limit:
-        assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    limits = (limit or resource.RLIM_INFINITY,) * 2
+    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
+    if not late:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     try:
-        fitted = fit(folder, rounds, every)
+        fitted = fit(folder, rounds, every, lambda *_: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
     except InputError as error:
         return {"refused": str(error)}
     again = fit(folder, rounds, every, seed=9).model.network
@@ -173,6 +176,10 @@ def small_disk(folder):
     with pytest.raises(InputError) as caught:
         fit(work, 12, 5, lambda *now: (fill(*now), found.update(before=entries())))
     found |= {"refused": str(caught.value), "after": entries()}
+    for _ in range(2):
+        with pytest.raises(InputError) as caught:
+            fit(work, 12, 5)
+    found |= {"refused again": str(caught.value), "after all": entries()}
     ballast.unlink()
     fitted = fit(work, 12, 5)
     found |= {"released": fitted.rounds_released, "applied": [row["round"] for row in fitted.log]}
@@ -276,7 +283,7 @@ def check_end(folder, rounds, every, result):
     attempts = defaultdict(list)
     for number, line in enumerate(lines(folder)):
         row = json.loads(line)
-        assert row["release"] == number and set(row) == {"release", "attempt"}
+        assert row["release"] == number and set(row) == {"release", "attempt", "link"}
         attempts[row["attempt"]].append(number)
     *killed, last = attempts.values()
     assert list(attempts) == sorted(attempts) and set(last) <= set(applied)
@@ -308,7 +315,7 @@ def test_killed_at_every_write_of_a_round(ask, tmp_path):
     """Before each os.write, fsync and replace, and in the middle of writes: from the opening of the ledger to
     the first count in a new folder, and from there into the next round where there is a checkpoint."""
     folder, rounds, died = tmp_path / "run", 40, []
-    for nth in [*range(1, 6), 18, *range(1, 14)]:
+    for nth in [*range(1, 9), 22, *range(1, 17)]:
         for inside in (False, True):
             status, _ = ask("train", folder=folder, rounds=rounds, every=1, die=(nth, inside))
             assert status == KILLED
@@ -320,10 +327,13 @@ def test_killed_at_every_write_of_a_round(ask, tmp_path):
     assert set(died) >= {
         *(
             ("write", name, inside)
-            for name in ("releases.jsonl", "checkpoint.part")
+            for name in ("releases.jsonl", "releases.witness", "checkpoint.part")
             for inside in (False, True)
         ),
-        *(("fsync", name, False) for name in ("releases.jsonl", "checkpoint.part", "run")),
+        *(
+            ("fsync", name, False)
+            for name in ("releases.jsonl", "releases.witness", "checkpoint.part", "run")
+        ),
         *(("replace", name, False) for name in ("checkpoint.previous.pt", "checkpoint.pt")),
     }
     status, result = ask("train", folder=folder, rounds=rounds, every=1)
@@ -331,6 +341,7 @@ def test_killed_at_every_write_of_a_round(ask, tmp_path):
     assert 0 < check_end(folder, rounds, 1, result) <= len(died)
     assert {entry.name for entry in folder.iterdir()} == {
         "releases.jsonl",
+        "releases.witness",
         "checkpoint.pt",
         "checkpoint.previous.pt",
     }
@@ -356,12 +367,12 @@ def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_
     hook(os, "replace", lambda _, target: ("replace", Path(target).name))
     hook(SecureGaussian, "stream", lambda *_: ("draw",))
     fit(tmp_path / "run", 3, 2)
-    ledger = [("write", "releases.jsonl"), ("fsync", "releases.jsonl")]
+    ledger = [(word, f"releases.{file}") for file in ("jsonl", "witness") for word in ("write", "fsync")]
+    opened = [*ledger[:2], ("fsync", "releases.witness"), ("fsync", "run")]
     part = [("write", "checkpoint.part"), ("write", "checkpoint.part"), ("fsync", "checkpoint.part")]
     named, folder = ("replace", "checkpoint.pt"), ("fsync", "run")
     assert calls == [
-        *ledger,
-        folder,
+        *opened,
         *ledger,
         ("draw",),
         *ledger,
@@ -382,14 +393,17 @@ def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path
     folder, rounds, every = tmp_path / "run", 20, 4
     assert ask("train", folder=folder, rounds=rounds, every=every, kill=(9, 0))[0] == KILLED
     held = {entry.name: entry.read_bytes() for entry in folder.glob("*.pt")}
+    counted = len(lines(folder))
     applied = len(json.loads(held["checkpoint.pt"].split(b"\n")[0])["log"])
     status, result = ask("train", folder=folder, rounds=rounds, every=every, limit=20_000)
     assert status == 0
-    assert result["refused"] == (
-        f"{folder}/checkpoint.pt: the checkpoint could not be written: File too large. Hint: free space on this "
-        f"disk, or make the folder writable, and start again: training goes on from round {applied} "
-        "(checkpoint.pt)"
+    assert re.fullmatch(
+        f"{folder}: has no room for [12] checkpoints of [0-9.]+ MB, so no round is released: File too large. Hint: "
+        f"free space on this disk, or make the folder writable, and start again: training goes on from round "
+        rf"{applied} \(checkpoint.pt\)",
+        result["refused"],
     )
+    assert len(lines(folder)) == counted  # three restarts in a row would have spent all the rounds
     assert {entry.name: entry.read_bytes() for entry in folder.glob("*.p*t")} == held
     check_counts(folder, rounds)
     status, result = ask("train", folder=folder, rounds=rounds, every=every)
@@ -400,9 +414,15 @@ def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path
 def test_a_file_limit_stops_the_count_before_the_release(ask, tmp_path):
     folder, rounds, made = tmp_path / "run", 30, 20  # so many that the notes stay shorter than the ledger
     header = len(json.dumps({"run": "0" * 64, "rounds": rounds})) + 1
-    length = sum(len(json.dumps({"release": k, "attempt": 1})) + 1 for k in range(made))
-    for _ in range(2):  # the second finds a cut line that it cannot complete
-        order = {"folder": folder, "rounds": rounds, "every": 100, "limit": header + length + 10}
+    length = sum(len(json.dumps({"release": k, "attempt": 1, "link": "0" * 16})) + 1 for k in range(made))
+    for late in (True, False):  # the second finds a cut line that it cannot complete
+        order = {
+            "folder": folder,
+            "rounds": rounds,
+            "every": 100,
+            "limit": header + length + 10,
+            "late": late,
+        }
         status, result = ask("train", **order)
         assert (
             status == 0 and "cannot be written, so no round is released: File too large" in result["refused"]
@@ -421,7 +441,15 @@ def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_when_there_is_room(a
         pytest.skip(found["skip"])
     assert "checkpoint could not be written: No space left on device" in found["refused"]
     assert "training goes on from round 5 (checkpoint.pt)" in found["refused"]
-    assert set(found["after"]) == {"checkpoint.pt", "releases.jsonl"}
+    assert set(found["after"]) == {"checkpoint.pt", "releases.jsonl", "releases.witness"}
+    assert (
+        "has no room for" in found["refused again"]
+        and "no round is released: No space" in found["refused again"]
+    )
+    assert "training goes on from round 5 (checkpoint.pt)" in found["refused again"]
+    assert (
+        found["after all"] == found["after"]
+    )  # not a round was spent on the full disk, nothing was littered
     assert found["after"]["checkpoint.pt"] == found["before"]["checkpoint.pt"]
     assert found["released"] == 12 and found["applied"] == [*range(5), 10, 11]
     for message in (found["ledger"], found["ledger again"]):

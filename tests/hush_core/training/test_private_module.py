@@ -120,7 +120,7 @@ def test_a_release_is_counted_before_it_is_applied(tmp_path):
     before = copy.deepcopy(model.state_dict())
 
     class Dies(SecureGaussian):
-        def stream(self, counter):
+        def stream(self, counter, spread):
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):

@@ -354,7 +354,14 @@ def at(round, act):
 
 def nothing_is_left(folder):
     left = {path.name for path in (folder / "work").iterdir()}
-    assert left <= {"checkpoint.pt", "checkpoint.previous.pt", "releases.jsonl", "rank-0.log", "rank-1.log"}
+    assert left <= {
+        "checkpoint.pt",
+        "checkpoint.previous.pt",
+        "releases.jsonl",
+        "releases.witness",
+        "rank-0.log",
+        "rank-1.log",
+    }
     for log in (folder / "work").glob("*.log"):
         assert log.stat().st_mode & 0o077 == 0 and MARK not in log.read_bytes()
 

@@ -136,6 +136,7 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
         "checkpoint.pt",
         "checkpoint.previous.pt",
         "releases.jsonl",
+        "releases.witness",
     }
     assert (tmp_path / "w").stat().st_mode & 0o077 == 0
     assert capfd.readouterr() == ("", "")
@@ -159,6 +160,12 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
             fit_private(plan, texts, tiny(), config(), tmp_path)
     with pytest.raises(InputError, match="40 rates"):
         fit_private(make_plan(2), TEXTS[1:], tiny(), config(), tmp_path)
+
+
+def test_noise_too_large_to_be_exact_is_refused_before_a_round_is_spent(tmp_path):
+    with pytest.raises(InputError, match="standard deviation of .* grid steps"):
+        fit_private(make_plan(noise=1e8), TEXTS, tiny(), config(), tmp_path / "w")
+    assert not (tmp_path / "w").exists()
 
 
 def test_it_learns_and_runs_off_the_main_thread(tmp_path):
@@ -191,8 +198,13 @@ def test_a_ledger_that_lost_lines_is_refused_beside_a_checkpoint(tmp_path):
     whole = path.read_bytes().splitlines(keepends=True)
     for kept in (0, 1, 4, 20):
         path.write_bytes(b"".join(whole[:kept]))
-        with pytest.raises(InputError, match="has seen 24"):
-            fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+        seen = tmp_path / "releases.witness"
+        both = seen.read_bytes()
+        for lost in (both, b""):  # the witness tells; and where that was lost too, the checkpoint
+            seen.write_bytes(lost)
+            with pytest.raises(InputError, match="has seen 24"):
+                fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+        seen.write_bytes(both)
     path.write_bytes(b"".join(whole))
     assert fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path).rounds_released == ROUNDS
 
@@ -213,3 +225,39 @@ def test_a_spent_run_without_its_checkpoints_is_refused_and_not_the_model_it_beg
     again = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
     for one, other in zip(fitted.model.network.parameters(), again.model.network.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_the_witness_lies_where_it_is_asked_for(tmp_path):
+    """A run's folder put back from a backup of yesterday is whole in itself; the witness elsewhere tells."""
+    (tmp_path / "apart").mkdir()
+    work, witness = tmp_path / "w", tmp_path / "apart" / "releases.witness"
+    count = ReleaseLedger.count
+
+    def dies(ledger):
+        if ledger.released == 7:
+            raise MemoryError
+        return count(ledger)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(ReleaseLedger, "count", dies)
+        fit_private(make_plan(), TEXTS, tiny(), config(), work, witness=witness)
+    yesterday = {file: file.read_bytes() for file in work.iterdir()}
+    assert not (work / "releases.witness").exists()
+    fit_private(make_plan(), TEXTS, tiny(), config(), work, witness=witness)
+    for file, data in yesterday.items():
+        file.write_bytes(data)
+    with pytest.raises(InputError, match="counts 7 releases, its witness .*apart.* has seen 24"):
+        fit_private(make_plan(), TEXTS, tiny(), config(), work, witness=witness)
+
+
+@pytest.mark.parametrize("kind", ["adamw", "sgd"])
+def test_room_is_asked_for_as_much_as_checkpoints_take(tmp_path, kind):
+    settings = config().model_copy(update={"optimizer": kind})
+    model = byte_gpt(ByteGptModel(layers=2, width=64, heads=2), 64, seed=0)
+    taken = []
+    fallocate = os.posix_fallocate
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", lambda *a: taken.append(a[2]) or fallocate(*a))
+        fit_private(make_plan(), TEXTS, model, settings, tmp_path)
+    size = (tmp_path / "checkpoint.pt").stat().st_size
+    assert size <= taken[0] <= 1.3 * size + 50_000

@@ -1,0 +1,136 @@
+"""Runs are counted by secret over commits: the real flow, a real repository, a real SIGKILL.
+
+One process plays all runs but the one that is killed: starting a server takes longer than these runs.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from jobs import ROOT, Job, git
+
+TEXT = """\
+version: 1
+repos: [{{path: {repository}, rev: {rev}}}]
+levels: {{critical: 1.0e-4, high: 1.0e-3}}
+public: ["third_party/**"]
+secrets:
+  - {{id: {alpha}, kind: path, globs: ["trading/**"], level: high}}
+  - {{id: creds, kind: credentials, level: critical}}
+chunk_bytes: 128
+weights: {{c: 0.4}}
+model: {{layers: 1, width: 32, heads: 2}}
+pretrain: {{steps: 1, batch: 4}}
+train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 2}}
+audit: {{alternatives: 2, unprotected: false}}
+tracking: {{experiment: job, model: job}}
+"""
+
+CHILD = """
+import json, subprocess, sys
+from tasks.runtime.environment import prepare_environment
+prepare_environment()
+from prefect import flow
+from flows.train import train
+from hush_core.training.ledger import ReleaseLedger
+from mlflow import MlflowClient
+
+count = ReleaseLedger.count
+
+def dies(ledger):
+    if ledger.released == 1:
+        raise MemoryError("planted")
+    return count(ledger)
+
+for config, fails in json.loads(sys.argv[1]):
+    ReleaseLedger.count = dies if fails else count
+    try:
+        report = train(config)
+    except MemoryError:
+        print("RAN", json.dumps("failed"), flush=True)
+        continue
+    version = MlflowClient().get_model_version("job", report.model_uri.rsplit("/")[-1])
+    told = {"rows": {row.name: row.earlier_runs for row in report.rows}, "warnings": report.warnings,
+            "tags": version.tags, "description": version.description, "reused": report.reused}
+    print("RAN", json.dumps(told), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What each run reported, in order; None for one that failed."""
+    job = Job(tmp_path_factory.mktemp("runs"), seed=23)
+    repository = job.folder / "repository"
+
+    def config(name, rev, alpha="alpha", rounds=2, batch=6):
+        return job.write(f"{name}.yaml", rounds, batch, TEXT, rev=rev, alpha=alpha)
+
+    child = job.start("run", config("killed", "main", rounds=400))
+    for line in child.stdout:
+        if "train: 1 of 400" in line:
+            os.killpg(child.pid, signal.SIGKILL)
+            break
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    time.sleep(1)  # its server goes when it sees that it is alone
+
+    def commit(*files):
+        for name, content in files:
+            (repository / name).write_text(content)
+        git(repository, "add", ".")
+        git(repository, "commit", "-q", "--allow-empty", "-m", "more")
+        git(repository, "branch", f"b{len(list((repository / '.git/refs/heads').iterdir()))}")
+
+    commit()  # b1: the same text under another commit
+    git(repository, "mv", "trading", "trade")
+    git(repository, "mv", "trade", "trading")
+    git(repository, "mv", "deploy/config_0.py", "deploy/renamed.py")
+    token = "ghp_" + "".join(chr(97 + i % 26) for i in range(0, 252, 7))[:36]
+    commit(("deploy/new.py", f'TOKEN = "{token}"\nx = 2\n'))  # b2
+    order = [
+        (config("same", "b1"), False),
+        (config("fails", "b1", batch=5), True),
+        (config("fails", "b1", batch=5), False),
+        (config("next", "b2", alpha="beta"), False),
+        (config("same", "b1"), False),
+    ]
+    command = [sys.executable, "-c", CHILD, json.dumps([[str(path), fails] for path, fails in order])]
+    done = subprocess.run(
+        command, cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
+
+
+def of(run, start):
+    """The earlier runs of the secrets whose name begins so."""
+    return sorted(count for name, count in run["rows"].items() if name.startswith(start))
+
+
+def test_another_commit_of_the_same_text_counts_the_killed_run(told):
+    same = told[0]
+    assert of(same, "alpha") == [1] and of(same, "creds/") == [1]
+    assert same["tags"]["runs_on_this_data"] == "2" and same["tags"]["secrets_trained_before"] == "2"
+    says = "this bound is of this run alone: 2 secrets were trained on by up to 1 earlier run in this store"
+    assert any(says in warning for warning in same["warnings"]) and says in same["description"]
+
+
+def test_a_failed_run_that_goes_on_does_not_count_itself(told):
+    assert told[1] == "failed"
+    assert of(told[2], "alpha") == [2] == of(told[2], "creds/")
+
+
+def test_a_new_commit_with_a_renamed_file_and_a_renamed_entry_counts_and_a_new_secret_does_not(told):
+    """The run that failed and went on is one run."""
+    after = told[3]
+    assert of(after, "beta") == [3] and of(after, "creds/") == [0, 3]
+    assert after["tags"]["runs_on_this_data"] == "4" and after["tags"]["secrets_trained_before"] == "2"
+
+
+def test_a_reused_run_says_what_it_said(told):
+    assert told[4]["reused"] and told[4]["rows"] == told[0]["rows"]
