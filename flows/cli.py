@@ -78,13 +78,13 @@ def secrets(
     ] = None,
 ) -> None:
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
+    if baseline is not None and not baseline.is_file():
+        raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
+    given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
     _check(config, Changes())
     from flows.reports.secrets import render, render_files
     from flows.secrets import secrets as secrets_flow
 
-    if baseline is not None and not baseline.is_file():
-        raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
-    given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
     _serve()
     summary = secrets_flow(str(config.resolve()), *given)
     render(summary, console)
@@ -112,7 +112,6 @@ def plan(
     from flows.sweep import scales_of
 
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
-
     where = None if out is None else str(_writable(out).resolve())
     _serve()
     render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console)
@@ -159,6 +158,7 @@ def review(
     if decision not in (None, "approve", "reject"):
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
     _prepare()
+    _answer()
     from flows.review import review_in_terminal
 
     review_in_terminal(model_uri, decision=decision, reason=reason, reviewer=reviewer, console=console)
@@ -175,8 +175,10 @@ def serve(
 ) -> None:
     """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
     if config is not None:
-        load_config(config)
-    _prepare()
+        _check(config, Changes())
+    else:
+        _prepare()
+        _answer()
     from flows.serve import serve as serve_flows
 
     serve_flows(config.resolve() if config else None, cron=cron, timezone=timezone, with_servers=with_servers)
@@ -188,6 +190,7 @@ def demo(
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
     home = _prepare()
+    _answer()
     from flows.demo.run import run_demo
 
     _serve()
@@ -221,12 +224,23 @@ def _changes(**values: Any) -> Changes:
 
 
 def _check(config_file: Path, changes: Changes) -> None:
-    """Tell a mistake in the config, a repository or a literal file before anything is started."""
-    config = load_config(config_file, changes)
+    """Tell every mistake that can be told before anything is started: in the config, and of the servers."""
+    load_config(
+        config_file, changes
+    )  # keys and values come first, as what checks the rest takes a second to load
     _prepare()
-    from tasks.extraction import sources
+    _answer()
+    from flows.check import check_config
 
-    sources(config)
+    check_config(config_file, changes)
+
+
+def _answer() -> None:
+    """Tell a server that is named in the environment and is not there."""
+    from tasks.reachable import check_orchestrator, check_tracker
+
+    check_tracker()
+    check_orchestrator()
 
 
 def _serve() -> None:

@@ -156,7 +156,8 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
 def test_a_graph_without_edges_is_refused(tmp_path):
     job = Job(tmp_path, seed=5)
     text = re.sub(r"  - .*\n", "", CONFIG).replace(
-        "secrets:\n", 'secrets:\n  - {{id: none, kind: path, globs: ["nothing/here/**"], level: high}}\n'
+        "secrets:\n",
+        'secrets:\n  - {{id: none, kind: contributors, emails: ["nobody@example.com"], level: high}}\n',
     )
     output = job.hush("run", job.write("empty.yaml", text=text), status=2)
     assert "Traceback" not in output and job.versions() == []
