@@ -16,6 +16,7 @@ from tasks.attack import attack_model
 from tasks.calibration import Calibrated, calibrate_noise
 from tasks.certificate import write_model_certificate
 from tasks.extraction import extract_secrets, sources
+from tasks.leftovers import claim_flow_run
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import Outcome, record
 from tasks.runtime.environment import home
@@ -34,6 +35,7 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
         config_file: the YAML file, on the machine that runs the flow.
         changes: what to take in place of the file's values for this run.
     """
+    claim_flow_run()
     config = check_config(Path(config_file), changes)
     outcome = run_job(config)
     registered = record(config, outcome)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from prefect.logging import get_run_logger
@@ -43,7 +42,7 @@ def trial_of_rate(
     store = Store(home().store)
     model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
     training, measured = split_public(store.read_frame(public)["text"].to_list())
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         plan = calibrated.load(store)
         done = try_rate(plan, training, measured, model, run_with, Path(folder), progress_log())
     return TriedRate(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -49,7 +48,7 @@ def record(config: HushConfig, outcome: Outcome) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
     store = Store(home().store)
     certificate_dir = store.path(outcome.certificate, verify=True)
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         return record_run(
             experiment=config.tracking.experiment,
             model_name=config.tracking.model,

@@ -3,7 +3,6 @@ unprotected."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -92,7 +91,7 @@ def fetch_model(model: HuggingFaceModel) -> Ref:
     """A copy of the named model in the store, so that a run is of its content and not of its name. Not cached:
     the name may stand for another content tomorrow."""
     store = Store(home().store)
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         path = Path(folder) / "model"
         copy_model(model_folder(model), path)
         return store.put_directory(path, kind="base")
@@ -159,7 +158,7 @@ def train_protected(
             "with the first weights; to keep them, stop and restore checkpoint.pt from a backup",
             store.work_dir(key), lost,
         )  # fmt: skip
-    with tempfile.TemporaryDirectory(dir=store.root) as saved:
+    with store.scratch() as saved:
         out = Path(saved) / "model"
         if run_with.processes > 1:
             fitted = fit_in_processes(
@@ -232,7 +231,7 @@ def _open(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int) -> 
 
 
 def _keep(store: Store, model: LanguageModel, examples: Ref, held_out: Ref, *, merge: bool = True) -> Model:
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         path = Path(folder) / "model"
         save_model(model, path, merge=merge)
         return _kept(store, path, examples, held_out)

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.errors import InputError, VerificationError
 from hush_core.training import load_model
 from tasks.runtime.store import file_sha256
-from tasks.runtime.tracking import experiment_of, link_of, log_files
+from tasks.runtime.tracking import experiment_of, link_of, log_files, owned
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
@@ -80,7 +80,9 @@ def record_run(
         if known.tags.get(DIGEST) == digest:
             return _registered(client, known)
     experiment_id = experiment_of(client, experiment)
-    with mlflow.start_run(experiment_id=experiment_id, run_name=f"{model_name} {digest[:8]}") as run:
+    with mlflow.start_run(
+        experiment_id=experiment_id, run_name=f"{model_name} {digest[:8]}", tags=owned()
+    ) as run:
         mlflow.set_tags({**tags, DIGEST: digest})
         mlflow.log_params(dict(params))
         mlflow.log_metrics(dict(metrics))
