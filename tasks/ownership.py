@@ -1,9 +1,9 @@
-"""Which process does a run, and does it live? What a killed one left behind can then be told from what another does.
+"""Which process does a run, and does it live? So what a killed one left can be told from what another does.
 
 Each process that runs flows has a token: a file HUSH_HOME/run/TOKEN.json, which it holds a lock on as long as it
-lives. The system gives the lock back however the process ends, so a lock that can be taken means that nobody of it is
-left: neither a number that another process has by now nor a restart of the machine can pass for it. The lock counts
-among processes of one machine, so records of another host are left alone.
+lives. The system gives the lock back however the process ends, so a lock that can be taken means that nobody of it
+is left: neither a number that another process has by now nor a restart of the machine can pass for it. The lock
+counts among processes of one machine, so records of another host are left alone.
 
 The token stands on flow runs and tracker's runs as a tag, and names the folder of a process's temporary files.
 """
@@ -71,7 +71,8 @@ def token_of(place: Home) -> str:
 def temporary_folder(place: Home, store: Path) -> Path:
     """Where this process keeps what it is making: on the store's disk, and swept if it is killed."""
     folder = store / "tmp" / token_of(place)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for private in (folder.parent, folder):
+        private.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 

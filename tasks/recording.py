@@ -16,7 +16,7 @@ from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
 from tasks.rate_search import TriedRate
 from tasks.runtime.environment import home
-from tasks.runtime.registry import Registered, record_run
+from tasks.runtime.registry import Registered, record_run, registered_version
 from tasks.runtime.store import Ref, Store
 from tasks.training import Model, Trained, base_name
 from tasks.weighing import Weighed
@@ -48,6 +48,8 @@ def record(config: HushConfig, outcome: Outcome) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
     store = Store(home().store)
     certificate_dir = store.path(outcome.certificate, verify=True)
+    if (known := registered_version(config.tracking.model, certificate_dir)) is not None:
+        return known  # before any picture is drawn
     with store.scratch() as folder:
         return record_run(
             experiment=config.tracking.experiment,

@@ -23,7 +23,8 @@ from tasks.runtime.environment import home
 def start_server() -> None:
     """Start it, unless there is one to use; it ends with this process. Called in the main thread, once.
 
-    Flow runs from here on have this process's tag from their first moment. A process inherits which signals are blocked, and the server unblocks none.
+    Flow runs from here on have this process's tag from their first moment. A process inherits which signals are
+    blocked, and the server unblocks none.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

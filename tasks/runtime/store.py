@@ -162,7 +162,7 @@ class Store:
     # work
 
     def scratch(self) -> tempfile.TemporaryDirectory[str]:
-        """A folder on the store's disk, gone at the end of a `with`; if this process is killed, at the next start."""
+        """A folder on the store's disk, gone at the end of a `with`, or at the start after a kill."""
         return tempfile.TemporaryDirectory(dir=temporary_folder(home(), self.root))
 
     def work_dir(self, key: str) -> Path:

@@ -78,8 +78,9 @@ def numbers():
     counts = {
         "train__rounds": (0, -1, HUGE, 1.5), "train__batch": (0, -1, HUGE), "train__micro_batch": (0, HUGE),
         "train__processes": (0, 1 << 40), "train__checkpoint_every": (0, HUGE), "pretrain__steps": (-1, HUGE),
-        "pretrain__batch": (0, HUGE), "chunk_bytes": (0, 1 << 20), "max_file_bytes": (0, HUGE), "model__layers": (0, HUGE),
-        "model__width": (0, HUGE, 1 << 20), "model__heads": (0, HUGE), "audit__alternatives": (0, HUGE),
+        "pretrain__batch": (0, HUGE), "chunk_bytes": (0, 1 << 20), "max_file_bytes": (0, HUGE),
+        "model__layers": (0, HUGE), "model__width": (0, HUGE, 1 << 20), "model__heads": (0, HUGE),
+        "audit__alternatives": (0, HUGE),
         "train__warmup_rounds": (-1, 10, HUGE),
     }  # fmt: skip
     for key, wrong in {**floats, **counts}.items():
@@ -106,12 +107,14 @@ CASES |= {
     "a list in itself": ("version: &a [*a]\n", "recursive"),
     "a billion laughs": (
         "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
-        + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+        + "".join(f"{b}: &{b} [{f'*{a}, ' * 10}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
         "values",
     ),
     "10,000 digits": ("version: 1\ntrain: {rounds: " + "9" * 10_000 + ", batch: 1}\n", ":2"),
-    "rounds of 1e400": ("version: 1\nlevels: {}\nrepos: [{path: x}]\nsecrets: [{id: a, kind: credentials, level: 0.1}]\n"
-                        "train: {rounds: 1e400, batch: 1}\n", "rounds"),
+    "rounds of 1e400": (
+        "version: 1\nrepos: [{path: x}]\nsecrets: [{id: a, kind: credentials, level: 0.1}]\n"
+        "train: {rounds: 1e400, batch: 1}\n", "rounds",
+    ),
     "no such day": ("version: 2024-13-45\n", ":1"),
     "a tag of Python's": ("version: !!python/object/apply:os.system [ls]\n", ":1"),
     "a merge": ("a: &a {b: 1}\nversion: {<<: *a}\n", ":2"),
@@ -270,8 +273,10 @@ def folder(tmp_path_factory):
     files = {
         "repository/trading/a.py": "LIMIT = 3\n" * 20, "repository/third_party/b.py": "x = 1\n" * 20,
         "repository/CODEOWNERS": "* @acme/all\n/trading/ @acme/risk\n",
-        "names.txt": "zephyr\n", "short.txt": f"{CANARY}\nab\n", "blank.txt": "\n\n", "patterns.txt": "id: [a-z]{4}-[0-9]+\n",
-        "broken.txt": f"{CANARY}(\n", "groups.txt": "(a)(b)\n", "nothing.txt": "a*\n", "around.txt": f"(?={CANARY})b\n",
+        "names.txt": "zephyr\n", "short.txt": f"{CANARY}\nab\n", "blank.txt": "\n\n",
+        "patterns.txt": "id: [a-z]{4}-[0-9]+\n",
+        "broken.txt": f"{CANARY}(\n", "groups.txt": "(a)(b)\n", "nothing.txt": "a*\n",
+        "around.txt": f"(?={CANARY})b\n",
         "rows.csv": "text,who\nhello there,ada\nanother text,bob\n", "ragged.csv": f"text,who\n{CANARY},b,c\n",
         "bad.jsonl": f"{CANARY}\n", "bad.parquet": CANARY, "empty/.keep": "",
     }  # fmt: skip
@@ -377,4 +382,4 @@ def test_the_command_says_it_in_one_line_and_starts_nothing(folder, tmp_path, ca
     assert done.returncode == 2, done.stderr
     assert says in done.stderr and done.stderr.startswith("hush: ") and done.stderr.count("\n") == 1
     assert done.stdout == "" and CANARY not in done.stderr
-    assert not [path for path in tmp_path.rglob("*.db*")], "a server, or a tracker, was started"
+    assert not list(tmp_path.rglob("*.db*")), "a server, or a tracker, was started"

@@ -48,8 +48,12 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_pat
     assert work == {"releases.jsonl", "checkpoint.pt"}  # the count, and one checkpoint
 
 
-def test_the_second_run_trains_nothing(job, first):
+def test_the_second_run_trains_nothing_and_loads_nothing_to_train_with(job, first, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     output = job.hush("run", job.config)
+    loaded = set(re.findall(r"^import time: .*\| +(\w+)$", output, re.M))
+    assert {"prefect", "mlflow", "polars"} <= loaded, "the test is blind"
+    assert not {"torch", "transformers", "pytorch_lightning", "matplotlib"} & loaded
     ended = states(output)
     assert set(ended) == set(states(first)) and "train" in ended
     assert all(set(runs) == {"Cached"} for name, runs in ended.items() if name != "record")

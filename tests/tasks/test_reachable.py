@@ -58,8 +58,9 @@ def refused(monkeypatch, name, uri):
 @pytest.mark.parametrize(
     "uri",
     [
-        "http://127.0.0.1:9", "http://127.0.0.1:99999", "http://no-such-host.invalid:5000", "http://", "http://[::1",
-        "http://ada:pass-4711@127.0.0.1:9/x", "nonsense", "ftp://127.0.0.1/", "http://127.0.0.1:port/", "http://a b/",
+        "http://127.0.0.1:9", "http://127.0.0.1:99999", "http://no-such-host.invalid:5000", "http://",
+        "http://[::1", "http://ada:pass-4711@127.0.0.1:9/x", "nonsense", "ftp://127.0.0.1/",
+        "http://127.0.0.1:port/", "http://a b/",
     ],
 )  # fmt: skip
 def test_what_is_no_address_or_does_not_answer_is_refused(monkeypatch, name, uri):
