@@ -10,8 +10,10 @@ from hush_core.errors import InputError
 from hush_core.secrets.check import check_sources
 
 
-def check_config(config_file: Path, changes: Changes | None = None) -> HushConfig:
+def check_config(config_file: Path, changes: Changes | None = None, *, trains: bool = True) -> HushConfig:
     """Read a config and check all of it that can be checked in seconds: keys, model, sources, secrets.
+
+    Where nothing is trained, a batch that cannot be is no mistake: `hush plan` says the largest that can.
 
     Raises:
         InputError: names the file, line or key, what is wrong and how to mend it.
@@ -19,7 +21,7 @@ def check_config(config_file: Path, changes: Changes | None = None) -> HushConfi
     config = load_config(config_file, changes)
     try:
         check_model(config)
-        check_sources(config)
+        check_sources(config, trains=trains)
     except OSError as error:  # a disk or a permission that nobody foresaw
         where = str(error.filename or config_file)
         raise InputError(

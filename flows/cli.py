@@ -89,7 +89,7 @@ def secrets(
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
-    _check(config)
+    _check(config, trains=False)
     from flows.reports.secrets import render, render_files
     from flows.secrets import secrets as secrets_flow
 
@@ -114,7 +114,7 @@ def plan(
 ) -> None:
     """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing."""
     changes = _changes(method=method, rounds=rounds, batch=batch)
-    _check(config, changes)
+    _check(config, changes, trains=False)
     from flows.plan import plan as plan_flow
     from flows.reports.plan import render
     from flows.sweep import scales_of
@@ -239,7 +239,7 @@ def _changes(**values: Any) -> Changes:
         raise InputError(f"--{key}", first["msg"], "correct this option") from None
 
 
-def _check(config_file: Path, changes: Changes | None = None) -> None:
+def _check(config_file: Path, changes: Changes | None = None, *, trains: bool = True) -> None:
     """Tell every mistake that can be told before anything is started: in the config, and of the servers."""
     from hush_core.config import load_config
 
@@ -248,7 +248,7 @@ def _check(config_file: Path, changes: Changes | None = None) -> None:
     _answer()
     from flows.check import check_config
 
-    check_config(config_file, changes)
+    check_config(config_file, changes, trains=trains)
 
 
 def _answer() -> None:

@@ -47,7 +47,7 @@ def plan(
     claim_flow_run()
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
-    config = check_config(Path(config_file), changes)
+    config = check_config(Path(config_file), changes, trains=False)
     scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
     points = sweep_points(config, extracted, scales)

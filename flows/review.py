@@ -29,6 +29,7 @@ from rich.markdown import Markdown
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
+from tasks.leftovers import claim_flow_run
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 from tasks.runtime.store import directory_sha256, file_sha256
@@ -76,6 +77,7 @@ def review(
     Raises:
         VerificationError: the certificate does not hold. The version becomes `failed`, champion no more.
     """
+    claim_flow_run()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
     with tempfile.TemporaryDirectory() as folder:

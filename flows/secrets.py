@@ -25,7 +25,7 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
         out: folder for the report, a private place; without it one of the config's own under HUSH_HOME/secrets.
     """
     claim_flow_run()
-    config = check_config(Path(config_file))
+    config = check_config(Path(config_file), trains=False)
     extracted = extract_secrets(sources(config), config)
     folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)

@@ -46,7 +46,7 @@ class Listing:
     most_examples: int
 
 
-def check_sources(config: HushConfig) -> None:
+def check_sources(config: HushConfig, *, trains: bool = True) -> None:
     """Refuse what the first task would refuse minutes later, and entries that protect nothing.
 
     Raises:
@@ -81,7 +81,7 @@ def check_sources(config: HushConfig) -> None:
                     + ("public" if where == "public" else "protected"),
                     "correct them (gitignore syntax, paths from the repository's root), or leave them out",
                 )
-        if config.train.batch > listing.most_examples:
+        if trains and config.train.batch > listing.most_examples:
             raise InputError(
                 "train.batch",
                 f"is {config.train.batch:,}; the sources give at most {listing.most_examples:,} examples",

@@ -23,7 +23,10 @@ def job(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def first(job):
-    return job.hush("run", job.config)
+    """The first run begins a server for itself, as by default; those after it share one, on its database."""
+    output = job.hush("run", job.config)
+    with job.served():
+        yield output
 
 
 def states(output):
