@@ -1,30 +1,36 @@
 """`hush …`: a thin face over the flows. Exit status 0 on success, 2 for a user's mistake, 1 for all else.
 
-The environment is prepared before Prefect and MLflow are imported, so the flows are imported in the commands.
+What a command needs is imported in it: nobody who asks for help waits for torch, and the environment is prepared
+before Prefect and MLflow are imported.
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from hush_core.config import Changes, Method, load_config
 from hush_core.errors import HushError, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hush_core.config import Changes
 
 app = typer.Typer(
     help="Train on your own code and text, and prove how likely each secret is to come back out.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text: drawing boxes takes as long as all the rest of it
 )
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+METHODS = ("kl", "renyi", "blow_up", "best")
+"""Those of `hush_core.config.Method`."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C, typer's own included."""
 
@@ -32,7 +38,9 @@ ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", sho
 Target = Annotated[
     str, typer.Argument(help="a certificate's directory, or models:/NAME/VERSION", show_default=False)
 ]
-MethodOption = Annotated[Method | None, typer.Option(help="certificate method, instead of the file's")]
+MethodOption = Annotated[
+    str | None, typer.Option(help="certificate method, instead of the file's", metavar="|".join(METHODS))
+]
 COption = Annotated[float | None, typer.Option("--c", help="weights.c, relative to c_max")]
 RoundsOption = Annotated[int | None, typer.Option(help="train.rounds")]
 BatchOption = Annotated[int | None, typer.Option(help="train.batch")]
@@ -60,7 +68,7 @@ def run(
     from flows.train import train
 
     _serve()
-    render(train(str(config.resolve()), changes), console)
+    render(train(str(config.resolve()), changes), console())
 
 
 @app.command()
@@ -78,17 +86,17 @@ def secrets(
     ] = None,
 ) -> None:
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
-    _check(config, Changes())
-    from flows.reports.secrets import render, render_files
-    from flows.secrets import secrets as secrets_flow
-
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
+    _check(config, trains=False)
+    from flows.reports.secrets import render, render_files
+    from flows.secrets import secrets as secrets_flow
+
     _serve()
     summary = secrets_flow(str(config.resolve()), *given)
-    render(summary, console)
-    render_files(summary, secret or [], console)
+    render(summary, console())
+    render_files(summary, secret or [], console())
 
 
 @app.command()
@@ -106,16 +114,16 @@ def plan(
 ) -> None:
     """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing."""
     changes = _changes(method=method, rounds=rounds, batch=batch)
-    _check(config, changes)
+    _check(config, changes, trains=False)
     from flows.plan import plan as plan_flow
     from flows.reports.plan import render
     from flows.sweep import scales_of
+    from hush_core.config import load_config
 
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
-
     where = None if out is None else str(_writable(out).resolve())
     _serve()
-    render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console)
+    render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console())
 
 
 @app.command()
@@ -130,14 +138,15 @@ def verify(
     """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
-    _prepare()
-    from flows.reports.privacy import render_privacy, report_target
-    from flows.review import verify_target
+    if target.startswith("models:"):
+        _prepare()
+        _answer()
+    from flows.verify import verify_target
 
     verification = verify_target(target, progress=_progress())
     facts, rows = verification.certificate.facts, verification.rows
     second = rows["second"].drop_nulls().len()
-    console.print(
+    console().print(
         f"[green]verified[/green]: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
         f"{facts.training.rounds_released} of {facts.plan.rounds} rounds released.\n"
         f"Every bound was recomputed; {second} of them also by dp_accounting (connect-the-dots). "
@@ -145,7 +154,9 @@ def verify(
         f"Digest {verification.certificate.digest}"
     )
     if delta is not None:
-        render_privacy(report_target(verification, delta, secret or (), out, progress=_progress()), console)
+        from flows.reports.privacy import render_privacy, report_target
+
+        render_privacy(report_target(verification, delta, secret or (), out, progress=_progress()), console())
 
 
 @app.command()
@@ -159,9 +170,10 @@ def review(
     if decision not in (None, "approve", "reject"):
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
     _prepare()
+    _answer()
     from flows.review import review_in_terminal
 
-    review_in_terminal(model_uri, decision=decision, reason=reason, reviewer=reviewer, console=console)
+    review_in_terminal(model_uri, decision=decision, reason=reason, reviewer=reviewer, console=console())
 
 
 @app.command()
@@ -175,8 +187,10 @@ def serve(
 ) -> None:
     """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
     if config is not None:
-        load_config(config)
-    _prepare()
+        _check(config)
+    else:
+        _prepare()
+        _answer()
     from flows.serve import serve as serve_flows
 
     serve_flows(config.resolve() if config else None, cron=cron, timezone=timezone, with_servers=with_servers)
@@ -188,15 +202,18 @@ def demo(
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
     home = _prepare()
+    _answer()
     from flows.demo.run import run_demo
 
     _serve()
-    run_demo(directory or home.root / "demo", console)
+    run_demo(directory or home.root / "demo", console())
 
 
 def _writable(out: Path | None) -> Path | None:
     """The folder for tables and pictures: can it be made and written to? Asked before any work is done for it."""
     if out is not None:
+        import tempfile
+
         missing = [folder for folder in (out, *out.parents) if not folder.exists()]
         try:
             out.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -212,6 +229,8 @@ def _writable(out: Path | None) -> Path | None:
 
 
 def _changes(**values: Any) -> Changes:
+    from hush_core.config import Changes
+
     try:
         return Changes(**values)
     except ValueError as error:
@@ -220,13 +239,24 @@ def _changes(**values: Any) -> Changes:
         raise InputError(f"--{key}", first["msg"], "correct this option") from None
 
 
-def _check(config_file: Path, changes: Changes) -> None:
-    """Tell a mistake in the config, a repository or a literal file before anything is started."""
-    config = load_config(config_file, changes)
-    _prepare()
-    from tasks.extraction import sources
+def _check(config_file: Path, changes: Changes | None = None, *, trains: bool = True) -> None:
+    """Tell every mistake that can be told before anything is started: in the config, and of the servers."""
+    from hush_core.config import load_config
 
-    sources(config)
+    load_config(config_file, changes)  # keys and values first: what checks the rest takes a second to load
+    _prepare()
+    _answer()
+    from flows.check import check_config
+
+    check_config(config_file, changes, trains=trains)
+
+
+def _answer() -> None:
+    """Tell a server that is named in the environment and is not there."""
+    from tasks.reachable import check_orchestrator, check_tracker
+
+    check_tracker()
+    check_orchestrator()
 
 
 def _serve() -> None:
@@ -246,8 +276,16 @@ def _prepare() -> Any:
     return home
 
 
+@cache
+def console() -> Console:
+    """Where reports go."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
 def _progress() -> Callable[[str, int, int], None]:
-    return lambda stage, done, total: console.print(f"[dim]{stage}: {done} of {total}[/dim]")
+    return lambda stage, done, total: console().print(f"[dim]{stage}: {done} of {total}[/dim]")
 
 
 @contextmanager

@@ -9,11 +9,13 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.check import check_config
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, row_of, scales_of, sweep_points
-from hush_core.config import Changes, HushConfig, load_config
+from hush_core.config import Changes, HushConfig
 from tasks.extraction import Extracted, extract_secrets, sources
+from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
@@ -42,9 +44,10 @@ def plan(
         noise: in place of `sweep`, noise multipliers to fit the weights to; capacities become equalised.
         out: folder for the tables and the picture; one of the config's own under HUSH_HOME/plans without it.
     """
+    claim_flow_run()
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
-    config = load_config(Path(config_file), changes)
+    config = check_config(Path(config_file), changes, trains=False)
     scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
     points = sweep_points(config, extracted, scales)

@@ -29,6 +29,7 @@ from rich.markdown import Markdown
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
+from tasks.leftovers import claim_flow_run
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 from tasks.runtime.store import directory_sha256, file_sha256
@@ -76,6 +77,7 @@ def review(
     Raises:
         VerificationError: the certificate does not hold. The version becomes `failed`, champion no more.
     """
+    claim_flow_run()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
     with tempfile.TemporaryDirectory() as folder:
@@ -100,28 +102,10 @@ def review(
 def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
     """Download and verify a version; (the verification, hash of all bytes). A failure marks the version."""
     try:
-        return _verify_registered(model_uri, into)
+        return verify_registered(model_uri, into)
     except VerificationError:
         _mark_failed(model_uri)
         raise
-
-
-def verify_target(target: str, progress: Callable[[str, int, int], None] | None = None) -> Verification:
-    """Verify a certificate's directory, an MLflow model directory, or `models:/NAME/VERSION`.
-
-    Raises:
-        VerificationError: it does not hold.
-        InputError: there is no such directory or version.
-    """
-    if target.startswith("models:"):
-        with tempfile.TemporaryDirectory() as folder:
-            return _verify_registered(target, Path(folder), progress)[0]
-    path = Path(target)
-    if not path.is_dir():
-        raise InputError(target, "is neither a directory nor models:/NAME/VERSION", "name one of the two")
-    if (path / "certificate").is_dir() and (path / "model").is_dir():
-        return verify_certificate(path / "certificate", path / "model", progress)
-    return verify_certificate(path, None, progress)
 
 
 def review_in_terminal(
@@ -192,9 +176,10 @@ def facts_page(model_uri: str, verification: Verification) -> str:
     )
 
 
-def _verify_registered(
+def verify_registered(
     model_uri: str, into: Path, progress: Callable[[str, int, int], None] | None = None
 ) -> tuple[Verification, str]:
+    """Download a version to `into` and verify it; (the verification, hash of all bytes)."""
     tag = find_version(model_uri).tags.get(DIGEST)
     certificate_dir = download_certificate(model_uri, into)
     model_dir = model_files(model_uri, into)

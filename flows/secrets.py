@@ -7,9 +7,10 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
+from flows.check import check_config
 from flows.reports.secrets import markdown
-from hush_core.config import load_config
 from tasks.extraction import extract_secrets, sources
+from tasks.leftovers import claim_flow_run
 from tasks.publish_secrets import Summary, report_secrets
 from tasks.runtime.environment import home
 
@@ -23,7 +24,8 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
         baseline: the baseline.json of an earlier report; without it that of the report in `out`, if there is one.
         out: folder for the report, a private place; without it one of the config's own under HUSH_HOME/secrets.
     """
-    config = load_config(Path(config_file))
+    claim_flow_run()
+    config = check_config(Path(config_file), trains=False)
     extracted = extract_secrets(sources(config), config)
     folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)

@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from hush_core.errors import HushError, InputError
-from tasks.runtime.environment import Home, prepare_environment
+from tasks.runtime.environment import OWN_SERVERS, Home, home, prepare_environment
 
 HOST = "127.0.0.1"
 STARTUP = 180.0
@@ -74,9 +74,11 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.review import review
     from flows.secrets import secrets
     from flows.train import train
+    from tasks.leftovers import sweep
     from tasks.runtime.error_logging import one_line_errors
 
     one_line_errors()
+    sweep(home())
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
@@ -94,6 +96,7 @@ def _start_servers(
     children: _Children, home: Home, environment: dict[str, str], prefect_port: int, mlflow_port: int
 ) -> None:
     """Start what the environment does not name, and put its address there."""
+    own: list[str] = []
     if not environment.get("PREFECT_API_URL"):
         _check_free(prefect_port, "Prefect")
         # the UI's own origin alone may call the API: any web page could otherwise start a run
@@ -103,6 +106,7 @@ def _start_servers(
         environment["PREFECT_API_AUTH_STRING"] = home.prefect_login()
         environment["PREFECT_UI_API_URL"] = f"http://{HOST}:{prefect_port}/api"
         arguments = ["-m", "prefect", "server", "start", "--host", HOST, "--port", str(prefect_port)]
+        own.append("PREFECT_API_URL")
         children.start("Prefect server", [sys.executable, *arguments], environment)
         environment["PREFECT_API_URL"] = f"http://{HOST}:{prefect_port}/api"
         children.await_answer(environment["PREFECT_API_URL"] + "/health")
@@ -114,9 +118,11 @@ def _start_servers(
         arguments += ["--artifacts-destination", str(home.artifacts)]
         server = {**environment, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         children.start("MLflow server", [sys.executable, "-m", "mlflow", "server", *arguments], server)
+        own.append("MLFLOW_TRACKING_URI")
         environment["MLFLOW_TRACKING_URI"] = f"http://{HOST}:{mlflow_port}"
         children.await_answer(environment["MLFLOW_TRACKING_URI"] + "/health")
         print(f"MLflow: {environment['MLFLOW_TRACKING_URI']}", flush=True)
+    environment[OWN_SERVERS] = " ".join(own)
 
 
 @dataclass

@@ -7,14 +7,16 @@ from pathlib import Path
 
 from prefect import flow
 
+from flows.check import check_config
 from flows.reports.job import Report, build_report
-from hush_core.config import Changes, HushConfig, load_config
+from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import attack_model
 from tasks.calibration import Calibrated, calibrate_noise
 from tasks.certificate import write_model_certificate
 from tasks.extraction import extract_secrets, sources
+from tasks.leftovers import claim_flow_run
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import Outcome, record
 from tasks.runtime.environment import home
@@ -33,7 +35,8 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
         config_file: the YAML file, on the machine that runs the flow.
         changes: what to take in place of the file's values for this run.
     """
-    config = load_config(Path(config_file), changes)
+    claim_flow_run()
+    config = check_config(Path(config_file), changes)
     outcome = run_job(config)
     registered = record(config, outcome)
     return build_report(config, outcome, registered, Store(home().store))
@@ -49,6 +52,7 @@ def compare_noise(calibrate: Callable[[str], Calibrated], method: str) -> Calibr
 
 def run_job(config: HushConfig) -> Outcome:
     """All steps up to the certificate; every step is reused where its inputs have not changed."""
+    lora, base = lora_of(config.model), base_model(config.model)  # first: a name that the hub does not know
     extracted = extract_secrets(sources(config), config)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
@@ -66,7 +70,6 @@ def run_job(config: HushConfig) -> Outcome:
     examples, held_out = extracted.examples, weighed.held_out
     public, model = extracted.public, config.model
     check_public(config.train, extracted.n_public)
-    lora, base = lora_of(model), base_model(model)
     start = pretrain(
         public, examples, held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
     )

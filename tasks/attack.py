@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.auditing import exposure
-from hush_core.training import load_model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -30,6 +28,9 @@ class Attacked(BaseModel):
 @cached_task(name="attack", version=2)
 def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, alternatives: int) -> Attacked:
     """Exposure and greedy extraction of every secret that has a value."""
+    from hush_core.auditing import exposure
+    from hush_core.training import load_model
+
     store = Store(home().store)
     table = exposure(
         load_model(store.path(model.files, verify=True)).on_accelerator(),

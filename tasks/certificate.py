@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -95,7 +94,7 @@ def write_model_certificate(
         code={package: version(package) for package in PACKAGES} | {"python": platform.python_version()},
     )
     weights = store.read_frame(weighed.weights)["weight"].to_list()
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         path = Path(folder) / "certificate"
         write_certificate(
             path,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from prefect.logging import get_run_logger
@@ -10,8 +9,6 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.training import RateTrial, adapted, best_rate, load_model, split_public, try_rate
-from hush_core.training.rate_search import FEWEST_PUBLIC
 from tasks.calibration import Calibrated
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -40,10 +37,12 @@ def trial_of_rate(
     run_with: TrainConfig,
 ) -> TriedRate:
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
+    from hush_core.training import adapted, load_model, split_public, try_rate
+
     store = Store(home().store)
     model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
     training, measured = split_public(store.read_frame(public)["text"].to_list())
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         plan = calibrated.load(store)
         done = try_rate(plan, training, measured, model, run_with, Path(folder), progress_log())
     return TriedRate(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
@@ -55,9 +54,13 @@ def check_public(settings: TrainConfig, examples: int) -> None:
     Raises:
         InputError: several learning rates or early stopping.
     """
+    several = not isinstance(settings.learning_rate, float | int)
+    if not (several or settings.early_stopping or settings.evaluate_every):
+        return
+    from hush_core.training.rate_search import FEWEST_PUBLIC
+
     if examples >= FEWEST_PUBLIC:
         return
-    several = not isinstance(settings.learning_rate, float | int)
     if several or settings.early_stopping:
         key = "learning_rate" if several else "early_stopping"
         raise InputError(
@@ -77,6 +80,8 @@ def choose_rate(
     """The settings with one learning rate, and the rehearsals that chose it (none where one was given)."""
     if isinstance(settings.learning_rate, float | int):
         return settings, ()
+    from hush_core.training import RateTrial, best_rate
+
     rates = [settings.model_copy(update={"learning_rate": rate}) for rate in settings.learning_rate]
     done = tuple(trial_of_rate(calibrated, public, start, lora, one.essential(), one) for one in rates)
     best = best_rate([RateTrial(**one.model_dump()) for one in done])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +16,7 @@ from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
 from tasks.rate_search import TriedRate
 from tasks.runtime.environment import home
-from tasks.runtime.registry import Registered, record_run
+from tasks.runtime.registry import Registered, record_run, registered_version
 from tasks.runtime.store import Ref, Store
 from tasks.training import Model, Trained, base_name
 from tasks.weighing import Weighed
@@ -49,7 +48,9 @@ def record(config: HushConfig, outcome: Outcome) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
     store = Store(home().store)
     certificate_dir = store.path(outcome.certificate, verify=True)
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    if (known := registered_version(config.tracking.model, certificate_dir)) is not None:
+        return known  # before any picture is drawn
+    with store.scratch() as folder:
         return record_run(
             experiment=config.tracking.experiment,
             model_name=config.tracking.model,

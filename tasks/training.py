@@ -3,9 +3,9 @@ unprotected."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 from prefect import task
@@ -13,28 +13,17 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, PretrainConfig, TrainConfig
-from hush_core.training import (
-    LanguageModel,
-    adapted,
-    byte_gpt,
-    fit_plain,
-    fit_private,
-    learning_curve,
-    load_model,
-    open_model,
-    rounds_without_checkpoint,
-    save_model,
-    split_public,
-)
-from hush_core.training.checkpoint import CHECKPOINT, drop_previous
-from hush_core.training.models import copy_model, model_folder
-from hush_core.training.processes import fit_in_processes
 from tasks.calibration import Calibrated
 from tasks.run_history import RunHistory, RunText
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
+
+if TYPE_CHECKING:
+    from hush_core.training import LanguageModel
+
+# torch is loaded in the functions that train or open a model: a run whose steps are all cached needs none of it
 
 SEED = 20250607
 """Of initialisation and public pre-training only. Sampling and noise of the private run take fresh secret keys."""
@@ -99,8 +88,10 @@ def base_name(model: AnyModel) -> str:
 def fetch_model(model: HuggingFaceModel) -> Ref:
     """A copy of the named model in the store, so that a run is of its content and not of its name. Not cached:
     the name may stand for another content tomorrow."""
+    from hush_core.training.models import copy_model, model_folder
+
     store = Store(home().store)
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    with store.scratch() as folder:
         path = Path(folder) / "model"
         copy_model(model_folder(model), path)
         return store.put_directory(path, kind="base")
@@ -118,6 +109,8 @@ def pretrain(
     micro_batch: int,
 ) -> Model:
     """Ordinary training on public text, from a fresh model or the named one; with 0 steps, that model."""
+    from hush_core.training import adapted, fit_plain, split_public
+
     store = Store(home().store)
     start = _open(store, model, base, chunk_bytes)
     texts, _ = split_public(store.read_frame(public)["text"].to_list())
@@ -159,6 +152,18 @@ def train_protected(
 
     `settings` say what run it is (`TrainConfig.essential`), `run_with` also how it is done this time.
     """
+    from hush_core.training import (
+        adapted,
+        fit_private,
+        learning_curve,
+        load_model,
+        rounds_without_checkpoint,
+        save_model,
+        split_public,
+    )
+    from hush_core.training.checkpoint import CHECKPOINT, drop_previous
+    from hush_core.training.processes import fit_in_processes
+
     store = Store(home().store)
     plan = calibrated.load(store)
     key = content_key(
@@ -176,7 +181,7 @@ def train_protected(
             "with the first weights; to keep them, stop and restore checkpoint.pt from a backup",
             store.work_dir(key), lost,
         )  # fmt: skip
-    with tempfile.TemporaryDirectory(dir=store.root) as saved:
+    with store.scratch() as saved:
         out = Path(saved) / "model"
         if run_with.processes > 1:
             fitted = fit_in_processes(
@@ -221,6 +226,8 @@ def train_unprotected(
 
     Every example equally often.
     """
+    from hush_core.training import adapted, fit_plain, load_model
+
     store = Store(home().store)
     lora = lora_of(model)
     network = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
@@ -242,6 +249,8 @@ def train_unprotected(
 
 
 def _open(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int) -> LanguageModel:
+    from hush_core.training import byte_gpt, open_model
+
     if isinstance(model, ByteGptModel):
         return byte_gpt(model, context=chunk_bytes, seed=SEED)
     here = model.model_copy(update={"name": str(store.path(base, verify=True))})
@@ -255,7 +264,9 @@ def _open(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int) -> 
 
 
 def _keep(store: Store, model: LanguageModel, examples: Ref, held_out: Ref, *, merge: bool = True) -> Model:
-    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+    from hush_core.training import save_model
+
+    with store.scratch() as folder:
         path = Path(folder) / "model"
         save_model(model, path, merge=merge)
         return _kept(store, path, examples, held_out)
@@ -263,6 +274,8 @@ def _keep(store: Store, model: LanguageModel, examples: Ref, held_out: Ref, *, m
 
 def _kept(store: Store, path: Path, examples: Ref, held_out: Ref) -> Model:
     """Measure what was saved, as it was saved, and keep it."""
+    from hush_core.training import load_model
+
     model = load_model(path).on_accelerator()
     texts = _texts(store, examples, store.read_json(held_out))
     bits = {"held-out, no secret": model.evaluate(texts, max_examples=MOST_EVALUATED)} if texts else {}

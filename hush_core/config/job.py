@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hush_core.config.secrets import Secret, SecretEntry, UnitSecret
-from hush_core.config.section import Section
+from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
+from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
 from hush_core.config.settings import (
     AuditConfig,
     ByteGptModel,
@@ -30,10 +30,10 @@ class HushConfig(Section):
     levels: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
     prior_cap_bits: Annotated[float, Field(gt=0, le=99)] = 33.2
     """No prior p_j is taken below 2^-prior_cap_bits."""
-    public: tuple[str, ...] = ()
+    public: tuple[Text, ...] = ()
     secrets: Annotated[tuple[Secret, ...], Field(min_length=1)]
     chunk_bytes: Annotated[int, Field(ge=16, le=65536)] = 2048
-    max_file_bytes: Annotated[int, Field(ge=1)] = 1 << 20
+    max_file_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 1 << 20
     weights: WeightsConfig = WeightsConfig()
     method: Method = "best"
     model: ModelConfig = ByteGptModel()
@@ -56,6 +56,17 @@ class HushConfig(Section):
     def _coherent(self) -> Self:
         if not self.repos and not self.tables:
             raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
+        several = not isinstance(self.train.learning_rate, float)
+        for key, asked in (
+            ("learning_rate: several rates", several),
+            ("early_stopping", self.train.early_stopping is not None),
+            ("evaluate_every", self.train.evaluate_every is not None),
+        ):
+            if asked and not self.public:
+                raise ValueError(
+                    f"train.{key}: looks at public text, and nothing is named public; "
+                    "name globs under `public`" + (", or give one rate" if several else ", or leave it out")
+                )
         tables = {table.label for table in self.tables}
         for secret in self.secrets:
             if isinstance(secret, UnitSecret) and (not tables or secret.table not in {None, *tables}):
@@ -81,7 +92,7 @@ class HushConfig(Section):
                 raise ValueError(
                     f"secrets.{secret.id}.level: no such level under `levels` (known: {known})"
                 ) from None
-        if not 0 < secret.level < 1:
+        if not 1e-30 <= secret.level < 1:
             raise ValueError(f"secrets.{secret.id}.level: a posterior lies strictly between 0 and 1")
         return float(secret.level)
 
@@ -95,13 +106,13 @@ class Changes(Section):
     """What may be changed for one run without editing the file: the form that the Prefect UI shows."""
 
     method: Method | None = Field(None, description="certificate method, instead of the file's")
-    c: float | None = Field(None, gt=0, le=1, description="weights.c, relative to c_max")
-    noise_multiplier: float | None = Field(
-        None, gt=0, description="weights.noise_multiplier, in place of c; capacities become equalised"
+    c: float | None = Field(None, ge=1e-9, le=1, description="weights.c, relative to c_max")
+    noise_multiplier: Noise | None = Field(
+        None, description="weights.noise_multiplier, in place of c; capacities become equalised"
     )
-    rounds: int | None = Field(None, ge=1, description="train.rounds")
-    batch: int | None = Field(None, ge=1, description="train.batch, the expected batch size")
-    learning_rate: float | None = Field(None, gt=0, description="train.learning_rate")
+    rounds: Rounds | None = Field(None, description="train.rounds")
+    batch: Examples | None = Field(None, description="train.batch, the expected batch size")
+    learning_rate: Rate | None = Field(None, description="train.learning_rate")
 
     def overrides(self) -> dict[str, Any]:
         """Dotted keys of the file → the values that replace them; None takes a key away."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from hush_core.config.settings import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
+MOST_CHARACTERS = 1 << 20
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
 
 def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
     """Read one YAML file, with `changes` in place of its values.
@@ -26,7 +30,7 @@ def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
         InputError: names the file, the key (or the line, where the YAML does not parse) and the hint.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(path)
     except OSError as error:
         raise InputError(str(path), error.strerror or "cannot be read", "name a readable YAML file") from None
     except UnicodeDecodeError:
@@ -34,9 +38,10 @@ def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
     try:
         data = read_yaml(text)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        what = getattr(error, "problem", None) or "is not YAML"
+        mark, place = getattr(error, "problem_mark", None), getattr(error, "position", None)
+        line = mark.line + 1 if mark else text.count("\n", 0, place) + 1 if isinstance(place, int) else None
+        where = f"{path}:{line}" if line else str(path)
+        what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
         raise InputError(where, what, "correct the YAML on this line") from None
     if not isinstance(data, dict):
         raise InputError(str(path), "is not a mapping of keys", "start from examples/demo.yaml")
@@ -45,19 +50,49 @@ def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
     return parse_config(data, where=str(path), folder=path.parent)
 
 
+def _text(path: Path) -> str:
+    """The file's text; a pipe or a device is not waited for."""
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise InputError(str(path), "is no plain file", "name a readable YAML file")
+    with open(path, encoding="utf-8") as file:
+        text = file.read(MOST_CHARACTERS + 1)
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(
+            str(path), f"is longer than {MOST_CHARACTERS} characters", "name a config, not a table or a model"
+        )
+    return text
+
+
 def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushConfig:
     """Validate a mapping as a config; `where` names its origin in messages."""
+    for place, text in _texts(data, ()):
+        if _UNPRINTABLE.search(text):
+            raise InputError(
+                f"{where}: {_shown(_key(place, data))}",
+                "holds a control character, or half of a character",
+                "write plain text there; a tab or a line break belongs into a file of its own",
+            )
     try:
         config = HushConfig.model_validate(data)
     except ValidationError as error:
         raise InputError(where, *_explain(error, data)) from None
-    repos = tuple(r.model_copy(update={"path": _anchor(r.path, folder)}) for r in config.repos)
-    tables = tuple(t.model_copy(update={"path": _anchor(t.path, folder)}) for t in config.tables)
+
+    def anchored(path: Path, key: str) -> Path:
+        return _anchor(path, folder, f"{where}: {key}")
+
+    repos = tuple(
+        r.model_copy(update={"path": anchored(r.path, f"repos.{n}.path")})
+        for n, r in enumerate(config.repos, 1)
+    )
+    tables = tuple(
+        t.model_copy(update={"path": anchored(t.path, f"tables.{n}.path")})
+        for n, t in enumerate(config.tables, 1)
+    )
     secrets = tuple(
-        s.model_copy(update={key: _anchor(file, folder) for key, file in s.files().items()})
+        s.model_copy(update={key: anchored(file, f"secrets.{s.id}.{key}") for key, file in s.files().items()})
         for s in config.secrets
     )
-    anchored = {
+    changed = {
         "repos": repos,
         "tables": tables,
         "secrets": secrets,
@@ -65,7 +100,7 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         "train": _usual_rate(config.train, config.model),
         "pretrain": _usual_rate(config.pretrain, config.model),
     }
-    return config.model_copy(update=anchored)
+    return config.model_copy(update=changed)
 
 
 def _usual_rate(section: Any, model: ByteGptModel | HuggingFaceModel) -> Any:
@@ -81,7 +116,7 @@ def _model(
     """A model's folder is taken from the file's own; any other name is the hub's."""
     if not isinstance(model, HuggingFaceModel):
         return model
-    path = _anchor(Path(model.name), folder)
+    path = _anchor(Path(model.name), folder, f"{where}: model.name")
     if path.is_dir():
         return model.model_copy(update={"name": str(path)})
     if model.name.startswith((".", "/", "~")):
@@ -91,8 +126,32 @@ def _model(
     return model
 
 
-def _anchor(path: Path, folder: Path) -> Path:
-    return (folder / path.expanduser()).resolve()
+def _anchor(path: Path, folder: Path, where: str) -> Path:
+    """The path taken from the config's folder, where the system can have a file of that name."""
+    try:
+        whole = (folder / path.expanduser()).resolve()
+        os.path.lexists(whole)
+        whole.stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return whole  # told by who reads it, with what it should be
+    except (OSError, RuntimeError, ValueError):  # too long a name, a loop of links, ~ of nobody
+        raise InputError(
+            where, "is a path that cannot be", "name a file or folder of this machine; ~ alone is your home"
+        ) from None
+    return whole
+
+
+def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text of the file and where it stands, keys among them."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield place, str(key)
+            yield from _texts(part, (*place, str(key)))
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            yield from _texts(part, (*place, number))
 
 
 def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
@@ -113,7 +172,9 @@ def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
     ('secrets.alpha.globs', 'repos.1.rev')
     """
     parts = [str(part + 1 if isinstance(part, int) else part) for part in place]
-    if len(place) > 1 and place[0] == "secrets" and isinstance(entry := data["secrets"][place[1]], dict):
+    entries = data.get("secrets")
+    number = place[1] if len(place) > 1 and place[0] == "secrets" else None
+    if isinstance(entries, list) and isinstance(number, int) and isinstance(entry := entries[number], dict):
         name = entry.get("id")
         parts[1] = name if isinstance(name, str) and re.fullmatch(ENTRY_ID, name) else parts[1]
         if [entry.get("kind")] == parts[2:3]:  # by which the entry's model was chosen
@@ -121,11 +182,16 @@ def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
     return ".".join(parts)
 
 
+def _shown(key: str) -> str:
+    """A key as a message may hold it: one that is no name may be a value in the wrong place."""
+    return key if len(key) <= 200 else key[:200] + "…"
+
+
 def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]:
     """The first error as (what, hint), without the value that was given."""
     details = error.errors(include_input=False, include_url=False, include_context=False)
     first = details[0]
-    key = _key(first["loc"], data) or "the file"
+    key = _shown(_key(first["loc"], data)) or "the file"
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     message = re.sub(r"^Value error, ", "", first["msg"])
     if first["type"] == "extra_forbidden":
@@ -145,4 +211,4 @@ def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]
     if first["type"] == "value_error":
         what, _, hint = message.partition("; ")
         return (what if first["loc"] == () else f"{key}: {what}") + more, hint or "correct this key"
-    return f"{key}: {message}{more}", "correct this key; docs/configuration.md gives its type and range"
+    return f"{key}: {message[:300]}{more}", "correct this key; docs/configuration.md gives its type and range"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializeAsAny, WrapValidator, field_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
-from hush_core.config.section import Section
+from hush_core.config.section import MOST_EXAMPLES, Bits, Examples, Section
 from hush_core.errors import InputError
 
 ENTRY_POINTS = "hush.detectors"
@@ -18,7 +18,8 @@ ENTRY_POINTS = "hush.detectors"
 
 ENTRY_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
-Level = str | float
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+Level = Text | float
 """A name out of `levels`, or the posterior itself."""
 
 
@@ -28,7 +29,7 @@ class SecretEntry(Section):
     id: Annotated[str, Field(pattern=f"^{ENTRY_ID}$", max_length=80)]
     kind: str
     level: Level
-    bits: Annotated[float, Field(gt=0)] | None = None
+    bits: Bits | None = None
     """Declared min-entropy of the best single guess; only ever lowered by the caps."""
 
     def files(self) -> dict[str, Path]:
@@ -39,9 +40,9 @@ class SecretEntry(Section):
 class Spread(Section):
     """How far a secret that is whole files reaches beyond them."""
 
-    imports: Annotated[int, Field(ge=0)] = 1
+    imports: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 1
     """Files that import a tagged one through at most so many imports hold the secret too."""
-    identifiers: Annotated[int, Field(ge=0)] = 0
+    identifiers: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 0
     """So do files that mention a name defined in a tagged one, if it stands in at most so many files."""
     copies: bool = True
     """So does what copies a passage of a tagged one, edited or not."""
@@ -57,21 +58,21 @@ class PathSecret(FileSecret):
     """Every file whose path matches the globs (gitignore syntax, last match wins) holds this secret."""
 
     kind: Literal["path"]
-    globs: Annotated[tuple[str, ...], Field(min_length=1)]
+    globs: Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 class CodeownersSecret(FileSecret):
     """Every file that CODEOWNERS gives to one of the teams holds this secret."""
 
     kind: Literal["codeowners"]
-    teams: Annotated[tuple[str, ...], Field(min_length=1)]
+    teams: Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 class ContributorsSecret(FileSecret):
     """What one of the people ever changed holds this secret (whole history, merges included)."""
 
     kind: Literal["contributors"]
-    emails: Annotated[tuple[str, ...], Field(min_length=1)]
+    emails: Annotated[tuple[Text, ...], Field(min_length=1)]
     attribute: Literal["file", "commit", "blame"] = "file"
     """The whole file, the lines that their commits added, or the lines that git blame gives to them."""
 
@@ -89,7 +90,7 @@ class LiteralsSecret(SecretEntry):
 
     kind: Literal["literals"]
     file: Path
-    bits: Annotated[float, Field(gt=0)]
+    bits: Bits
 
 
 class PatternsSecret(SecretEntry):
@@ -97,15 +98,15 @@ class PatternsSecret(SecretEntry):
 
     kind: Literal["patterns"]
     file: Path
-    bits: Annotated[float, Field(gt=0)]
+    bits: Bits
 
 
 class RareWordsSecret(SecretEntry):
     """Every word that stands in so many examples is a secret of its own; `bits` must be declared."""
 
     kind: Literal["rare_words"]
-    document_frequency: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
-    bits: Annotated[float, Field(gt=0)]
+    document_frequency: tuple[Examples, Examples]
+    bits: Bits
 
     @field_validator("document_frequency")
     @classmethod
@@ -127,7 +128,7 @@ class RemovedSecret(FileSecret):
     """The text of files that once stood at these paths and are gone; its copies hold this secret."""
 
     kind: Literal["removed"]
-    paths: Annotated[tuple[str, ...], Field(min_length=1)]
+    paths: Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 SECRET_KINDS = (

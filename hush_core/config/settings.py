@@ -6,20 +6,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from hush_core.config.section import Section
+from hush_core.config.section import MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched", "equalised"]
-LearningRate = Annotated[float, Field(gt=0)]
+LearningRate = Rate
 
 
 class WeightsConfig(Section):
     """How much each secret may weigh (`docs/guarantee.md` §7)."""
 
     capacities: Capacities = "matched"
-    c: Annotated[float, Field(gt=0, le=1)] = 0.5
+    c: Annotated[float, Field(ge=1e-9, le=1)] = 0.5
     """Relative to c_max, the smallest c at which every weight is 1."""
-    noise_multiplier: Annotated[float, Field(gt=0)] | None = None
+    noise_multiplier: Noise | None = None
     """In place of c: keep as much as this σ can certify (`equalised` only)."""
     without_secret: Literal["keep", "drop"] = "keep"
     """Whether examples without a secret are trained on."""
@@ -38,9 +38,9 @@ class ByteGptModel(Section):
     """A byte-level GPT: no tokenizer is learned from protected data. One example is one sequence."""
 
     kind: Literal["byte_gpt"] = "byte_gpt"
-    layers: Annotated[int, Field(ge=1)] = 4
-    width: Annotated[int, Field(ge=8)] = 256
-    heads: Annotated[int, Field(ge=1)] = 4
+    layers: Annotated[int, Field(ge=1, le=1024)] = 4
+    width: Annotated[int, Field(ge=8, le=65536)] = 256
+    heads: Annotated[int, Field(ge=1, le=1024)] = 4
 
     @model_validator(mode="after")
     def _even_heads(self) -> Self:
@@ -48,14 +48,19 @@ class ByteGptModel(Section):
             raise ValueError("model.width must be a multiple of model.heads")
         return self
 
+    def parameters(self, chunk_bytes: int) -> int:
+        """How many numbers are trained: 12·width² a block, its biases and scales, and the embeddings."""
+        block = 12 * self.width**2 + 13 * self.width
+        return self.layers * block + (259 + chunk_bytes + 1 + 2) * self.width
+
 
 class LoraConfig(Section):
     """Low-rank adapters in place of full fine-tuning (Hu et al. 2021); all other parameters are frozen."""
 
-    rank: Annotated[int, Field(ge=1)] = 8
-    alpha: Annotated[float, Field(gt=0)] = 16
+    rank: Annotated[int, Field(ge=1, le=65536)] = 8
+    alpha: Annotated[float, Field(ge=1e-6, le=1e6)] = 16
     """The adapter's output is scaled by alpha / rank."""
-    targets: tuple[str, ...] | Literal["all-linear"] | None = None
+    targets: Annotated[tuple[str, ...], Field(min_length=1)] | Literal["all-linear"] | None = None
     """Names of the layers that get an adapter; None: the attention projections usual for the architecture."""
 
 
@@ -69,13 +74,16 @@ class HuggingFaceModel(Section):
     """Of a hub name: a commit, tag or branch."""
     objective: Literal["causal", "masked"] | None = None
     """None: what the model's own config names as its architecture."""
-    context: Annotated[int, Field(ge=2)] | None = None
+    context: Annotated[int, Field(ge=2, le=1 << 24)] | None = None
     """Most tokens of an example, the rest is cut off and counted; None: what the model can read."""
     lora: LoraConfig | None = None
 
 
 def _kind(value: Any) -> str:
-    return str(value.get("kind", "byte_gpt") if isinstance(value, dict) else value.kind)
+    """Of what is no mapping, one of them, which then says so."""
+    return str(
+        value.get("kind", "byte_gpt") if isinstance(value, dict) else getattr(value, "kind", "byte_gpt")
+    )
 
 
 ModelConfig = Annotated[
@@ -87,40 +95,41 @@ ModelConfig = Annotated[
 class PretrainConfig(Section):
     """Ordinary training on the code named as public, before any protected example is read."""
 
-    steps: Annotated[int, Field(ge=0)] = 0
-    batch: Annotated[int, Field(ge=1)] = 32
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    steps: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    batch: Examples = 32
+    learning_rate: Rate = 1e-3
 
 
 class EarlyStopping(Section):
     """Stop when the loss on PUBLIC text no longer falls. The certificate still covers every planned round."""
 
-    patience: Annotated[int, Field(ge=1)] = 3
+    patience: Rounds = 3
     """Evaluations without a new best before the run stops."""
-    min_delta: Annotated[float, Field(ge=0)] = 0.0
+    min_delta: Annotated[float, Field(ge=0, le=1e3)] = 0.0
     """Bits by which a new best must be below the last one."""
 
 
 class TrainConfig(Section):
     """The private run: T rounds of DP-SGD under weighted Poisson sampling (paper, Algorithm 2)."""
 
-    rounds: Annotated[int, Field(ge=1)]
-    batch: Annotated[int, Field(ge=1)]
+    rounds: Rounds
+    batch: Examples
     """The EXPECTED batch size B; the realised one is random and never used."""
-    clip_norm: Annotated[float, Field(gt=0)] = 1.0
+    clip_norm: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
+    """Well inside float32 on both sides, with a batch of them added up."""
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
     """One rate, or several: the best of them in a rehearsal on public text, with the plan's own noise."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """How the rate falls to 0 over the rounds, after the warm-up."""
-    warmup_rounds: Annotated[int, Field(ge=0)] = 0
+    warmup_rounds: Annotated[int, Field(ge=0, le=MOST_ROUNDS)] = 0
     optimizer: Literal["adamw", "sgd"] = "adamw"
     precision: Literal["fp32", "bf16"] = "fp32"
     """Of forward and backward pass; weights, clipping sums and noise are fp32 or better."""
-    processes: Annotated[int, Field(ge=1)] = 1
+    processes: Annotated[int, Field(ge=1, le=1024)] = 1
     """Data-parallel processes; each holds the whole model."""
-    micro_batch: Annotated[int, Field(ge=1)] = 32
-    checkpoint_every: Annotated[int, Field(ge=1)] = 20
-    evaluate_every: Annotated[int, Field(ge=1)] | None = None
+    micro_batch: Annotated[int, Field(ge=1, le=1 << 20)] = 32
+    checkpoint_every: Rounds = 20
+    evaluate_every: Rounds | None = None
     """Rounds between two points of the learning curve, on public text only."""
     early_stopping: EarlyStopping | None = None
 
@@ -145,12 +154,12 @@ class TrainConfig(Section):
 class AuditConfig(Section):
     """The attack on the trained model."""
 
-    alternatives: Annotated[int, Field(ge=1)] = 1000
+    alternatives: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """Equally long strings of the same language that each secret's value is ranked among."""
     unprotected: bool = False
     """Also train the same model on the same data without protection, to show what would have leaked."""
 
 
 class TrackingConfig(Section):
-    experiment: str = "hush"
-    model: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "hush-model"
+    experiment: Annotated[str, Field(min_length=1, max_length=250, pattern=r"\S")] = "hush"
+    model: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)] = "hush-model"

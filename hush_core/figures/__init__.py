@@ -7,17 +7,34 @@ values, `docs/configuration.md`). Colours are Okabe and Ito's, told apart by col
 colour says, a marker or a label says too. One file here is one question; `canvas` is what they share.
 """
 
-from hush_core.figures.attack import exposure
-from hush_core.figures.canvas import METHOD_LABELS, MOST_ROWS, Figure, short_name
-from hush_core.figures.cost import losses, noise_by_method
-from hush_core.figures.frontier import frontier
-from hush_core.figures.graph import secret_graph
-from hush_core.figures.leakage import leakage_by_length, leakage_by_rounds
-from hush_core.figures.learning import RUN, learning_curves
-from hush_core.figures.posterior import posterior_against_target, posterior_curves, trade_off
-from hush_core.figures.scale import certificate_scale
-from hush_core.figures.utility import utility_against_noise
-from hush_core.figures.weights import _percent, weights_retained
+from importlib import import_module
+from typing import Any
+
+from hush_core.figures.names import METHOD_LABELS, short_name
+
+_PICTURES = {
+    "attack": ("exposure",),
+    "canvas": ("MOST_ROWS", "Figure"),
+    "cost": ("losses", "noise_by_method"),
+    "frontier": ("frontier",),
+    "graph": ("secret_graph",),
+    "leakage": ("leakage_by_length", "leakage_by_rounds"),
+    "learning": ("RUN", "learning_curves"),
+    "posterior": ("posterior_against_target", "posterior_curves", "trade_off"),
+    "scale": ("certificate_scale",),
+    "utility": ("utility_against_noise",),
+    "weights": ("_percent", "weights_retained"),
+}
+"""By file, what it draws; loaded when it is first asked for, as matplotlib takes longer than most commands."""
+
+
+def __getattr__(name: str) -> Any:
+    for file, drawn in _PICTURES.items():
+        if name in drawn:
+            globals()[name] = found = getattr(import_module(f"{__name__}.{file}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "certificate_scale", "exposure", "frontier",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from hush_core.figures.names import METHOD_LABELS as METHOD_LABELS
+from hush_core.figures.names import short_name
+
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
 WIDTH, DPI = 8.0, 120
 MOST_ROWS = 40
 """A picture of more secrets than this cannot be read; the most telling ones are shown, and it says so."""
-METHOD_LABELS = {"kl": "kl (the paper)", "renyi": "renyi", "blow_up": "blow_up", "best": "best"}
 _STYLE = {
     "font.size": 10,
     "axes.titlesize": 12,
@@ -31,16 +32,6 @@ _STYLE = {
     "grid.color": "#dddddd",
     "legend.frameon": False,
 }
-
-
-def short_name(name: str) -> str:
-    """A secret's name without its rule's publisher and with 6 digits of its keyed hash.
-
-    >>> short_name("creds/betterleaks.github-pat:a7b3ade17ded")
-    'creds/github-pat:a7b3ad'
-    """
-    name = re.sub(r":([0-9a-f]{6})[0-9a-f]+$", r":\1", name)
-    return re.sub(r"/(?:betterleaks\.|veles\.secrets/|hush\.|gitleaks\.)", "/", name)
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def source_revisions(config: HushConfig) -> dict[str, str]:
         InputError: no such repository, revision or table, or two sources with one label.
     """
     revisions = {}
-    for repository in _labelled(config):
+    for repository in labelled(config):
         with CleanView(repository.path, repository.rev) as view:
             revisions[repository.label] = view.commit
     return revisions | {table.label: table_digest(table) for table in config.tables}
@@ -106,7 +106,7 @@ def extract(
     if cache is not None:
         private_folder(cache)
     context = DetectorContext(identity_key, progress or (lambda stage, done, total: None), cache)
-    reading = _labelled(config), _reading(config, context, work), context.progress, config.tables
+    reading = labelled(config), _reading(config, context, work), context.progress, config.tables
     _prepare(config)
     with read_corpus(*reading) as corpus:
         labels, values = LabelTable(), Values()
@@ -173,7 +173,8 @@ def _reading(config: HushConfig, context: DetectorContext, work: Path | None) ->
     )
 
 
-def _labelled(config: HushConfig) -> tuple[Repository, ...]:
+def labelled(config: HushConfig) -> tuple[Repository, ...]:
+    """The repositories, once it is sure that each source has a name of its own."""
     where = "repos" if not config.tables else "repos, tables" if config.repos else "tables"
     for label, times in Counter(source.label for source in (*config.repos, *config.tables)).items():
         if times > 1:

@@ -22,6 +22,8 @@ from pathlib import Path
 from hush_core.errors import InputError
 
 KEY_BYTES = 32
+OWN_SERVERS = "HUSH_OWN_SERVERS"
+"""Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
 
 @dataclass(frozen=True)

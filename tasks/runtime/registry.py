@@ -25,9 +25,8 @@ from mlflow.models import Model
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.errors import InputError, VerificationError
-from hush_core.training import load_model
 from tasks.runtime.store import file_sha256
-from tasks.runtime.tracking import experiment_of, link_of, log_files
+from tasks.runtime.tracking import experiment_of, link_of, log_files, owned
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
@@ -74,13 +73,14 @@ def record_run(
     Idempotent: where a version of `model_name` has this very certificate, that version is returned. `VERSION`
     in `description` is replaced by the number. What fails midway leaves a FAILED run and no version.
     """
+    if (known := registered_version(model_name, certificate_dir)) is not None:
+        return known
     digest = file_sha256(certificate_dir / "certificate.json")
     client = mlflow.MlflowClient()
-    for known in _versions(client, model_name):
-        if known.tags.get(DIGEST) == digest:
-            return _registered(client, known)
     experiment_id = experiment_of(client, experiment)
-    with mlflow.start_run(experiment_id=experiment_id, run_name=f"{model_name} {digest[:8]}") as run:
+    with mlflow.start_run(
+        experiment_id=experiment_id, run_name=f"{model_name} {digest[:8]}", tags=owned()
+    ) as run:
         mlflow.set_tags({**tags, DIGEST: digest})
         mlflow.log_params(dict(params))
         mlflow.log_metrics(dict(metrics))
@@ -103,6 +103,14 @@ def record_run(
         )
     client.update_model_version(model_name, made.version, description.replace("VERSION", str(made.version)))
     return _registered(client, made)
+
+
+def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
+    """The version of `model_name` that has this very certificate, if there is one."""
+    digest = file_sha256(certificate_dir / "certificate.json")
+    client = mlflow.MlflowClient()
+    known = (v for v in _versions(client, model_name) if v.tags.get(DIGEST) == digest)
+    return next((_registered(client, version) for version in known), None)
 
 
 def find_version(model_uri: str) -> ModelVersion:
@@ -180,6 +188,8 @@ class _CertifiedFlavor:
 
 
 def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
+    from hush_core.training import load_model
+
     model = load_model(model_dir)
     if model.objective.kind == "causal":
         # half of the context for what is generated; without it a caller runs past the last position

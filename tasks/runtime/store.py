@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from hush_core.errors import HushError
+from tasks.ownership import temporary_folder
+from tasks.runtime.environment import home
 
 DIRECTORY = ".d"
 
@@ -156,7 +159,11 @@ class Store:
             return False
         return True
 
-    # resumable work
+    # work
+
+    def scratch(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder on the store's disk, gone at the end of a `with`, or at the start after a kill."""
+        return tempfile.TemporaryDirectory(dir=temporary_folder(home(), self.root))
 
     def work_dir(self, key: str) -> Path:
         """A private folder that survives a killed run, for checkpoints; `key` is a content key."""
@@ -171,7 +178,7 @@ class Store:
 
     def _temporary(self, target: Path) -> Path:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return target.parent / f".{target.name[:16]}.{secrets.token_hex(8)}"
+        return temporary_folder(home(), self.root) / f"{target.name[:16]}.{secrets.token_hex(8)}"
 
     def _hint(self, ref: Ref, what: str) -> str:
         return (

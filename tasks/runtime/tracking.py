@@ -12,6 +12,7 @@ import mlflow
 from mlflow.exceptions import MlflowException
 
 from hush_core.errors import InputError
+from tasks.ownership import RUN_TAG, token_of
 from tasks.runtime.environment import home
 
 
@@ -26,7 +27,7 @@ def log_run(
     """Log a run that registers nothing; files that are not there are left out. Where a server shows it, or None."""
     client = mlflow.MlflowClient()
     experiment_id = experiment_of(client, experiment)
-    with mlflow.start_run(experiment_id=experiment_id, run_name=run_name) as run:
+    with mlflow.start_run(experiment_id=experiment_id, run_name=run_name, tags=owned()) as run:
         mlflow.log_params(dict(params))
         mlflow.log_metrics(dict(metrics))
         for path in files:
@@ -41,6 +42,11 @@ def log_files(folder: str, files: Mapping[str, Path]) -> None:
         for name, path in files.items():
             shutil.copyfile(path, Path(staging) / (name + path.suffix))
         mlflow.log_artifacts(staging, folder)
+
+
+def owned() -> dict[str, str]:
+    """The tag that says which process does a run: if it is killed, the next start closes the run."""
+    return {RUN_TAG: token_of(home())}
 
 
 def experiment_of(client: mlflow.MlflowClient, name: str) -> str:

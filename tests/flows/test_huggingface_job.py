@@ -34,7 +34,8 @@ def job(tmp_path_factory):
     job = Job(tmp_path_factory.mktemp("job"), seed=12)
     for name in ("llama", "bert"):
         write_model(job.folder / name, name)
-    return job
+    with job.served():
+        yield job
 
 
 def loaded(job, uri):

@@ -23,7 +23,10 @@ def job(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def first(job):
-    return job.hush("run", job.config)
+    """The first run begins a server for itself, as by default; those after it share one, on its database."""
+    output = job.hush("run", job.config)
+    with job.served():
+        yield output
 
 
 def states(output):
@@ -48,8 +51,12 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_pat
     assert work == {"releases.jsonl", "checkpoint.pt"}  # the count, and one checkpoint
 
 
-def test_the_second_run_trains_nothing(job, first):
+def test_the_second_run_trains_nothing_and_loads_nothing_to_train_with(job, first, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     output = job.hush("run", job.config)
+    loaded = set(re.findall(r"^import time: .*\| +(\w+)$", output, re.M))
+    assert {"prefect", "mlflow", "polars"} <= loaded, "the test is blind"
+    assert not {"torch", "transformers", "pytorch_lightning", "matplotlib"} & loaded
     ended = states(output)
     assert set(ended) == set(states(first)) and "train" in ended
     assert all(set(runs) == {"Cached"} for name, runs in ended.items() if name != "record")
@@ -156,7 +163,8 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
 def test_a_graph_without_edges_is_refused(tmp_path):
     job = Job(tmp_path, seed=5)
     text = re.sub(r"  - .*\n", "", CONFIG).replace(
-        "secrets:\n", 'secrets:\n  - {{id: none, kind: path, globs: ["nothing/here/**"], level: high}}\n'
+        "secrets:\n",
+        'secrets:\n  - {{id: none, kind: contributors, emails: ["nobody@example.com"], level: high}}\n',
     )
     output = job.hush("run", job.write("empty.yaml", text=text), status=2)
     assert "Traceback" not in output and job.versions() == []

@@ -13,7 +13,8 @@ SWEEP = ("--c", "0.1", "--c", "0.3", "--c", "1")
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    return Job(tmp_path_factory.mktemp("plan"), seed=23)
+    with Job(tmp_path_factory.mktemp("plan"), seed=23).served() as job:
+        yield job
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,8 @@
 import mlflow
 import pytest
 
-from flows.review import facts_page, review, verify_target
+from flows.review import facts_page, review
+from flows.verify import verify_target
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime.environment import home
 from tasks.runtime.registry import find_version

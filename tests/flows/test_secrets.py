@@ -10,7 +10,8 @@ from jobs import Job, git
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    return Job(tmp_path_factory.mktemp("secrets"), seed=31)
+    with Job(tmp_path_factory.mktemp("secrets"), seed=31).served() as job:
+        yield job
 
 
 def ended(output):

@@ -2,9 +2,14 @@
 
 import os
 import random
+import signal
+import socket
 import string
 import subprocess
 import sys
+import time
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +41,7 @@ class Job:
     def __init__(self, folder, seed):
         chance = random.Random(seed)
         self.folder, self.home = folder, folder / "home"
+        self.server = {}
         self.token = "ghp_" + "".join(chance.choices(ALPHABET, k=36))
         self.codename = "zephyr" + "".join(chance.choices(string.ascii_lowercase, k=8))
         self.values = [self.token.encode(), self.codename.encode()]
@@ -74,7 +80,46 @@ class Job:
     @property
     def environment(self):
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-        return {**kept, "HUSH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+        return {**kept, "HUSH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "COLUMNS": "120", **self.server}
+
+    @contextmanager
+    def served(self):
+        """The commands inside share one Prefect server, on the database that theirs would have."""
+        from tasks.runtime.environment import Home, settings
+
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        environment = {**self.environment, **settings(Home(self.home).create())}
+        command = [
+            sys.executable,
+            "-m",
+            "prefect",
+            "server",
+            "start",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
+        quiet = subprocess.DEVNULL
+        child = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet, start_new_session=True)
+        url, deadline = f"http://127.0.0.1:{port}/api", time.monotonic() + 180
+        try:
+            while not _answers(f"{url}/health"):
+                assert child.poll() is None and time.monotonic() < deadline, "Prefect does not start"
+                time.sleep(0.2)
+            self.server = {"PREFECT_API_URL": url}
+            yield self
+        finally:
+            self.server = {}
+            for sign in (signal.SIGTERM, signal.SIGKILL):
+                if child.poll() is None:
+                    os.killpg(child.pid, sign)
+                    try:
+                        child.wait(30)
+                    except subprocess.TimeoutExpired:
+                        continue
 
     def start(self, *arguments):
         command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
@@ -96,6 +141,14 @@ class Job:
         if not (self.home / "mlflow.db").exists():
             return []
         return sorted(int(v.version) for v in MlflowClient(uri, uri).search_model_versions())
+
+
+def _answers(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
 
 
 def git(path, *arguments, email="ada@acme.example.com"):

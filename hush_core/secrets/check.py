@@ -1,0 +1,152 @@
+"""All that can be told of a job's sources and secrets before the work begins: cheap, and in the user's words.
+
+What is listed is the revision's tree (names and sizes, no content), the first rows of each table, and the
+files that entries name. So a mistake is told in a second, and not after a server was started and text was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from hush_core.config import (
+    CodeownersSecret,
+    HushConfig,
+    LiteralsSecret,
+    PathSecret,
+    PatternsSecret,
+    RemovedSecret,
+    Table,
+    UnitSecret,
+)
+from hush_core.corpus import CleanView, match_path
+from hush_core.corpus.documents import read_documents
+from hush_core.corpus.git.history import refuse_shallow
+from hush_core.corpus.git.tree import OWNERS, tree_entries
+from hush_core.errors import InputError
+from hush_core.secrets.detectors.literals import read_literals
+from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.detectors.patterns import read_patterns
+from hush_core.secrets.detectors.registry import detector_of
+from hush_core.secrets.extraction import labelled
+
+ROWS = 20
+"""Of each table so many documents are read, to see that its columns are there and hold text."""
+_SMALLEST = 8
+"""No example is smaller than this part of a chunk, but for the last of its file."""
+
+
+@dataclass
+class Listing:
+    """What the revisions hold, without a content."""
+
+    paths: set[str]
+    owners: list[bytes]
+    most_examples: int
+
+
+def check_sources(config: HushConfig, *, trains: bool = True) -> None:
+    """Refuse what the first task would refuse minutes later, and entries that protect nothing.
+
+    Raises:
+        InputError: an unreadable repository, revision, table or file; a column that is not there; a pattern
+            that does not compile; globs or teams that name nothing; a batch above the number of examples.
+    """
+    labelled(config)
+    for entry in config.secrets:
+        if isinstance(entry, LiteralsSecret):
+            read_literals(entry.file)
+        elif isinstance(entry, PatternsSecret):
+            read_patterns(entry.file)
+    historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
+    if historical and not config.repos:
+        raise InputError(
+            f"secrets.{historical[0].id}",
+            f"reads a history (kind {historical[0].kind}), and tables have none",
+            "add the repository to `repos`, or take kind: unit for the authors of a table",
+        )
+    globs = dict(_globs(config))
+    listing = _listing(config, bool(historical))
+    for table in config.tables:
+        _check_table(config, table)
+    _check_teams(config, listing)
+    # names of documents, and files that are gone, are known only when they are read
+    if config.repos and not config.tables and all(r.mode == "tree" for r in config.repos):
+        for where, chosen in globs.items():
+            if not any(map(chosen.match, listing.paths)):
+                raise InputError(
+                    where,
+                    "match no file of the sources, so nothing would be "
+                    + ("public" if where == "public" else "protected"),
+                    "correct them (gitignore syntax, paths from the repository's root), or leave them out",
+                )
+        if trains and config.train.batch > listing.most_examples:
+            raise InputError(
+                "train.batch",
+                f"is {config.train.batch:,}; the sources give at most {listing.most_examples:,} examples",
+                "lower it; `hush plan` says how much weight is retained, which is the most that can be drawn",
+            )
+
+
+def _globs(config: HushConfig) -> Iterator[tuple[str, Globs]]:
+    """Every set of globs, by the key that gives it; compiled, so that a bad one is refused."""
+    if config.public:
+        yield "public", Globs(config.public, "public")
+    for entry in config.secrets:
+        if isinstance(entry, PathSecret):
+            where = f"secrets.{entry.id}.globs"
+            yield where, Globs(entry.globs, where)
+        elif isinstance(entry, RemovedSecret):
+            Globs(entry.paths, f"secrets.{entry.id}.paths")  # compiled; what they match is gone
+
+
+def _listing(config: HushConfig, histories: bool) -> Listing:
+    paths, owners, most = set(), [], 0
+    for repository in config.repos:
+        with CleanView(repository.path, repository.rev) as view:
+            if histories:
+                refuse_shallow(view)
+            for entry in tree_entries(view):
+                if entry.kind == "blob" and entry.mode != "120000":
+                    paths.add(match_path(entry.path))
+                    most += 1 + entry.size * _SMALLEST // config.chunk_bytes
+                    if entry.path in OWNERS:
+                        owners.append(view.small(entry.blob, entry.path))
+    return Listing(paths, owners, most)
+
+
+def _check_table(config: HushConfig, table: Table) -> None:
+    """Read the first rows; for whoever protects units, see that they have one."""
+    documents = read_documents(
+        table.path, format=table.format, text=table.text, unit=table.unit, id=table.id,
+        max_bytes=config.max_file_bytes, where=f"tables.{table.label}",
+    )  # fmt: skip
+    first = list(islice(documents, ROWS))
+    for entry in config.secrets:
+        asked = isinstance(entry, UnitSecret) and entry.table in (None, table.label)
+        if asked and first and first[0].unit is None:
+            raise InputError(
+                f"secrets.{entry.id}",
+                f"protects units, and the table {table.label!r} has none",
+                "set `unit:` of that table to the column that says whose a row is, or name another `table:`",
+            )
+
+
+def _check_teams(config: HushConfig, listing: Listing) -> None:
+    known = {
+        word for content in listing.owners for word in content.decode("utf-8", "replace").casefold().split()
+    }
+    for entry in config.secrets:
+        if not isinstance(entry, CodeownersSecret) or any(r.mode == "history" for r in config.repos):
+            continue
+        where = f"secrets.{entry.id}.teams"
+        if not listing.owners:
+            raise InputError(
+                where, "no source has a CODEOWNERS file at its revision", "name the files by kind: path"
+            )
+        teams = {t.casefold() for t in entry.teams}
+        if known.isdisjoint(teams | {f"@{team}" for team in teams}):
+            raise InputError(
+                where, "stand in no CODEOWNERS file", "write them as that file does, as @org/team"
+            )

@@ -1,0 +1,74 @@
+"""What killed processes left behind: runs that seem to go on for ever, temporary files, a server without a client.
+
+Swept when the next command starts. Only what a process of this home and host began, and only when that process is
+surely gone (`ownership`); only in the orchestrator and the tracker that lie in this home. Servers of yours that
+HUSH_HOME does not hold are never written to.
+"""
+
+from __future__ import annotations
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
+from prefect.context import FlowRunContext
+from prefect.states import Crashed
+
+from tasks.ownership import RUN_TAG, Owner, dead_owners, end_server, remove_files, token_of
+from tasks.runtime.environment import Home, home
+
+TAG = "hush-owner:"
+"""Before the token, among a flow run's tags."""
+_OPEN = ["RUNNING", "PENDING", "PAUSED", "CANCELLING"]
+
+
+def owner_tag(place: Home) -> str:
+    """The tag that says that this process does a flow run."""
+    return TAG + token_of(place)
+
+
+def claim_flow_run() -> None:
+    """Tag the flow run that this is called in: one that a schedule or a form began has no owner yet."""
+    context, tag = FlowRunContext.get(), owner_tag(home())
+    if context is not None and context.flow_run is not None and tag not in context.flow_run.tags:
+        kept = [t for t in context.flow_run.tags if not t.startswith(TAG)]
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, tags=[*kept, tag])
+
+
+def sweep(place: Home) -> int:
+    """Close what dead owners left open; how many there were. Called when the orchestrator answers."""
+    count = 0
+    for owner in dead_owners(place):
+        count += 1
+        end_server(owner)
+        remove_files(owner, place.store)
+        if "PREFECT_API_URL" in owner.own:
+            with get_client(sync_client=True) as client:
+                _crash(client, owner)
+        if "MLFLOW_TRACKING_URI" in owner.own and place.mlflow_database.exists():
+            _fail(owner)
+    return count
+
+
+def _crash(client: SyncPrefectClient, owner: Owner) -> None:
+    tagged, still = {"all_": [TAG + owner.token]}, {"type": {"any_": _OPEN}}
+    of_owner = FlowRunFilter.model_validate({"tags": tagged})
+    state = Crashed(message=f"{owner}; the next run of the same command went on")
+    for run in client.read_flow_runs(flow_run_filter=of_owner):
+        for step in client.read_task_runs(
+            flow_run_filter=FlowRunFilter.model_validate({"id": {"any_": [run.id]}}),
+            task_run_filter=TaskRunFilter.model_validate({"state": still}),
+        ):
+            client.set_task_run_state(step.id, state, force=True)
+        if run.state_type is not None and run.state_type.value in _OPEN:
+            client.set_flow_run_state(run.id, state, force=True)
+
+
+def _fail(owner: Owner) -> None:
+    import mlflow
+
+    client = mlflow.MlflowClient()
+    experiments = [e.experiment_id for e in client.search_experiments()]
+    query = f"attributes.status = 'RUNNING' and tags.`{RUN_TAG}` = '{owner.token}'"
+    for run in client.search_runs(experiments, query) if experiments else ():
+        client.set_tag(run.info.run_id, "hush.ended", str(owner))
+        client.set_terminated(run.info.run_id, "KILLED")

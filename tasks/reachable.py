@@ -1,0 +1,187 @@
+"""Do the tracker and the orchestrator answer that the environment names? Asked before any work, in seconds.
+
+MLflow's own client tries seven times over minutes, and Prefect's ends in a traceback. This imports neither.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hush_core.errors import InputError
+
+PATIENCE = 5.0
+"""Seconds for a server to answer; one that does not is not waited for by a job of hours either."""
+_TRACKER, _ORCHESTRATOR = "MLFLOW_TRACKING_URI", "PREFECT_API_URL"
+_DATABASES = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+_ELSEWHERE = ("databricks", "databricks-uc", "uc")
+"""Addresses that only MLflow's own plugins can ask."""
+
+
+def check_tracker() -> None:
+    """Refuse an MLFLOW_TRACKING_URI that leads to no MLflow.
+
+    Raises:
+        InputError: it is no address, nothing answers there within PATIENCE, or what answers is no MLflow.
+    """
+    uri = os.environ.get(_TRACKER, "")
+    scheme = re.split(r"[+:]", uri, maxsplit=1)[0]
+    if not uri or scheme in _ELSEWHERE:
+        return
+    if scheme == "sqlite":
+        _check_sqlite(uri)
+    elif scheme in _DATABASES:
+        _check_port(uri, _DATABASES[scheme])
+    elif scheme in ("http", "https"):
+        status, body = _ask(_TRACKER, f"{uri.rstrip('/')}/version")
+        if status != 200 or not re.fullmatch(rb"\d+\.\d+[\w.+-]*", body.strip()):
+            raise _refusal(_TRACKER, uri, "answers, and is no MLflow server")
+        query = f"{uri.rstrip('/')}/api/2.0/mlflow/experiments/search?max_results=1"
+        login = _login(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
+        token = os.environ.get("MLFLOW_TRACKING_TOKEN")
+        headers = {"Authorization": f"Bearer {token}"} if token and not login else login
+        if _ask(_TRACKER, query, headers)[0] in (401, 403):
+            raise _refusal(
+                _TRACKER, uri, "wants a login", "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+            )
+    else:
+        raise _refusal(_TRACKER, uri, "is no address of an MLflow (http, https, sqlite or a database)")
+
+
+def check_orchestrator() -> None:
+    """Refuse a PREFECT_API_URL that leads to no Prefect server.
+
+    Raises:
+        InputError: it is no address, nothing answers there within PATIENCE, or what answers is no Prefect.
+    """
+    uri = os.environ.get(_ORCHESTRATOR, "")
+    if not uri:
+        return
+    if not uri.lower().startswith(("http://", "https://")):
+        raise _refusal(_ORCHESTRATOR, uri, "is no address of a Prefect server")
+    if os.environ.get("PREFECT_API_KEY"):  # Prefect Cloud answers for an account, not under /health
+        _ask(_ORCHESTRATOR, uri)
+        return
+    status, body = _ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/health")
+    if status != 200 or body.strip() != b"true":
+        raise _refusal(
+            _ORCHESTRATOR,
+            uri,
+            "answers, and is no Prefect server's API",
+            "end it in /api, as http://HOST:4200/api",
+        )
+    login = _login(*os.environ.get("PREFECT_API_AUTH_STRING", "").split(":", 1))
+    status, body = _ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", login)
+    if status in (401, 403):
+        raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
+    if status != 200 or not isinstance(_json(body), str):
+        raise _refusal(_ORCHESTRATOR, uri, "answers, and is no Prefect server's API")
+
+
+def _check_sqlite(uri: str) -> None:
+    path = Path(unquote(uri.partition(":///")[2].partition("?")[0]))
+    shown = f"{_TRACKER}: {path}"
+    if not path.exists():
+        if not os.access(path.parent, os.W_OK):
+            raise InputError(shown, "cannot be created there", "name a folder that you may write to")
+        return
+    try:
+        with open(path, "rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise InputError(shown, error.strerror or "cannot be read", "name a database of MLflow") from None
+    if head not in (b"", b"SQLite format 3\0"):
+        raise InputError(shown, "is no SQLite database", "name a database of MLflow, or move this file away")
+
+
+def _check_port(uri: str, usual: int) -> None:
+    """Of a database: that something listens. Login and schema are MLflow's to see."""
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "127.0.0.1", parts.port or usual
+    except ValueError:
+        raise _refusal(_TRACKER, uri, "is no address") from None
+
+    def connect() -> None:
+        socket.create_connection((host, port), PATIENCE).close()
+
+    try:
+        _within(connect)
+    except (OSError, UnicodeError, TimeoutError):
+        raise _refusal(_TRACKER, uri, "does not answer") from None
+
+
+def _ask(name: str, url: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    """(status, the first bytes of the answer).
+
+    Raises:
+        InputError: nothing answered.
+    """
+
+    def get() -> tuple[int, bytes]:
+        try:
+            request = urllib.request.Request(url, headers=headers or {})
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, answer.read(1 << 16)
+        except urllib.error.HTTPError as error:
+            return error.code, b""
+
+    try:
+        return _within(get)
+    except Exception as error:  # urllib and http.client raise a dozen kinds, all of which say: no answer
+        what = "does not answer"
+        if "CERTIFICATE" in str(error):
+            what = "shows a certificate that is not trusted here"
+        raise _refusal(name, os.environ.get(name, ""), what) from None
+
+
+def _within(work: Callable[[], Any]) -> Any:
+    """The result of `work`, or TimeoutError: looking a name up has no time limit of its own."""
+    done: list[Any] = []
+
+    def run() -> None:
+        try:
+            done.append((work(), None))
+        except Exception as error:
+            done.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(PATIENCE + 1)
+    if not done:
+        raise TimeoutError
+    result, error = done[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def _login(user: str | None = None, password: str | None = None) -> dict[str, str]:
+    if not user:
+        return {}
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password or ''}".encode()).decode()}
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _refusal(name: str, uri: str, what: str, hint: str = "") -> InputError:
+    """The address without its login."""
+    shown = re.sub(r"//[^/@]*@", "//…@", uri)
+    shown = re.sub(r"[\x00-\x1f]", " ", shown)[:200]
+    usual = f"start it, correct {name}, or unset it for the one that hush brings along"
+    return InputError(f"{name} ({shown})", what, hint or usual)

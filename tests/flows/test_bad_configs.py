@@ -1,0 +1,385 @@
+"""Every bad config is told before anything starts: one line that names file, line or key, and the hint.
+
+The check runs in this process, on a real repository, real tables and a real model folder; a good config of the
+same parts passes it (so that no case is refused for another reason). Six go through the command line itself.
+"""
+
+import copy
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.check import check_config
+from hush_core.config import Changes
+from hush_core.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+CANARY = "canary-4711"
+"""Stands for a value that may be secret: no message may hold it."""
+GOOD = {
+    "version": 1,
+    "repos": [{"path": "repository"}],
+    "levels": {"high": 1e-3},
+    "public": ["third_party/**"],
+    "secrets": [
+        {"id": "alpha", "kind": "path", "globs": ["trading/**"], "level": "high"},
+        {"id": "owners", "kind": "codeowners", "teams": ["@acme/risk"], "level": "high"},
+        {"id": "people", "kind": "contributors", "emails": ["*@example.com"], "level": "high"},
+        {"id": "creds", "kind": "credentials", "level": "high"},
+        {"id": "names", "kind": "literals", "file": "names.txt", "level": "high", "bits": 20},
+        {"id": "ids", "kind": "patterns", "file": "patterns.txt", "level": "high", "bits": 20},
+        {"id": "words", "kind": "rare_words", "document_frequency": [1, 2], "level": "high", "bits": 20},
+    ],
+    "chunk_bytes": 128,
+    "model": {"kind": "byte_gpt", "layers": 1, "width": 32, "heads": 2},
+    "pretrain": {"steps": 1, "batch": 2},
+    "train": {"rounds": 10, "batch": 4},
+}
+TABLES = {
+    "version": 1,
+    "tables": [{"path": "rows.csv", "unit": "who"}],
+    "secrets": [{"id": "people", "kind": "unit", "level": 1e-3}],
+    "train": {"rounds": 10, "batch": 4},
+}
+HUGGING = {**GOOD, "model": {"kind": "huggingface", "name": "model"}}
+INF, NAN, HUGE = float("inf"), float("nan"), 10**30
+
+
+def at(base=GOOD, /, **changes):
+    """`base` with dotted keys replaced (`__` for a dot; an entry of secrets by its id); None takes one away."""
+    data = copy.deepcopy(base)
+    for dotted, value in changes.items():
+        place, *keys = [data, *dotted.split("__")]
+        for key in keys[:-1]:
+            if isinstance(place, list):
+                place = place[int(key)] if key.isdigit() else next(e for e in place if e["id"] == key)
+            else:
+                place = place.setdefault(key, {})
+        if value is None:
+            del place[keys[-1]]
+        else:
+            place[keys[-1]] = value
+    return data
+
+
+def numbers():
+    """Each number of the file: not finite, a truth value, a text, absurd on either side."""
+    floats = {
+        "train__clip_norm": (0, -1e9, 1e300, 1e-300), "train__learning_rate": (0, -1, 1e30, 1e-300),
+        "pretrain__learning_rate": (0, -1, 1e30), "prior_cap_bits": (0, 100, 1e300), "weights__c": (0, 1.5, 1e-200),
+        "levels__high": (0, 1, -1), "secrets__names__bits": (0, -3, 1e300),
+    }  # fmt: skip
+    counts = {
+        "train__rounds": (0, -1, HUGE, 1.5), "train__batch": (0, -1, HUGE), "train__micro_batch": (0, HUGE),
+        "train__processes": (0, 1 << 40), "train__checkpoint_every": (0, HUGE), "pretrain__steps": (-1, HUGE),
+        "pretrain__batch": (0, HUGE), "chunk_bytes": (0, 1 << 20), "max_file_bytes": (0, HUGE),
+        "model__layers": (0, HUGE), "model__width": (0, HUGE, 1 << 20), "model__heads": (0, HUGE),
+        "audit__alternatives": (0, HUGE),
+        "train__warmup_rounds": (-1, 10, HUGE),
+    }  # fmt: skip
+    for key, wrong in {**floats, **counts}.items():
+        for value in (*wrong, INF, NAN, True, "many"):
+            yield f"{key} {str(value)[:12]}", at(**{key: value}), key.split("__")[-1].replace("names", "bits")
+
+
+CASES = {name: (data, says) for name, data, says in numbers()}
+CASES |= {
+    # what is not YAML, or not a config
+    "empty file": ("", "not a mapping"),
+    "a list": ("- 1\n", "not a mapping"),
+    "a word": (CANARY, "not a mapping"),
+    "an open bracket": ("version: [1\n", ":2"),
+    "a tab": ("version: 1\n\tlevels: 2\n", ":2"),
+    "a key twice": ("version: 1\nversion: 1\n", ":2"),
+    "a list as key": ("? [1, 2]\n: 3\n", ":1"),
+    "a mapping as key": ("? {a: 1}\n: 3\n", ":1"),
+    "a number as key": ("version: 1\nlevels: {1: 0.5}\n", ":2"),
+    "a truth value as key": ("version: 1\non: 1\n", ":2"),
+    "deep lists": ("version: " + "[" * 1500 + "]" * 1500, "nests too deep"),
+    "deep mappings": ("levels: " + "{a: " * 300 + "1" + "}" * 300, "nests too deep"),
+    "rather deep": ("levels: " + "{a: " * 30 + "1" + "}" * 30, "nests too deep"),
+    "a list in itself": ("version: &a [*a]\n", "recursive"),
+    "a billion laughs": (
+        "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+        + "".join(f"{b}: &{b} [{f'*{a}, ' * 10}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+        "values",
+    ),
+    "10,000 digits": ("version: 1\ntrain: {rounds: " + "9" * 10_000 + ", batch: 1}\n", ":2"),
+    "rounds of 1e400": (
+        "version: 1\nrepos: [{path: x}]\nsecrets: [{id: a, kind: credentials, level: 0.1}]\n"
+        "train: {rounds: 1e400, batch: 1}\n", "rounds",
+    ),
+    "no such day": ("version: 2024-13-45\n", ":1"),
+    "a tag of Python's": ("version: !!python/object/apply:os.system [ls]\n", ":1"),
+    "a merge": ("a: &a {b: 1}\nversion: {<<: *a}\n", ":2"),
+    "an unknown alias": ("version: *nothing\n", ":1"),
+    "a control character": ("version: 1\nlevels: \x07\n", ":2"),
+    "two documents": ("version: 1\n---\nversion: 1\n", ":2"),
+    "not UTF-8": (b"version: \xff\xfe", "UTF-8"),
+    "too long": ("# " + "x" * (1 << 21), "longer than"),
+    # keys
+    "no version": (at(version=None), "missing key version"),
+    "another version": (at(version=2), "version"),
+    "an unknown key": (at(rouns=3), "unknown key rouns"),
+    "an unknown key inside": (at(train__round=3), "unknown key train.round"),
+    "no train": (at(train=None), "missing key train"),
+    "train is a word": (at(train=CANARY), "train"),
+    "model is a word": (at(model=CANARY), "model"),
+    "model is a list": (at(model=[1]), "model"),
+    "model of another kind": (at(model={"kind": CANARY}), "model.kind"),
+    "secrets is a mapping": (at(secrets={"id": "a"}), "secrets"),
+    "secrets is a word": (at(secrets=CANARY), "secrets"),
+    "no secrets": (at(secrets=[]), "secrets"),
+    "a secret is a word": (at(secrets=[CANARY]), "secrets.1"),
+    "a secret is nothing": (at(secrets=[[]]), "secrets.1"),
+    "a kind is a list": (at(secrets__alpha__kind=["path"]), "kind"),
+    "an unknown kind": (at(secrets__alpha__kind=CANARY), "unknown kind"),
+    "two of one id": (at(secrets=[GOOD["secrets"][0]] * 2), "two secrets"),
+    "an id with blanks": (at(secrets__alpha__id="a b"), "id"),
+    "a long id": (at(secrets__alpha__id="a" * 100), "id"),
+    "no such level": (at(secrets__alpha__level="huge"), "no such level"),
+    "a level of 2": (at(secrets__alpha__level=2), "level"),
+    "a level that is true": (at(secrets__alpha__level=True), "level"),
+    "a level below the prior": (at(secrets__alpha__bits=3), "not above the prior"),
+    "a tiny level": (at(secrets__alpha__level=1e-200), "level"),
+    "literals without bits": (at(secrets__names__bits=None), "bits"),
+    "no globs": (at(secrets__alpha__globs=[]), "globs"),
+    "globs is a word": (at(secrets__alpha__globs="trading/**"), "globs"),
+    "an empty glob": (at(secrets__alpha__globs=[""]), "globs"),
+    "a blank team": (at(secrets__owners__teams=[" "]), "teams"),
+    "frequencies the wrong way": (at(secrets__words__document_frequency=[5, 2]), "document_frequency"),
+    "one frequency": (at(secrets__words__document_frequency=[5]), "document_frequency"),
+    "spread without end": (at(secrets__alpha__spread={"imports": INF}), "imports"),
+    "spread true": (at(secrets__alpha__spread={"identifiers": True}), "identifiers"),
+    "width and heads": (at(model__heads=3), "multiple"),
+    "no heads": (at(model__heads=64), "multiple"),
+    "noise without equalised": (at(weights__noise_multiplier=1), "equalised"),
+    "infinite noise": (at(weights={"noise_multiplier": INF, "capacities": "equalised"}), "noise_multiplier"),
+    "tiny noise": (at(weights={"noise_multiplier": 1e-9, "capacities": "equalised"}), "noise_multiplier"),
+    "no noise": (at(weights={"noise_multiplier": 0, "capacities": "equalised"}), "noise_multiplier"),
+    "c and noise": (at(weights={"noise_multiplier": 1, "c": 1, "capacities": "equalised"}), "both given"),
+    "one rate in a list": (at(train__learning_rate=[0.1]), "learning_rate"),
+    "a true rate in a list": (at(train__learning_rate=[0.1, True]), "learning_rate"),
+    "an infinite rate in a list": (at(train__learning_rate=[0.1, INF]), "learning_rate"),
+    "rates without public text": (at(public=None, train__learning_rate=[0.1, 0.2]), "public text"),
+    "a curve without public text": (at(public=None, train__evaluate_every=2), "public text"),
+    "a curve beyond the end": (at(train__evaluate_every=11), "evaluate_every"),
+    "stopping without a curve": (at(train__early_stopping={}), "evaluate_every"),
+    "patience without end": (at(train__evaluate_every=1, train__early_stopping={"patience": INF}), "patience"),
+    "an infinite improvement": (at(train__evaluate_every=1, train__early_stopping={"min_delta": INF}), "min_delta"),
+    "another optimizer": (at(train__optimizer="adam"), "optimizer"),
+    "another precision": (at(train__precision="fp16"), "precision"),
+    "another method": (at(method="magic"), "method"),
+    "no experiment": (at(tracking={"experiment": " "}), "experiment"),
+    "a model with a slash": (at(tracking={"model": "a/b"}), "tracking.model"),
+    "unprotected by number": (at(audit={"unprotected": 7}), "unprotected"),
+    "no sources": (at(repos=[]), "no source"),
+    # what cannot be on this machine
+    "a NUL in a path": (at(repos__0__path="a\0b"), "repos.1.path"),
+    "half a character": ('version: 1\nrepos: [{path: "\\ud800"}]\n', "repos.1.path"),
+    "nobody's home": (at(repos__0__path="~nobody-at-all/x"), "repos.1.path"),
+    "nobody's file": (at(secrets__names__file="~nobody-at-all/x"), "secrets.names.file"),
+    "a name of 300 letters": (at(repos__0__path="x" * 300), "repos.1.path"),
+    "a path of 9000 letters": (at(repos__0__path="x/" * 4500), "repos.1.path"),
+    "a loop of links": (at(repos__0__path="loop"), "repos.1.path"),
+    "a model at nobody's": (at(HUGGING, model__name="~nobody-at-all/m"), "model.name"),
+    "a NUL in a model": (at(HUGGING, model__name="a\0b"), "model.name"),
+    "a model too large for the machine": (at(model={"layers": 1024, "width": 65536, "heads": 1024}), "GiB"),
+    "no such model": (at(HUGGING, model__name="./nowhere"), "model.name"),
+    "an empty model folder": (at(HUGGING, model__name="empty"), "safetensors"),
+    "a pickled model": (at(HUGGING, model__name="pickled"), "pickled"),
+    "a model without config": (at(HUGGING, model__name="unsaid"), "config.json"),
+    "a model without tokenizer": (at(HUGGING, model__name="mute"), "tokenizer"),
+    "a model cut short": (at(HUGGING, model__name="cut"), "cut short"),
+    "a model that is a pointer": (at(HUGGING, model__name="pointer"), "safetensors"),
+    "a model with a part missing": (at(HUGGING, model__name="parts"), "lacks"),
+    "adapters of no layer": (at(HUGGING, model__lora={"targets": []}), "targets"),
+    "adapters of rank infinity": (at(HUGGING, model__lora={"rank": INF}), "rank"),
+    # sources
+    "no such repository": (at(repos__0__path="nowhere"), "does not exist"),
+    "a file for a repository": (at(repos__0__path="names.txt"), "git repository"),
+    "a folder for a repository": (at(repos__0__path="empty"), "git repository"),
+    "no such revision": (at(repos__0__rev="no-such"), "revision"),
+    "an expression for a revision": (at(repos__0__rev="main~2"), "rev"),
+    "a number for a revision": (at(repos__0__rev=7), "rev"),
+    "two of one name": (at(repos=[{"path": "repository"}] * 2), "called"),
+    "a shallow clone": (at(repos__0__path="shallow"), "shallow"),
+    "globs that match nothing": (at(secrets__alpha__globs=["nothing/here/**"]), "secrets.alpha.globs"),
+    "globs that take all back": (at(secrets__alpha__globs=["trading/**", "!trading/**"]), "secrets.alpha.globs"),
+    "a glob that is none": (at(secrets__alpha__globs=["# all"]), "secrets.alpha.globs"),
+    "public that matches nothing": (at(public=["vendored/**"]), "public"),
+    "a bad glob of removed": (at(secrets=[{"id": "r", "kind": "removed", "paths": ["#"], "level": 0.1}]), "paths"),
+    "a team that owns nothing": (at(secrets__owners__teams=["@acme/riks"]), "CODEOWNERS"),
+    "a batch that cannot be": (at(train__batch=100_000), "train.batch"),
+    # files of secrets
+    "no such literals": (at(secrets__names__file="nowhere.txt"), "nowhere.txt"),
+    "a folder of literals": (at(secrets__names__file="empty"), "empty"),
+    "a short literal": (at(secrets__names__file="short.txt"), "short.txt:2"),
+    "binary literals": (at(secrets__names__file="binary.txt"), "UTF-8"),
+    "no literal": (at(secrets__names__file="blank.txt"), "no literal"),
+    "a pattern that does not compile": (at(secrets__ids__file="broken.txt"), "broken.txt:1"),
+    "a pattern of two groups": (at(secrets__ids__file="groups.txt"), "groups.txt:1"),
+    "a pattern that matches nothing": (at(secrets__ids__file="nothing.txt"), "empty string"),
+    "a look-around": (at(secrets__ids__file="around.txt"), "RE2"),
+    "no pattern": (at(secrets__ids__file="blank.txt"), "no pattern"),
+    # tables
+    "no such table": (at(TABLES, tables__0__path="nowhere.csv"), "not a file"),
+    "no such column": (at(TABLES, tables__0__text="body"), "no column"),
+    "no such column of several": (at(TABLES, tables__0__text=["text", "body"]), "no column"),
+    "no such unit": (at(TABLES, tables__0__unit="author"), "no column"),
+    "no such id": (at(TABLES, tables__0__id="number"), "no column"),
+    "a column twice": (at(TABLES, tables__0__text=["text", "text"]), "twice"),
+    "the text as id": (at(TABLES, tables__0__id="text"), "column of text"),
+    "no unit at all": (at(TABLES, tables__0__unit=None), "protects units"),
+    "units of another table": (at(TABLES, secrets__people__table="other"), "no such table"),
+    "units without a table": (at(secrets=[{"id": "u", "kind": "unit", "level": 0.1}]), "no such table"),
+    "contributors of a table": (
+        at(TABLES, secrets=[{"id": "c", "kind": "contributors", "emails": ["*"], "level": 0.1}]), "history"
+    ),
+    "no JSON": (at(TABLES, tables__0__path="bad.jsonl"), "line 1"),
+    "no parquet": (at(TABLES, tables__0__path="bad.parquet"), "parquet"),
+    "a parquet of numbers": (at(TABLES, tables__0__path="numbers.parquet"), "type"),
+    "no known format": (at(TABLES, tables__0__path="names.txt"), "format"),
+    "a ragged table": (at(TABLES, tables__0__path="ragged.csv"), "line 2"),
+    "two tables of one name": (at(TABLES, tables=[{"path": "rows.csv", "unit": "who"}] * 2), "called"),
+    "a column that is a number": (at(TABLES, tables__0__unit=3), "unit"),
+    "a column without a name": (at(TABLES, tables__0__unit=""), "unit"),
+}  # fmt: skip
+
+
+def git(path, *arguments):
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    command = ["git", "-C", path, "-c", "user.name=x", "-c", "user.email=x@example.com", *arguments]
+    subprocess.run(command, check=True, env=environment, timeout=60, capture_output=True)
+
+
+def safetensors(*, cut=0):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(16 - cut)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A repository, tables, files of secrets and model folders: each good one beside its broken kin."""
+    import polars as pl
+
+    root = tmp_path_factory.mktemp("bad")
+    files = {
+        "repository/trading/a.py": "LIMIT = 3\n" * 20, "repository/third_party/b.py": "x = 1\n" * 20,
+        "repository/CODEOWNERS": "* @acme/all\n/trading/ @acme/risk\n",
+        "names.txt": "zephyr\n", "short.txt": f"{CANARY}\nab\n", "blank.txt": "\n\n",
+        "patterns.txt": "id: [a-z]{4}-[0-9]+\n",
+        "broken.txt": f"{CANARY}(\n", "groups.txt": "(a)(b)\n", "nothing.txt": "a*\n",
+        "around.txt": f"(?={CANARY})b\n",
+        "rows.csv": "text,who\nhello there,ada\nanother text,bob\n", "ragged.csv": f"text,who\n{CANARY},b,c\n",
+        "bad.jsonl": f"{CANARY}\n", "bad.parquet": CANARY, "empty/.keep": "",
+    }  # fmt: skip
+    model = {
+        "config.json": '{"model_type": "gpt2"}',
+        "tokenizer.json": "{}",
+        "model.safetensors": safetensors(),
+    }
+    index = json.dumps({"weight_map": {"w": "model-00002.safetensors"}})
+    models = {
+        "model": model, "pickled": {**model, "model.safetensors": None, "pytorch_model.bin": b"x"},
+        "unsaid": {**model, "config.json": None}, "mute": {**model, "tokenizer.json": None},
+        "cut": {**model, "model.safetensors": safetensors(cut=3)},
+        "pointer": {**model, "model.safetensors": b"version https://git-lfs.github.com/spec/v1\n"},
+        "parts": {**model, "model.safetensors.index.json": index},
+    }  # fmt: skip
+    files |= {
+        f"{m}/{name}": content for m, parts in models.items() for name, content in parts.items() if content
+    }
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (root / "binary.txt").write_bytes(b"\xff\xfe\x00" + CANARY.encode())
+    (root / "loop").symlink_to("loop")
+    pl.DataFrame({"text": [1, 2], "who": ["a", "b"]}).write_parquet(root / "numbers.parquet")
+    git(root / "repository", "init", "-q", "-b", "main")
+    git(root / "repository", "add", ".")
+    git(root / "repository", "commit", "-q", "-m", "one")
+    (root / "repository/trading/a.py").write_text("LIMIT = 4\n" * 20)
+    git(root / "repository", "commit", "-q", "-a", "-m", "two")
+    git(root, "clone", "-q", "--depth", "1", f"file://{root}/repository", "shallow")
+    return root
+
+
+def write(folder, data, name="job.yaml"):
+    path = folder / name
+    if isinstance(data, dict):
+        data = yaml.safe_dump(data, sort_keys=False, allow_unicode=False)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize("good", [GOOD, TABLES, HUGGING, at(train__learning_rate=[0.1, 0.2])])
+def test_a_good_config_passes(folder, good):
+    assert check_config(write(folder, good, "good.yaml")).train.rounds == 10
+
+
+def test_there_are_as_many_as_were_promised():
+    assert len(CASES) >= 160
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_config_is_one_line_that_names_where_and_the_mend(folder, case):
+    data, says = CASES[case]
+    with pytest.raises(InputError) as caught:
+        check_config(write(folder, data))
+    told = str(caught.value)
+    assert says in told and "Hint: " in told
+    assert "\n" not in told and len(told) < 1000 and told.isprintable()
+    assert (CANARY not in told and "job.yaml" in told) or says != ":1"
+
+
+@pytest.mark.parametrize("name", ["demo", "company", "documents", "finetune"])
+def test_the_examples_still_load(name):
+    from hush_core.config import load_config
+
+    assert load_config(ROOT / "examples" / f"{name}.yaml").train.rounds >= 100
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"rounds": INF}, {"rounds": True}, {"c": NAN}, {"learning_rate": INF}, {"noise_multiplier": INF}],
+)
+def test_what_is_changed_for_one_run_is_held_to_the_same_bounds(changes):
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        Changes(**changes)
+
+
+COMMANDS = {
+    "an infinite clip norm": (("run",), at(train__clip_norm=INF), {}, "train.clip_norm"),
+    "globs that match nothing": (("plan",), at(public=["vendored/**"]), {}, "public"),
+    "a broken pattern": (("secrets",), at(secrets__ids__file="broken.txt"), {}, "broken.txt:1"),
+    "an empty model folder": (("serve", "--with-servers"), at(HUGGING, model__name="empty"), {}, "model.name"),
+    "a tracker that is down": (
+        ("run",), GOOD, {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, "MLFLOW_TRACKING_URI"
+    ),
+    "an orchestrator without address": (
+        ("run",), GOOD, {"PREFECT_API_URL": "http://no-such-host.invalid:4200/api"}, "PREFECT_API_URL"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_the_command_says_it_in_one_line_and_starts_nothing(folder, tmp_path, case):
+    command, data, more, says = COMMANDS[case]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    environment = {**kept, "HUSH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "120", **more}
+    config = write(folder, data, f"{command[0]}.yaml")
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", command[0], config, *command[1:]],
+        env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr and done.stderr.startswith("hush: ") and done.stderr.count("\n") == 1
+    assert done.stdout == "" and CANARY not in done.stderr
+    assert not list(tmp_path.rglob("*.db*")), "a server, or a tracker, was started"

@@ -1,0 +1,217 @@
+"""What a killed process left is closed and removed at the next start; what a living one does is not touched.
+
+The processes are real, and so are the kills, the tracker and (in the last test) the command and the orchestrator.
+"""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from jobs import Job
+
+from tasks.leftovers import sweep
+from tasks.ownership import dead_owners, process_start, token_of
+from tasks.runtime.environment import Home
+
+ROOT = Path(__file__).parents[2]
+WORK = """
+from tasks.runtime.environment import prepare_environment
+home = prepare_environment()
+import time
+from tasks.runtime.store import Store
+from tasks.runtime.tracking import log_run
+
+def files():
+    print("inside", flush=True)
+    time.sleep(300)
+    yield
+
+with Store(home.store).scratch() as folder:
+    open(folder + "/picture.png", "w").write("a picture")
+    log_run(experiment="kills", run_name="one", params={}, metrics={}, files=files())
+"""
+
+
+def environment(folder, **more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    return {**kept, "HUSH_HOME": str(folder), "PYTHONPATH": str(ROOT), **more}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A home that this process has too, with its own tracker; the orchestrator is one that would not answer."""
+    import mlflow
+
+    home = Home(tmp_path / "home").create()
+    uri = f"sqlite:///{home.mlflow_database}"
+    monkeypatch.setenv("HUSH_HOME", str(home.root))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(uri)
+    yield home
+    mlflow.set_tracking_uri(before)
+
+
+@pytest.fixture
+def begin(place):
+    """Start a process that works inside a tracker's run, with a picture in its temporary folder."""
+    children = []
+
+    def start():
+        given = environment(place.root, PREFECT_API_URL="http://127.0.0.1:9/api")
+        child = subprocess.Popen([sys.executable, "-c", WORK], env=given, stdout=subprocess.PIPE, text=True)
+        children.append(child)
+        assert child.stdout.readline() == "inside\n"
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+def kill(child):
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+
+
+def statuses(place):
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{place.mlflow_database}"
+    client = MlflowClient(uri, uri)
+    ids = [e.experiment_id for e in client.search_experiments()]
+    return sorted(run.info.status for run in client.search_runs(ids))
+
+
+def pictures(place):
+    return len(list((place.store / "tmp").rglob("*.png")))
+
+
+def test_a_killed_process_is_swept_and_a_living_one_is_not_touched(place, begin):
+    killed, living = begin(), begin()
+    kill(killed)
+    assert statuses(place) == ["RUNNING", "RUNNING"] and pictures(place) == 2
+    assert sweep(place) == 1
+    assert statuses(place) == ["KILLED", "RUNNING"] and pictures(place) == 1
+    assert sweep(place) == 0 and living.poll() is None
+    kill(living)
+    assert sweep(place) == 1
+    assert statuses(place) == ["KILLED", "KILLED"] and pictures(place) == 0
+    assert list((place.root / "run").glob("*.json")) == []
+
+
+def test_a_process_that_ends_by_itself_leaves_nothing(place):
+    code = WORK.replace("time.sleep(300)", "return")
+    subprocess.run([sys.executable, "-c", code], env=environment(place.root), check=True, timeout=120)
+    assert statuses(place) == ["FINISHED"] and sweep(place) == 0
+    assert not list((place.root / "run").iterdir()) and not list((place.store / "tmp").iterdir())
+
+
+def dead_record(place, **changes):
+    """The record of a process that has just been killed, edited; its temporary folder has a picture."""
+    code = "from tasks.runtime.environment import home; from tasks.ownership import token_of; import os\n"
+    code += "print(token_of(home()), flush=True); os.kill(os.getpid(), 9)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(place.root), stdout=subprocess.PIPE, text=True
+    )
+    token = done.stdout.strip()
+    path = place.root / "run" / f"{token}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "own": [], **changes}))
+    (place.store / "tmp" / token).mkdir(parents=True)
+    (place.store / "tmp" / token / "picture.png").touch()
+    return path
+
+
+def test_another_hosts_processes_are_left_alone(place):
+    dead_record(place, host="elsewhere.example.com")
+    assert sweep(place) == 0 and pictures(place) == 1
+
+
+def test_one_whose_lock_says_nothing_is_left_alone(place):
+    dead_record(place, locked=False)
+    assert sweep(place) == 0 and pictures(place) == 1
+
+
+def test_one_with_other_servers_waits_for_a_start_that_has_them(place, monkeypatch):
+    dead_record(place, own=["MLFLOW_TRACKING_URI"])
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    assert sweep(place) == 0 and pictures(place) == 1
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    assert sweep(place) == 1 and pictures(place) == 0
+
+
+def test_a_number_that_another_process_has_by_now_does_not_pass_for_the_owner(place):
+    dead_record(place, pid=os.getpid())
+    assert sweep(place) == 1 and pictures(place) == 0
+
+
+def test_a_damaged_record_is_passed_over(place):
+    dead_record(place).write_text("{")
+    dead_record(place).write_text("[1]")
+    assert list(dead_owners(place)) == []
+
+
+def test_only_the_very_server_that_it_began_is_ended(place):
+    other = subprocess.Popen(["sleep", "300"])
+    dead_record(place, server=[other.pid, process_start(other.pid) - 1])  # the number, at another time
+    assert sweep(place) == 1
+    time.sleep(0.2)
+    assert other.poll() is None
+    dead_record(place, server=[other.pid, process_start(other.pid)])
+    assert sweep(place) == 1 and other.wait(10) == -signal.SIGTERM
+
+
+def test_the_own_token_is_one_and_locked_in_sight_of_all(place):
+    token = token_of(place)
+    assert token_of(place) == token and list(dead_owners(place)) == []
+    code = "from tasks.runtime.environment import home; from tasks.ownership import dead_owners as dead; "
+    code += "print(list(dead(home())))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(place.root), capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+def states(job, table):
+    with sqlite3.connect(f"file:{job.home}/prefect/prefect.db?mode=ro", uri=True) as database:
+        return sorted(row[0] for row in database.execute(f"SELECT state_type FROM {table}"))
+
+
+def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_path):
+    job = Job(tmp_path, seed=31)
+    for moment in ("Beginning flow run", "read: "):
+        child = job.start("secrets", job.config)
+        seen = ""
+        for line in child.stdout:
+            seen += line
+            if moment in line:
+                break
+        else:
+            raise AssertionError(seen[-3000:])
+        os.kill(child.pid, signal.SIGKILL)  # of the command alone: its server is left
+        child.wait()
+    assert "RUNNING" in states(job, "flow_run")
+    job.hush("secrets", job.config)
+    assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
+    assert not {"RUNNING", "PENDING"} & set(states(job, "task_run"))
+    left = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
+    mine = [
+        line for line in left.splitlines() if "uvicorn" in line and _home_of(line.split()[0]) == str(job.home)
+    ]
+    assert mine == [] and list((job.home / "run").iterdir()) == []
+
+
+def _home_of(pid):
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return next((v[10:].decode() for v in variables if v.startswith(b"HUSH_HOME=")), None)

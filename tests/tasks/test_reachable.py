@@ -1,0 +1,101 @@
+"""A tracker or an orchestrator that is not there is told in seconds, in one line, without its login."""
+
+import http.server
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from hush_core.errors import InputError
+from tasks import reachable
+
+CHECKS = {
+    "MLFLOW_TRACKING_URI": reachable.check_tracker,
+    "PREFECT_API_URL": reachable.check_orchestrator,
+}
+
+
+@contextmanager
+def answering(body, status=200):
+    """A web server on loopback that says the same to everybody: what is there instead of the one we want."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@contextmanager
+def silent():
+    """Takes the connection and never says a word."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def refused(monkeypatch, name, uri):
+    monkeypatch.setattr(reachable, "PATIENCE", 0.5)
+    monkeypatch.setenv(name, uri)
+    with pytest.raises(InputError) as caught:
+        CHECKS[name]()
+    told = str(caught.value)
+    assert name in told and "Hint: " in told and told.isprintable()
+    return told
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://127.0.0.1:9", "http://127.0.0.1:99999", "http://no-such-host.invalid:5000", "http://",
+        "http://[::1", "http://ada:pass-4711@127.0.0.1:9/x", "nonsense", "ftp://127.0.0.1/",
+        "http://127.0.0.1:port/", "http://a b/",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_or_does_not_answer_is_refused(monkeypatch, name, uri):
+    told = refused(monkeypatch, name, uri)
+    assert "does not answer" in told or "is no address" in told
+    assert "pass-4711" not in told
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize(
+    ("body", "status"), [(b"<html>hello", 200), (b"", 404), (b"OK", 200), (b"true", 500)]
+)
+def test_another_server_is_not_taken_for_ours(monkeypatch, name, body, status):
+    with answering(body, status) as uri:
+        assert "answers, and is no" in refused(monkeypatch, name, uri)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch, name):
+    with silent() as uri:
+        assert "does not answer" in refused(monkeypatch, name, uri)
+
+
+def test_a_database_must_listen_or_be_one(monkeypatch, tmp_path):
+    (tmp_path / "text.db").write_text("no database, this")
+    assert "does not answer" in refused(
+        monkeypatch, "MLFLOW_TRACKING_URI", "postgresql+psycopg2://u:p@127.0.0.1:9/m"
+    )
+    assert "no SQLite" in refused(monkeypatch, "MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/text.db")
+    assert "cannot be created" in refused(monkeypatch, "MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/no/m.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/new.db")
+    reachable.check_tracker()
+
+
+def test_what_is_not_set_is_not_asked_for(monkeypatch):
+    for name, check in CHECKS.items():
+        monkeypatch.delenv(name, raising=False)
+        check()

@@ -1,0 +1,60 @@
+"""What a command does not need is not loaded: who asks for help does not wait for torch."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from flows.cli import METHODS
+from hush_core.config import Method
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {
+    "torch", "transformers", "pytorch_lightning", "peft", "prefect", "mlflow", "matplotlib", "polars", "numpy",
+    "scipy", "ortools", "dp_accounting", "hyperscan", "sqlalchemy", "fastapi", "pandas", "rich",
+}  # fmt: skip
+
+
+def loaded(home, *arguments):
+    """The top-level modules that a command loads."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "flows.cli", *map(str, arguments)],
+        env={**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    names = set(re.findall(r"^import time: .*\| +([\w.]+)$", done.stderr, re.M))
+    assert "typer" in names, done.stderr[-2000:]
+    return done, {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], *([c, "--help"] for c in ("run", "secrets", "plan", "serve"))]
+)
+def test_help_loads_none_of_it(tmp_path, arguments):
+    done, names = loaded(tmp_path / "home", *arguments)
+    assert done.returncode == 0 and "Usage:" in done.stdout
+    assert not HEAVY & names and not (tmp_path / "home").exists()
+
+
+def test_a_mistake_in_the_file_loads_none_of_it(tmp_path):
+    config = tmp_path / "job.yaml"
+    config.write_text("version: 2\n")
+    done, names = loaded(tmp_path / "home", "run", config)
+    assert done.returncode == 2 and "job.yaml" in done.stderr
+    assert not HEAVY & names
+
+
+def test_a_folder_is_verified_without_orchestrator_tracker_and_torch(certified, tmp_path):
+    done, names = loaded(tmp_path / "home", "verify", certified[1])
+    assert done.returncode == 0 and "verified" in done.stdout, done.stderr[-2000:]
+    assert {"polars", "numpy"} <= names, "the test is blind"
+    assert not {"torch", "transformers", "pytorch_lightning", "prefect", "mlflow", "matplotlib"} & names
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_methods_of_the_help_are_those_of_the_config():
+    assert get_args(Method) == METHODS
