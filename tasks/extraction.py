@@ -84,7 +84,7 @@ def _sha256(entry: str, key: str, path: Path) -> str:
     return file_sha256(path)
 
 
-@cached_task(name="extract", version=3, ignore=["config"])
+@cached_task(name="extract", version=4, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
