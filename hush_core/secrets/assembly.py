@@ -136,7 +136,7 @@ def _refusal(
     number = min(places)[2] if places else min(refused)
     rule = found[number].name.partition("/")[2].rpartition(":")[0]
     what = (
-        f"holds a credential ({rule}) of about {refused[number]:.0f} bits, "
+        f"holds a credential ({rule}) of which {refused[number]:.0f} bits can be claimed, "
         f"too easy to guess to be protected{more}"
     )
     if not places:
