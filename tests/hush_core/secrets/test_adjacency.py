@@ -20,6 +20,7 @@ import pytest
 from hush_core.config import parse_config
 from hush_core.corpus.chunks import Layout
 from hush_core.secrets import extract
+from hush_core.secrets.coverage import published
 from hush_core.weights import hold_out
 
 KEY = b"k" * 32
@@ -57,6 +58,7 @@ def seen(result, which: str):
     ]
     held_out = hold_out(result.edges, n_examples=len(result.examples), one_in=3)
     return {
+        "coverage": published(result.coverage),
         "examples": examples,
         "public": result.public.select("path", "text").rows(),
         "edges": result.edges.select("example_id", "secret_id").rows(),
@@ -149,6 +151,22 @@ def test_versions_of_a_history_keep_their_order_whatever_their_values(runs):
         order = [t.count(b"!") for t in rows["text"] if b"osprey" in t]
         assert order == sorted(order) and len(set(order)) == 7
     assert texts[0] == texts[1] == texts[2] and texts[0]
+
+
+def test_counts_that_would_tell_of_a_value_are_published_without_it(runs):
+    """The planted mistakes: the bytes of all text, and how many byte strings are sought."""
+    results = runs((36, 61))
+    one, two = (result.coverage for result in results)
+    assert published(one) == published(two)
+    assert "commit" in one["repositories"]["r"] and "commit" not in published(one)["repositories"]["r"]
+    texts = [sum(map(len, r.examples["text"])) for r in results]
+    assert texts[0] != texts[1]
+    exact = {
+        "secrets": {},
+        "repositories": {},
+        "propagation": {"values": 2, "patterns": 37, "copies": {"a": {"x": 0}}},
+    }
+    assert published(exact)["propagation"] == {"values": 2, "patterns": 64, "copies": {"a": {"x": 0}}}
 
 
 def test_held_out_examples_hold_no_secret_and_are_told_by_the_graph_alone(runs):

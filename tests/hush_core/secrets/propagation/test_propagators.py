@@ -14,7 +14,8 @@ import pytest
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, extract, extraction, propagation_version
-from hush_core.secrets.detectors.base import Labels
+from hush_core.secrets.detectors.base import Labels, Span
+from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.importers import importers
 
 KEY = b"k" * 32
@@ -226,6 +227,35 @@ def test_a_graph_with_one_edge_missing_is_rejected(make_repo, monkeypatch):
     monkeypatch.setattr(extraction, "PROPAGATORS", (one_missing,))
     with pytest.raises(AssertionError):
         compare_with_by_hand(repo, files, 2)
+
+
+def test_what_a_spreader_added_is_no_reason_to_spread_on(make_repo):
+    """A file that imports a tagged one holds its secret; what mentions names of the importer does not, nor does who
+    imports it, nor what copies it. Else an entry that says `imports: 1` ends in every file."""
+    repo = make_repo()
+    user = b"import alpha.risk\n" + prose(8).encode() + b"\n\ndef quite_another_name(x):\n    return x\n"
+    repo.commit(
+        {
+            "alpha/risk.py": RISK.encode(),
+            "user.py": user,
+            "mention.txt": b"see quite_another_name\n",
+            "second.py": b"import user\n",
+            "paste.py": prose(9).encode() + user[20:],
+        }
+    )
+    secret = alpha(imports=1, identifiers=20, copies=True)
+    assert spread(extract(job([repo], [secret]), KEY)) == {("repo", "user.py"): "propagated:import"}
+
+
+def test_spreaders_begin_with_what_was_detected():
+    labels = LabelTable()
+    labels.add(0, Labels(files=[1], blobs=[4], spans=[Span(5, 0, 9)]), "path")
+    labels.add(
+        0, Labels(files=[2], blobs=[6], spans=[Span(7, 0, 9)], reason="propagated:import"), "propagated"
+    )
+    assert labels.files_of(0, detected=True).tolist() == [1] and labels.files_of(0).tolist() == [1, 2]
+    assert labels.blobs_of(0, detected=True).tolist() == [4] and labels.blobs_of(0).tolist() == [4, 6]
+    assert labels.lines_of(0)[0].tolist() == [5]
 
 
 def test_files_that_mention_a_rare_identifier(make_repo):
