@@ -85,8 +85,8 @@ _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
 def published_bits(estimate: float) -> float:
     """The highest of LEVELS that `estimate` exceeds by LEVEL_BITS; 0 where there is none.
 
-    Guarantee: an adversary who sees the level guesses the value, on the average over the levels, with probability at
-    most 2^-level, if each value has probability at most 2^-estimate (`docs/guarantee.md`, section 1).
+    Guarantee: an adversary who sees the level guesses the value, on the average over the levels, with probability
+    at most 2^-level, if each value has probability at most 2^-estimate (`docs/guarantee.md`, section 1).
 
     >>> published_bits(33.2), published_bits(150.0), published_bits(7.9), published_bits(102.0)
     (25.0, 99.0, 0.0, 99.0)

@@ -132,7 +132,7 @@ class _Values:
         self.places[same].extend((blob, found.start, found.end, rule, stands))
 
     def shown(self, same: bytes) -> str:
-        """The rule after which a value is named that several rules found; which it is tells nothing of the value."""
+        """The rule after which a value is named that several rules found; by their types, not by the value."""
         return min(self.rules[same], key=claims_most)
 
     def bits(self, same: bytes) -> float:

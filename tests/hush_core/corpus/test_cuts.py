@@ -76,7 +76,9 @@ def test_no_untagged_piece_changes_whatever_a_secret_becomes(case):
         assert all(0 < len(text) <= C for text, _ in cut)
         place = [0, *np.cumsum([len(text) for text, _ in cut]).tolist()]
         for s, a, b in spans:  # every byte of a span lies in a piece that holds its secret
-            assert all(s in held for (x, y), (_, held) in zip(pairwise(place), cut, strict=True) if x < b and a < y)
+            assert all(
+                s in held for (x, y), (_, held) in zip(pairwise(place), cut, strict=True) if x < b and a < y
+            )
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
@@ -109,9 +111,7 @@ def test_the_graph_stays_where_the_values_of_a_cell_fit(gaps, lengths):
 def test_falcon_may_have_any_name_and_on_a_plain_grid_may_not(value):
     """What the issue measured: on the grid of old, 8 of 8 chunks changed and one was tagged."""
     file = TEXT[: 8 * 2048 - 500]
-    versions = [
-        (file[:700] + name + file[700:], [(0, 700, 700 + len(name))]) for name in (b"Falcon", value)
-    ]
+    versions = [(file[:700] + name + file[700:], [(0, 700, 700 + len(name))]) for name in (b"Falcon", value)]
     new = [pieces(*version, 2048) for version in versions]
     assert [h for _, h in new[0]] == [h for _, h in new[1]] and untagged(new[0], 0) == untagged(new[1], 0)
     assert sum(a != b for (a, _), (b, _) in zip(*new, strict=True)) == 1

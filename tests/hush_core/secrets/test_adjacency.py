@@ -1,4 +1,4 @@
-"""Two runs on repositories that differ in one secret's values alone: nothing that training sees of the rest differs.
+"""Two runs on repositories that differ in one secret's values alone: nothing else that training sees differs.
 
 End to end: git, detectors, propagation, layout, graph, held-out examples. Values differ in length.
 """
@@ -167,6 +167,32 @@ def test_counts_that_would_tell_of_a_value_are_published_without_it(runs):
         "propagation": {"values": 2, "patterns": 37, "copies": {"a": {"x": 0}}},
     }
     assert published(exact)["propagation"] == {"values": 2, "patterns": 64, "copies": {"a": {"x": 0}}}
+
+
+def test_rare_words_in_any_spelling_are_spans_of_their_own(make_repo, tmp_path):
+    """A whole chunk of the plain grid in their place would move with the values of all other secrets."""
+    (tmp_path / "names.txt").write_text("osprey\n")
+    secrets = [
+        {"id": "names", "kind": "literals", "bits": 20, "file": str(tmp_path / "names.txt")},
+        {"id": "words", "kind": "rare_words", "document_frequency": [3, 7], "bits": 20},
+    ]
+    texts = []
+    for n, name in enumerate((b"osprey", b"OSPREY" * 9)):
+        repo = make_repo(f"w{n}")
+        words = (b"Quetzalcoatl", "Na\u00efvet\u00e9".encode(), b"quetzalcoatl", "na\u00efVET\u00c9".encode())
+        body = b"".join(b"%s %s\n" % (b"lorem ipsum " * 90, word) for word in words)
+        repo.commit({"a.txt": name + b"\n" + body, "b.txt": body})
+        result = extract(job(repo, secrets), KEY)
+        rows = result.edges.join(result.secrets, on="secret_id").join(result.examples, on="example_id")
+        words_only = rows.filter(rows["kind"] == "rare_words")
+        assert words_only.height >= 8
+        for text in words_only["text"]:
+            assert any(word in text for word in words)
+        named = set(rows.filter(rows["kind"] == "literals")["example_id"].to_list())
+        texts.append(
+            [t for i, t in result.examples.select("example_id", "text").iter_rows() if i not in named]
+        )
+    assert texts[0] == texts[1]
 
 
 def test_held_out_examples_hold_no_secret_and_are_told_by_the_graph_alone(runs):

@@ -134,7 +134,10 @@ def test_a_key_is_strong_and_a_dummy_key_is_not():
         (ASSIGNED, lambda chance: "".join(chance.choices(ALNUM, k=16))),
         (NEARBY, lambda chance: "".join(chance.choices(HEX, k=chance.randint(12, 64)))),
         ("betterleaks.github-pat", lambda chance: "ghp_" + "".join(chance.choices(ALNUM, k=36))),
-        ("betterleaks.stripe-access-token", lambda chance: "sk_live_" + "".join(chance.choices("ab12Z", k=24))),
+        (
+            "betterleaks.stripe-access-token",
+            lambda chance: "sk_live_" + "".join(chance.choices("ab12Z", k=24)),
+        ),
     ],
 )
 def test_priors_of_ten_thousand_values_are_few_never_lower_and_pay_for_what_they_tell(rule, make):
@@ -142,7 +145,7 @@ def test_priors_of_ten_thousand_values_are_few_never_lower_and_pay_for_what_they
     chance = random.Random(rule)
     estimates = [guess_bits(rule, make(chance).encode()) for _ in range(10_000)]
     published = [published_bits(estimate) for estimate in estimates]
-    assert set(published) <= set(LEVELS) and len(set(published)) <= 2 ** LEVEL_BITS
+    assert set(published) <= set(LEVELS) and len(set(published)) <= 2**LEVEL_BITS
     assert len(set(estimates)) > 5 * len(set(published))
     for estimate, level in zip(estimates, published, strict=True):
         assert level == 0 or level + math.log2(len(LEVELS)) <= estimate  # what the level tells is paid for
@@ -163,7 +166,9 @@ def test_an_adversary_who_sees_the_level_gains_no_more_than_was_charged():
         mass = [chance.random() ** 9 for _ in range(300)]
         prior = [m / sum(mass) for m in mass]
         levels = [published_bits(-math.log2(p)) for p in prior]
-        seen = {level: [p for p, at in zip(prior, levels, strict=True) if at == level] for level in set(levels)}
+        seen = {
+            level: [p for p, at in zip(prior, levels, strict=True) if at == level] for level in set(levels)
+        }
         ratio = sum(max(of) / 2.0**-level for level, of in seen.items())
         assert ratio <= 1
         for level, of in seen.items():
@@ -179,7 +184,9 @@ def test_checksum_characters_are_no_random_ones():
             claim = guess_bits(f"betterleaks.{rule}", (short + draw(6, ALNUM, seed + 1000)).encode())
             assert claim <= 4 * math.log2(62)
             full = guess_bits(f"betterleaks.{rule}", (prefix + draw(36, ALNUM, seed)).encode())
-            other = guess_bits(f"betterleaks.{rule}", (prefix + draw(36, ALNUM, seed)[:-6] + "zzzzzz").encode())
+            other = guess_bits(
+                f"betterleaks.{rule}", (prefix + draw(36, ALNUM, seed)[:-6] + "zzzzzz").encode()
+            )
             assert full == other  # what stands in the checksum tells nothing, and counts nothing
             assert 0 < full <= 30 * math.log2(62)
     region = guess_bits("hush.mailchimp-api-key", b"0123456789abcdef0123456789abcdef-us12")
