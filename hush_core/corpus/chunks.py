@@ -24,20 +24,6 @@ def chunk_ranges(size: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + chunk_bytes, size)
 
 
-def overlapped(start: int, end: int, chunk_bytes: int) -> range:
-    """The indices of the chunks that share at least one byte with [start, end).
-
-    Secrets are found on whole files and labelled by overlap: a scan chunk by chunk misses those that
-    stand across a border (`docs/design/extraction.md`, finding 7).
-
-    >>> list(overlapped(15, 17, 16)), list(overlapped(16, 32, 16))
-    ([0, 1], [1])
-    """
-    if end <= start:
-        return range(0)
-    return range(start // chunk_bytes, (end - 1) // chunk_bytes + 1)
-
-
 def runs(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """starts[0], starts[0]+1, … (counts[0] of them), starts[1], …
 

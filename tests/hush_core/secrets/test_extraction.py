@@ -16,6 +16,7 @@ import pytest
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import Extraction, extract, source_revisions
+from hush_core.secrets.priors import LEVELS
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
@@ -275,6 +276,15 @@ def test_a_weak_word_does_not_empty_the_corpus(make_repo):
     )
     result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}]), KEY)
     assert set(result.examples["path"]) == {"g.py", "w.py"}
+
+
+def test_of_what_was_measured_only_a_level_is_published(make_repo):
+    repo = make_repo()
+    values = [draw(n, seed) for n in (18, 20, 22, 26) for seed in range(5)]
+    repo.commit({f"{i}.py": f'api_key = "{value}"\n'.encode() for i, value in enumerate(values)})
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], prior_cap_bits=99), KEY)
+    assert len(result.secrets) >= 10 and set(result.secrets["bits"]) <= set(LEVELS)
+    assert result.secrets["prior"].to_list() == [2.0**-bits for bits in result.secrets["bits"]]
 
 
 def test_a_target_at_or_below_the_measured_prior_is_refused(make_repo):
