@@ -48,7 +48,8 @@ def changed(draw):
     Every span stays short, middling or long; that is all that is asked of the candidate.
     """
     count = draw(st.integers(1, 9))
-    lengths = draw(st.lists(st.integers(1, 3 * C), min_size=count, max_size=count))
+    some = st.one_of(st.integers(1, SHORT), st.integers(1, 3 * C))
+    lengths = draw(st.lists(some, min_size=count, max_size=count))
     at = draw(st.integers(0, len(TEXT) - sum(lengths)))
     borders = [at, *(at + n for n in np.cumsum(lengths).tolist())]
     parts = [TEXT[a:b] for a, b in pairwise(borders)]
@@ -56,7 +57,8 @@ def changed(draw):
     spans = [(s, i, min(i + n, count)) for s, i, n in draw(st.lists(one, min_size=1, max_size=6))]
     secret = spans[0][0]
     inside = {k for s, i, j in spans if s == secret for k in range(i, j)}
-    others = [draw(st.binary(min_size=1, max_size=4 * C)) if k in inside else p for k, p in enumerate(parts)]
+    value = st.one_of(st.binary(min_size=1, max_size=SHORT), st.binary(min_size=1, max_size=4 * C))
+    others = [draw(value) if k in inside else p for k, p in enumerate(parts)]
     result = []
     for version in (parts, others):
         place = [0, *np.cumsum([len(p) for p in version]).tolist()]
@@ -119,6 +121,22 @@ def test_falcon_may_have_any_name_and_on_a_plain_grid_may_not(value):
     changed = sum(a != b for (a, _), (b, _) in zip(*old, strict=False))
     assert len(old[0]) == changed == 8 and sum(bool(h) for _, h in old[0]) == 1
     assert untagged(old[0], 0) != untagged(old[1], 0)
+
+
+def test_every_piece_of_a_cell_holds_all_its_secrets():
+    """Four values that do not fit in one chunk with their text: what is behind the last one moves with the first."""
+    versions = []
+    for length in (8, 5):
+        content, spans = TEXT[:4], []
+        for secret in range(4):
+            size = length if secret == 0 else 8
+            spans.append((secret, len(content), len(content) + size))
+            content += bytes([65 + secret]) * size + TEXT[4 * secret + 4 : 4 * secret + 8]
+        versions.append((content + TEXT[20:200], spans))
+    cuts = [pieces(*version, C) for version in versions]
+    for cut in cuts:
+        assert [held for _, held in cut[:3]] == [frozenset(range(4))] * 2 + [frozenset()]
+    assert cuts[0][2:] == cuts[1][2:] and cuts[0][1] != cuts[1][1]
 
 
 def test_a_value_is_cut_only_where_it_fits_in_no_chunk():
