@@ -124,7 +124,7 @@ def test_falcon_may_have_any_name_and_on_a_plain_grid_may_not(value):
 
 
 def test_every_piece_of_a_cell_holds_all_its_secrets():
-    """Four values that do not fit in one chunk with their text: what is behind the last one moves with the first."""
+    """Four values that do not fit in one chunk with their text: what is behind the last moves with the first."""
     versions = []
     for length in (8, 5):
         content, spans = TEXT[:4], []

@@ -333,13 +333,13 @@ def test_rare_words_are_those_of_a_count_by_hand(make_repo):
     assert shown and all(frequency[word.decode()] in (3, 4, 5) for word in shown)
 
 
-def test_a_rare_word_across_a_border_is_in_both_chunks(make_repo):
+def test_a_rare_word_that_the_plain_grid_would_cut_counts_in_both_chunks_and_stands_in_one_example(make_repo):
     repo = make_repo()
     repo.commit({"a.txt": b"1 " * 6 + b"codename " + b"2 " * 12, "b.txt": b"codenamed precodename\n"})
     secret = {"id": "w", "kind": "rare_words", "document_frequency": [2, 2], "bits": 12}
     result = extract(job([repo], [secret], chunk_bytes=16), KEY)
     rows = result.edges.join(result.examples, on="example_id").select("secret_id", "path", "start").rows()
-    assert sorted(row[1:] for row in rows if row[1] == "a.txt") == [("a.txt", 0), ("a.txt", 16)]
+    assert sorted(row[1:] for row in rows if row[1] == "a.txt") == [("a.txt", 10)]
     assert not {row[0] for row in rows if row[1] == "a.txt"} & {row[0] for row in rows if row[1] == "b.txt"}
 
 
