@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, extract, propagation_version, source_revisions
+from hush_core.secrets.coverage import published
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -84,7 +85,7 @@ def _sha256(entry: str, key: str, path: Path) -> str:
     return file_sha256(path)
 
 
-@cached_task(name="extract", version=3, ignore=["config"])
+@cached_task(name="extract", version=4, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -112,7 +113,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     refs = {name: store.put_frame(getattr(found, name), kind=name) for name in tables}
     return Extracted(
         **refs,
-        coverage=store.put_json(_shown(found.coverage), kind="coverage"),
+        coverage=store.put_json(published(found.coverage), kind="coverage"),
         n_examples=found.examples.height,
         n_public=found.public.height,
         n_secrets=found.secrets.height,
@@ -129,21 +130,3 @@ def _note_commit(store: Store, commit: str) -> str:
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / fingerprint).write_text(commit + "\n")
     return fingerprint
-
-
-_OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused"}
-"""What a repetition of the same extraction may count differently, and what may not be shown."""
-
-
-def _shown(coverage: dict) -> dict:
-    """The coverage report without commit ids, for the certificate and the tracker; the same in every run.
-
-    It is an input of later steps: a count that depends on what was kept from an earlier run would make a
-    repeated extraction look new, and train again.
-    """
-    repositories = {
-        label: {key: value for key, value in facts.items() if key not in _OF_THIS_RUN}
-        for label, facts in coverage["repositories"].items()
-    }
-    rest = {key: value for key, value in coverage.items() if key not in _OF_THIS_RUN}
-    return {**rest, "repositories": repositories}

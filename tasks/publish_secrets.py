@@ -25,6 +25,7 @@ from prefect import task
 from hush_core import figures
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
+from hush_core.secrets.coverage import published
 from hush_core.secrets.report.baseline import (
     baseline_of_items,
     changes,
@@ -161,7 +162,7 @@ def write_report(
         "dropped.csv",
     )
     files = {name: out / name for name in names}
-    shown = _without_commits(coverage)
+    shown = published(coverage)
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
     try:
@@ -246,15 +247,6 @@ def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
 def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
     skipped = {reason: n for reason, n in facts["skipped"].items() if n}
     return RepositoryRow(label, facts["files"], facts["examples"], skipped)
-
-
-def _without_commits(coverage: dict[str, Any]) -> dict[str, Any]:
-    """A commit id is an unkeyed hash of all text, protected text included."""
-    repositories = {
-        label: {key: value for key, value in facts.items() if key != "commit"}
-        for label, facts in coverage["repositories"].items()
-    }
-    return {**coverage, "repositories": repositories}
 
 
 def _json(value: Any) -> bytes:

@@ -1,7 +1,7 @@
 """corpus: git repositories → files and chunks, through a clean view that runs none of their configuration."""
 
 from hush_core.corpus.blob_store import BlobStore
-from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
+from hush_core.corpus.chunks import Layout, chunk_ranges
 from hush_core.corpus.corpus import Corpus, ReadOptions, read_corpus
 from hush_core.corpus.git.blobs import SKIP_REASONS
 from hush_core.corpus.git.clean_view import CleanView
@@ -25,7 +25,6 @@ __all__ = [
     "chunk_ranges",
     "language_of",
     "match_path",
-    "overlapped",
     "printable_path",
     "read_contributors",
     "read_corpus",

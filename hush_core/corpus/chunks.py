@@ -1,39 +1,27 @@
-"""A file as chunks of a fixed number of bytes: one chunk is one training example.
+"""A file as chunks of at most a given number of bytes: one chunk is one training example.
 
 A *piece* is a chunk of a distinct content, wherever that stands; a *chunk* is a piece in one file. Both are
-numbered without gaps, so that no object a chunk is needed: where it lies is arithmetic.
+numbered without gaps, so that no object a chunk is needed: where it lies is arithmetic, and where a content holds
+secrets, a look into a table (`cuts.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
+from hush_core.corpus.cuts import Cuts, limits
 
 
 def chunk_ranges(size: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
     """The byte ranges [start, end) that tile a file of `size` bytes; only the last may be shorter."""
     for start in range(0, size, chunk_bytes):
         yield start, min(start + chunk_bytes, size)
-
-
-def overlapped(start: int, end: int, chunk_bytes: int) -> range:
-    """The indices of the chunks that share at least one byte with [start, end).
-
-    Secrets are found on whole files and labelled by overlap: a scan chunk by chunk misses those that
-    stand across a border (`docs/design/extraction.md`, finding 7).
-
-    >>> list(overlapped(15, 17, 16)), list(overlapped(16, 32, 16))
-    ([0, 1], [1])
-    """
-    if end <= start:
-        return range(0)
-    return range(start // chunk_bytes, (end - 1) // chunk_bytes + 1)
 
 
 def runs(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -51,16 +39,25 @@ class Layout:
     """Where every chunk lies.
 
     blob: by file, the number of its content. sizes: by content, its bytes; contents that stand in no file
-    are allowed. File f's chunks are first_chunk[f] … first_chunk[f+1]−1, content b's pieces likewise.
+    are allowed. cuts: of contents that hold secrets; the others lie on the plain grid. File f's chunks are
+    first_chunk[f] … first_chunk[f+1]−1, content b's pieces likewise.
     """
 
     blob: np.ndarray
     sizes: np.ndarray
     chunk_bytes: int
+    cuts: Cuts | None = None
+
+    def around(self, blob: np.ndarray, start: np.ndarray, end: np.ndarray) -> Layout:
+        """The layout in which spans [start, end) of contents have no width."""
+        return replace(self, cuts=Cuts.of(blob, start, end, self.sizes, self.chunk_bytes))
 
     @cached_property
     def first_piece(self) -> np.ndarray:
-        return _firsts(-(-self.sizes // self.chunk_bytes))
+        counts = -(-self.sizes // self.chunk_bytes)
+        if self.cuts is not None:
+            counts[self.cuts.blobs] = np.diff(self.cuts.first)
+        return _firsts(counts)
 
     @cached_property
     def first_chunk(self) -> np.ndarray:
@@ -95,9 +92,13 @@ class Layout:
     def pieces_of_spans(
         self, blob: np.ndarray, start: np.ndarray, end: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """All pieces that spans [start, end) of contents overlap, and how many each span does."""
+        """All pieces of the cells that spans [start, end) of contents overlap, and how many each span has."""
         first = start // self.chunk_bytes
-        counts = np.where(end > start, (end - 1) // self.chunk_bytes - first + 1, 0)
+        last = (end - 1) // self.chunk_bytes
+        some = np.flatnonzero((end > start) & (self._rank[blob] >= 0))
+        if len(some):
+            first[some], last[some] = self.cuts.overlapped(self._rank[blob[some]], start[some], end[some])
+        counts = np.where(end > start, last - first + 1, 0)
         return runs(self.first_piece[blob] + first, counts), counts
 
     def chunks_of_pieces(self, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,8 +113,30 @@ class Layout:
     def bytes_of(self, chunks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(file, start, end) of each chunk; start and end count from the file's beginning."""
         file = self.file_of(chunks)
-        start = (chunks - self.first_chunk[file]) * self.chunk_bytes
-        return file, start, np.minimum(start + self.chunk_bytes, self.sizes[self.blob[file]])
+        return file, *self._ranges(self.blob[file], chunks - self.first_chunk[file])
+
+    def bytes_of_pieces(self, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(content, start, end) of each piece; start and end count from the content's beginning."""
+        blob = self.blob_of(pieces)
+        return blob, *self._ranges(blob, pieces - self.first_piece[blob])
+
+    def _ranges(self, blob: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Start and end of pieces by their content and their number in it."""
+        start = inside * self.chunk_bytes
+        end = np.minimum(start + self.chunk_bytes, self.sizes[blob])
+        if self.cuts is not None:
+            some = np.flatnonzero(self._rank[blob] >= 0)
+            at = self.cuts.first[self._rank[blob[some]]] + inside[some]
+            start[some], end[some] = self.cuts.start[at], self.cuts.end[at]
+        return start, end
+
+    @cached_property
+    def _rank(self) -> np.ndarray:
+        """By content, its place among those that are cut; −1 for the others."""
+        rank = np.full(len(self.sizes), -1, dtype=np.int64)
+        if self.cuts is not None:
+            rank[self.cuts.blobs] = np.arange(len(self.cuts.blobs))
+        return rank
 
     def files_of_blob(self, blob: int) -> np.ndarray:
         """The files in which one content stands."""
@@ -126,26 +149,26 @@ class Layout:
         return order, _firsts(np.bincount(self.blob, minlength=len(self.sizes)))
 
     def equals(self, contents: BlobStore) -> np.ndarray:
-        """A number by piece, equal for pieces that are the same bytes: whole chunks, or whole contents.
+        """A number by piece, equal for pieces that are the same bytes: chunks that are no remainder, or whole
+        contents.
 
         By a 64-bit digest: a collision could only add an edge.
         """
+        every = np.arange(self.pieces)
+        blob, start, end = self.bytes_of_pieces(every)
+        size = self.sizes[blob]
+        least = np.where(self._rank[blob] >= 0, limits(self.chunk_bytes)[1], self.chunk_bytes)
+        numbers = np.flatnonzero((end - start >= least) | (end - start == size))
         digests = bytearray()
-        for number in range(len(self.sizes)):
-            content = contents[number]
-            for start, end in chunk_ranges(len(content), self.chunk_bytes):
-                digests += blake2b(content[start:end], digest_size=8).digest()
+        content, known = b"", -1
+        for number, a, b in zip(*(c[numbers].tolist() for c in (blob, start, end)), strict=True):
+            if number != known:
+                content, known = contents[number], number
+            digests += blake2b(content[a:b], digest_size=8).digest()
         keys = np.frombuffer(bytes(digests), dtype=np.uint64)
-        sizes = self.sizes[self.sizes > 0]
-        whole = np.ones(self.pieces, dtype=bool)
-        whole[self.first_piece[1:][self.sizes > 0] - 1] = (sizes % self.chunk_bytes == 0) | (
-            sizes < self.chunk_bytes
-        )
-        numbers = np.flatnonzero(whole)
-        _, first, inverse = np.unique(keys[whole], return_index=True, return_inverse=True)
-        same = np.arange(self.pieces)
-        same[numbers] = numbers[first[inverse]]
-        return same
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        every[numbers] = numbers[first[inverse]]
+        return every
 
 
 def _firsts(counts: np.ndarray) -> np.ndarray:

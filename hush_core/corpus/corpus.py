@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,8 +93,18 @@ class Corpus:
 
     @property
     def layout(self) -> Layout:
-        """Where the chunks lie, with the contents that are there now."""
+        """Where the chunks lie on the plain grid, with the contents that are there now."""
         return Layout(self.blob, self.contents.sizes, self.chunk_bytes)
+
+    def layout_around(self, spans: Mapping[str, np.ndarray]) -> Layout:
+        """Where the chunks lie once the spans of secrets are known (columns blob, start, end).
+
+        Raises:
+            InputError: more chunks than can be numbered.
+        """
+        layout = self.layout.around(spans["blob"], spans["start"], spans["end"])
+        _refuse_too_much(layout)
+        return layout
 
     def view(self, tree: int) -> CleanView:
         """The repository again, at the revision that was read."""
@@ -181,7 +191,7 @@ def read_corpus(
                 "hold no file that can be read as text",
                 "give a revision, or a table, with texts below the limit",
             )
-        _refuse_too_much(corpus)
+        _refuse_too_much(corpus.layout)
         if contents.kept is not None:
             contents.kept.complete = True
         stack.pop_all()
@@ -195,9 +205,8 @@ def _blob_cache(repositories: Sequence[Repository], how: ReadOptions) -> BlobCac
     return BlobCache.open(how.cache / "text")
 
 
-def _refuse_too_much(corpus: Corpus) -> None:
-    layout = corpus.layout
-    text = int(layout.sizes[corpus.blob].sum())
+def _refuse_too_much(layout: Layout) -> None:
+    text = int(layout.sizes[layout.blob].sum())
     if text > TEXT_BYTES or layout.chunks >= 1 << 32:
         raise InputError(
             "repos, tables",

@@ -52,7 +52,7 @@ def assemble(
     Raises:
         InputError: a credential too weak, a target not above its prior, or no edge at all.
     """
-    layout = corpus.layout
+    layout = corpus.layout_around(labels.spans())
     held = labels.held(layout, corpus.contents)
     fate = _fate(config, corpus, layout, found, labels, held)
     graph = SecretGraph(
@@ -136,7 +136,7 @@ def _refusal(
     number = min(places)[2] if places else min(refused)
     rule = found[number].name.partition("/")[2].rpartition(":")[0]
     what = (
-        f"holds a credential ({rule}) of about {refused[number]:.0f} bits, "
+        f"holds a credential ({rule}) of which {refused[number]:.0f} bits can be claimed, "
         f"too easy to guess to be protected{more}"
     )
     if not places:
@@ -197,18 +197,20 @@ def _dropped(
 def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
     """Where a value stands whole in one chunk."""
     spans = labels.spans()
-    size = layout.chunk_bytes
-    rows = (spans["value"] == 1) & (spans["end"] > spans["start"])
-    rows &= (spans["start"] // size == (spans["end"] - 1) // size) & ~fate.weak[spans["found"]]
+    rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
     spans = {name: column[rows] for name, column in spans.items()}
-    piece, _ = layout.pieces_of_spans(spans["blob"], spans["start"], spans["end"])
+    piece, counts = layout.pieces_of_spans(spans["blob"], spans["start"], spans["end"])
+    found, start, end = (np.repeat(spans[name], counts) for name in ("found", "start", "end"))
+    _, first, last = layout.bytes_of_pieces(piece)
+    whole = (first <= start) & (end <= last)
+    piece, found, start, end = piece[whole], found[whole], (start - first)[whole], (end - first)[whole]
     chunk, places = layout.chunks_of_pieces(piece)
     frame = pl.DataFrame(
         {
-            "secret_id": _dense(~fate.weak)[np.repeat(spans["found"], places)],
+            "secret_id": _dense(~fate.weak)[np.repeat(found, places)],
             "example_id": _dense(fate.kept)[chunk],
-            "start": np.repeat(spans["start"] % size, places).astype(np.uint32),
-            "end": np.repeat((spans["end"] - 1) % size + 1, places).astype(np.uint32),
+            "start": np.repeat(start, places).astype(np.uint32),
+            "end": np.repeat(end, places).astype(np.uint32),
         },
         schema=OCCURRENCES,
     )

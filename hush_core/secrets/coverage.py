@@ -1,4 +1,8 @@
-"""The coverage report: counts of what was read, skipped, labelled and dropped, and no value."""
+"""The coverage report: counts of what was read, skipped, labelled and dropped, and no value.
+
+Tracker and certificate get less of it (`published`): a total of bytes tells the length of a value to who knows the
+rest, and a count of byte strings sought tells which characters are in it.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +36,38 @@ def coverage_of(
     }
 
 
+_OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused"}
+"""What a repetition of the same extraction may count differently; and commit ids, unkeyed hashes of all text."""
+
+
+def published(coverage: dict[str, Any]) -> dict[str, Any]:
+    """The report as it may be shown: the same in every run, and of the text that is sought no exact count.
+
+    Edges, examples and secrets are counted exactly, as the graph is public. What `propagation` counts (values,
+    patterns, fingerprints, names, imports) is a function of protected text beyond the graph, and is rounded up to a
+    power of two.
+    """
+    shown = {key: value for key, value in coverage.items() if key not in _OF_THIS_RUN}
+    shown["repositories"] = {
+        label: {key: value for key, value in facts.items() if key not in _OF_THIS_RUN}
+        for label, facts in coverage["repositories"].items()
+    }
+    if "propagation" in shown:
+        shown["propagation"] = _coarse(shown["propagation"])
+    return shown
+
+
+def _coarse(counted: Any) -> Any:
+    if isinstance(counted, dict):
+        return {key: _coarse(value) for key, value in counted.items()}
+    return 1 << (counted - 1).bit_length() if counted > 0 else 0
+
+
 def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dict[str, Any]:
     tree_of = np.repeat(corpus.tree, np.diff(layout.first_chunk))
+    free = np.flatnonzero(~fate.lost & ~fate.protected)
+    _, start, end = layout.bytes_of(free)
+    text = np.bincount(tree_of[free], weights=end - start, minlength=len(corpus.trees)).astype(np.int64)
     count = {
         name: np.bincount(tree_of[mask], minlength=len(corpus.trees)).tolist()
         for name, mask in (
@@ -48,7 +82,7 @@ def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dic
             "commit": tree.commit,
             "mode": tree.mode,
             "files": len(tree.blob),
-            "bytes": int(layout.sizes[tree.blob].sum()),
+            "bytes_without_secret": int(text[t]),
             "skipped": {reason: tree.skipped[reason] for reason in _reasons(tree.mode)},
             **{name: counts[t] for name, counts in count.items()},
             **tree.facts,

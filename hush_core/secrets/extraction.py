@@ -27,6 +27,7 @@ from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
+from hush_core.secrets.priors import published_bits
 from hush_core.secrets.propagation.propagators import PROPAGATORS, Values
 
 
@@ -141,7 +142,8 @@ def _detect(
             name = f"{entry.id}/{finding.name}" if finding.name else entry.id
             labels.add(len(found), finding, entry.kind)
             values.add(len(found), finding.search_terms)
-            found.append(DetectedSecret(number, name, finding.bits, finding.provenance or entry.kind))
+            bits = None if finding.bits is None else published_bits(finding.bits)
+            found.append(DetectedSecret(number, name, bits, finding.provenance or entry.kind))
     return found
 
 

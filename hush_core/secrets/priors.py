@@ -2,6 +2,8 @@
 
 A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/guarantee.md`):
 bits = min(what the type allows, what the value's own variety allows). The cap of the config comes on top.
+
+What is published is not the estimate, which is a function of the value, but one of a few levels (`published_bits`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ PASSWORD_BITS = 10.0
 WEAK_BITS = 20.0
 """Credentials below this are dropped or refused: no noise level makes a guessable value safe."""
 
+LEVELS = (0.0, 5.0, 10.0, float(WEAK_BITS), 25.0, 34.0, 64.0, 99.0)
+"""All that a measured prior can say about its value. 34 is above the default cap, where almost all tokens end."""
+LEVEL_BITS = math.log2(len(LEVELS))
+"""What seeing the level of a value may help to guess it, charged to every one of them."""
 
 ASSIGNED = "hush.assigned-secret"
 """Our own rule: a random-looking value assigned to a name such as `api_key`."""
@@ -74,6 +80,24 @@ _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-
 _SEGMENT = re.compile(r"^[A-Za-z0-9]{1,10}[_\-.]")
 _RUN = re.compile(r"[A-Za-z0-9+/=_\-]+")
 _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
+
+
+def published_bits(estimate: float) -> float:
+    """The highest of LEVELS that `estimate` exceeds by LEVEL_BITS; 0 where there is none.
+
+    Guarantee: an adversary who sees the level guesses the value, on the average over the levels, with probability
+    at most 2^-level, if each value has probability at most 2^-estimate (`docs/guarantee.md`, section 1).
+
+    >>> published_bits(33.2), published_bits(150.0), published_bits(7.9), published_bits(102.0)
+    (25.0, 99.0, 0.0, 99.0)
+    """
+    return max((level for level in LEVELS if level + LEVEL_BITS <= estimate), default=0.0)
+
+
+def claims_most(rule: str) -> tuple[bool, str]:
+    """Orders rules by type alone: those of a known format come first."""
+    name = rule.partition(".")[2] if rule.startswith("betterleaks.") else rule
+    return re.sub(r"\.\d+$", "", name) not in (*_KNOWN, "private-key"), rule
 
 
 def guess_bits(rule: str, value: bytes) -> float:

@@ -41,7 +41,7 @@ def read_versions(
     Raises:
         InputError: an object is missing, or git's log and its walk over trees disagree on what there is.
     """
-    pairs, skipped = _pairs(history)
+    pairs, skipped = _pairs(history, _ages(view, history))
     log = history.log
     files = {log.blobs[b] for b in pairs[:, 1].tolist()}
     reachable = walk.reachable()
@@ -91,17 +91,34 @@ def warnings_of(history: History) -> list[str]:
     return warnings
 
 
-def _pairs(history: History) -> tuple[np.ndarray, Counter[str]]:
-    """The distinct (path, blob) pairs of regular files, by path and object id; the others counted."""
+def _ages(view: CleanView, history: History) -> np.ndarray:
+    """By commit of the log, its place when they are told from the oldest to the newest.
+
+    Git's order depends on dates and parents alone, and not on how much of the log was kept from an earlier run.
+    """
+    told = view.run("rev-list", view.commit).split()
+    place = {commit: len(told) - n for n, commit in enumerate(told)}
+    return np.array([place[commit] for commit in history.log.commit], dtype=np.int64)
+
+
+def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Counter[str]]:
+    """The distinct (path, blob) pairs of regular files, by path and by when they came in; the others counted.
+
+    Not by object id: that is a hash of the content, so another value would give the versions, and thereby the
+    examples without a secret, another order (`docs/extraction.md`, what is public).
+    """
     log = history.log
-    columns = np.stack([log.change_path, log.change_blob, log.change_kind], axis=1)
-    rows = np.unique(columns, axis=0)
+    columns = np.stack([log.change_path, log.change_blob, log.change_kind, age[log.change_commit]], axis=1)
+    columns = columns[np.lexsort((columns[:, 3], columns[:, 2], columns[:, 1], columns[:, 0]))]
+    first = np.ones(len(columns), dtype=bool)
+    first[1:] = (columns[1:, :3] != columns[:-1, :3]).any(axis=1)
+    rows = columns[first]
     skipped = Counter(
         symlink=int((rows[:, 2] == SYMLINK).sum()), submodule=int((rows[:, 2] == SUBMODULE).sum())
     )
-    rows = rows[rows[:, 2] == FILE, :2]
-    by_path, by_blob = _ranks(log.paths), _ranks(log.blobs)
-    return rows[np.lexsort((by_blob[rows[:, 1]], by_path[rows[:, 0]]))], skipped
+    rows = rows[rows[:, 2] == FILE]
+    by_path = _ranks(log.paths)
+    return rows[np.lexsort((rows[:, 3], by_path[rows[:, 0]]))][:, :2], skipped
 
 
 def _ranks(names: list[bytes]) -> np.ndarray:

@@ -91,7 +91,8 @@ class Finding(Labels):
 
     name: what follows the entry's id in the secret's name; empty where an entry makes one secret. Never a
     value, and never an unkeyed hash of one.
-    bits: measured, a low estimate of what a guess costs; None: the config's cap or declaration alone counts.
+    bits: measured, a low estimate of what a guess costs, of which a coarse level is published; None: the config's
+    cap or declaration alone counts.
     provenance: what found it; the kind if empty.
     """
 
@@ -125,7 +126,8 @@ class Detector:
 
 @dataclass(frozen=True)
 class DetectedSecret:
-    """One secret: its entry in the config (by number), its name (never its value), measured bits if any."""
+    """One secret: its entry in the config (by number), its name (never its value), the level of its measured bits
+    (`priors.published_bits`) if any."""
 
     entry: int
     name: str

@@ -23,7 +23,7 @@ from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_rules import own_findings
-from hush_core.secrets.priors import WEAK_BITS, guess_bits
+from hush_core.secrets.priors import WEAK_BITS, claims_most, guess_bits, published_bits
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
@@ -131,9 +131,13 @@ class _Values:
         rule = self.names.setdefault(found.rule, len(self.names))
         self.places[same].extend((blob, found.start, found.end, rule, stands))
 
-    def least(self, same: bytes) -> str:
-        """The rule that claims least for a value that several rules found."""
-        return min(self.rules[same], key=lambda rule: (self.rules[same][rule], rule))
+    def shown(self, same: bytes) -> str:
+        """The rule after which a value is named that several rules found; by their types, not by the value."""
+        return min(self.rules[same], key=claims_most)
+
+    def bits(self, same: bytes) -> float:
+        """The least that one of its rules claims."""
+        return min(self.rules[same].values())
 
     def spans(self, same: bytes) -> Iterator[Span]:
         names, row = list(self.names), self.places[same]
@@ -186,20 +190,19 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
                 values.add(blob, found, stands=False)
-    named = sorted((f"{values.least(same)}:{context.identify(same)}", same) for same in values.rules)
+    named = sorted((f"{values.shown(same)}:{context.identify(same)}", same) for same in values.rules)
     for name, same in named:
-        rule = values.least(same)
-        bits = values.rules[same][rule]
+        bits = published_bits(values.bits(same))
         declared = bits if entry.bits is None else min(bits, entry.bits)
         word = declared < WEAK_BITS and len(same) < SHORT_WEAK_BYTES and same.isalpha()
         yield Finding(
             name=name,
-            bits=bits,
-            provenance=f"{RULES_VERSION} {rule}",
+            bits=values.bits(same),
+            provenance=f"{RULES_VERSION} {values.shown(same)}",
             spans=values.spans(same),
             copies=False,
             search_terms=() if word else tuple(values.search_terms(same)),
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="2", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="3", prepare=_rules)

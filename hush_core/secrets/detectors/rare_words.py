@@ -36,6 +36,7 @@ _CUT = 4 * (MAX_CHARACTERS + 1)  # UTF-8 bytes after which a cut word is surely 
 _WORDISH = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") | set(
     range(128, 256)
 )
+_ONE_WORDISH = {bytes([byte]) for byte in _WORDISH}
 
 
 def rare_words(texts: Iterable[bytes], low: int, high: int) -> list[tuple[bytes, np.ndarray]]:
@@ -147,34 +148,45 @@ def detect(corpus: Corpus, entry: RareWordsSecret, context: DetectorContext) -> 
         yield Finding(name=context.identify(word), spans=spans, copies=False)
 
 
-DETECTOR = Detector("rare_words", RareWordsSecret, detect)
+DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="2")
 
 
 def _spans(
     corpus: Corpus, layout: Layout, starts: np.ndarray, word: bytes, chunks: np.ndarray
 ) -> Iterator[Span]:
-    """Where a word stands in its chunks; the whole chunk where it is written otherwise, or cut by a border."""
-    pieces = np.unique(layout.piece_of(chunks))
-    blobs = layout.blob_of(pieces)
-    first = (pieces - layout.first_piece[blobs]) * corpus.chunk_bytes
-    last = np.minimum(first + corpus.chunk_bytes, layout.sizes[blobs])
+    """Where a word stands in its chunks, in any spelling; the attack looks for it where it stands as it is named.
+
+    Not the whole chunk: that lies on the plain grid, and would move with every other secret's value. It is taken
+    only if the word is not found in it.
+    """
+    blobs, first, last = layout.bytes_of_pieces(np.unique(layout.piece_of(chunks)))
     for blob, start, end in zip(blobs.tolist(), first.tolist(), last.tolist(), strict=True):
-        offset = int(starts[blob])
-        places = list(_places(corpus.contents.read(offset + start, offset + end), word))
-        for place in places:
-            yield Span(blob, start + place, start + place + len(word), value=True)
+        offset, left = int(starts[blob]), max(0, start - _CUT)
+        right = min(int(layout.sizes[blob]), end + _CUT)
+        text = corpus.contents.read(offset + left, offset + right)
+        places = [(left + a, left + b) for a, b in _places(text, word) if left + a < end and left + b > start]
+        for a, b in places:
+            yield Span(blob, a, b, value=text[a - left : b - left] == word)
         if not places:
             yield Span(blob, start, end)
 
 
-def _places(text: bytes, word: bytes) -> Iterator[int]:
-    """Where the word stands as it is, inside the text, with no letter beside it."""
-    place = text.find(word)
-    while place >= 0:
-        end = place + len(word)
-        if place > 0 and end < len(text) and text[place - 1] not in _WORDISH and text[end] not in _WORDISH:
-            yield place
-        place = text.find(word, end)
+def _places(text: bytes, word: bytes) -> Iterator[tuple[int, int]]:
+    """Where `word` stands in the text as a whole word, however it is spelt."""
+    if text.isascii():
+        lower = text.lower()
+        place = lower.find(word)
+        while place >= 0:
+            end = place + len(word)
+            if lower[place - 1 : place] not in _ONE_WORDISH and lower[end : end + 1] not in _ONE_WORDISH:
+                yield place, end
+            place = lower.find(word, end)
+        return
+    string, name = text.decode("utf-8", "surrogateescape"), word.decode("utf-8")
+    for match in _unicode().finditer(string):
+        if _counts(match[0]) and unicodedata.normalize("NFC", match[0].casefold()) == name:
+            start = len(string[: match.start()].encode("utf-8", "surrogateescape"))
+            yield start, start + len(match[0].encode("utf-8", "surrogateescape"))
 
 
 def _counts(word: bytes | str) -> bool:

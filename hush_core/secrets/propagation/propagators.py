@@ -34,7 +34,7 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "1"
+VERSION = "2"
 """Changes whenever the same input may spread otherwise."""
 
 

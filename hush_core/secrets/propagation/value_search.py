@@ -10,6 +10,7 @@ import base64
 import html
 import json
 import re
+import string
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,12 @@ PATTERNS_A_DATABASE = 250_000
 ARMOUR_MARGIN = 80
 """Bytes around a line of a private key that are labelled with it (its BEGIN or END line)."""
 
+_BASE64_RUN = re.compile(
+    rb"[A-Za-z0-9+/_-]*+(?:\r?\n[ \t]*+[A-Za-z0-9+/_-]++(?==*[ \t]*+\r?(?:\n|\Z)))*+={0,2}"
+)
+"""From a place within base64 to its end: lines that hold nothing else go on with it."""
+
+_BASE64 = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"+/_-")
 _DELETED = b" \t\r\n\"'`,\\"
 _IS_DELETED = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(_DELETED, np.uint8))
 
@@ -127,7 +134,7 @@ class ValueSearch:
 
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; one place may be hit in several forms."""
-        yield from self._hits(self._scan(self._databases, content), len(content))
+        yield from self._hits(self._scan(self._databases, content), content)
         if not self._unbroken:
             return
         joined = _joined(content)
@@ -139,9 +146,7 @@ class ValueSearch:
             spaced = content.replace(b"\\n", b"  ").replace(b"\\r", b"  ")
             places = np.flatnonzero(~_IS_DELETED[np.frombuffer(spaced, np.uint8)])
             back = [(i, int(places[start]), int(places[end - 1]) + 1) for i, start, end in found]
-            yield from self._hits(
-                [b for b in back if b[2] - b[1] != len(self._patterns[b[0]][0])], len(content)
-            )
+            yield from self._hits([b for b in back if b[2] - b[1] != len(self._patterns[b[0]][0])], content)
 
     def _scan(self, databases: list[hyperscan.Database], content: bytes) -> list[tuple[int, int, int]]:
         found: list[tuple[int, int, int]] = []
@@ -161,11 +166,20 @@ class ValueSearch:
             kept[id(databases)] = [hyperscan.Scratch(database) for database in databases]
         return kept[id(databases)]
 
-    def _hits(self, found: list[tuple[int, int, int]], size: int) -> Iterator[Hit]:
-        for pattern, start, end in found:
+    def _hits(self, found: list[tuple[int, int, int]], content: bytes) -> Iterator[Hit]:
+        begin, end_of_run = 0, 0
+        for pattern, start, end in sorted(found, key=lambda hit: hit[2]):
             for index, form in self._owners[pattern]:
                 if form == "fragment":
-                    yield Hit(index, max(0, start - ARMOUR_MARGIN), min(size, end + ARMOUR_MARGIN), form)
+                    yield Hit(
+                        index, max(0, start - ARMOUR_MARGIN), min(len(content), end + ARMOUR_MARGIN), form
+                    )
+                elif form == "base64":
+                    # the character before may hold some of its bits; a longer value moves all that follow
+                    if not begin <= end <= end_of_run:
+                        begin, end_of_run = end, _BASE64_RUN.match(content, end).end()
+                    mixed = start > 0 and content[start - 1] in _BASE64
+                    yield Hit(index, start - mixed, end_of_run, form)
                 else:
                     yield Hit(index, start, end, form)
 

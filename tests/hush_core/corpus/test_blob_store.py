@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hush_core.corpus.blob_store import BlobStore, _write_all
-from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
+from hush_core.corpus.chunks import Layout, chunk_ranges
+from hush_core.corpus.cuts import cells
 from hush_core.errors import InputError
 
 
@@ -41,9 +43,20 @@ def test_the_file_has_no_name_and_is_private(tmp_path):
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.data())
 def test_the_layout_is_what_loops_over_files_would_give(sizes, data):
     blobs = data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=8))
+    place = st.tuples(st.integers(0, len(sizes) - 1), st.integers(0, 40), st.integers(0, 40))
+    spans = [(n, min(a, sizes[n]), min(b, sizes[n])) for n, a, b in data.draw(st.lists(place, max_size=6))]
+    spans = [(n, a, b) for n, a, b in spans if a < b]
     layout = Layout(np.array(blobs, dtype=np.int32), np.array(sizes), 16)
-    chunks = [(f, a, b) for f, blob in enumerate(blobs) for a, b in chunk_ranges(sizes[blob], 16)]
-    pieces = [(blob, a) for blob, size in enumerate(sizes) for a, _ in chunk_ranges(size, 16)]
+    columns = (np.array([span[i] for span in spans], dtype=np.int64) for i in range(3))
+    layout = layout.around(*columns)
+    cut, cell = {}, {}
+    for blob, size in enumerate(sizes):
+        begins = [*cells([(a, b) for n, a, b in spans if n == blob], size, 16), size]
+        cut[blob] = [(a + x, a + y) for a, b in pairwise(begins) for x, y in chunk_ranges(b - a, 16)]
+        cell |= {(blob, a + x): (a, b) for a, b in pairwise(begins) for x, _ in chunk_ranges(b - a, 16)}
+        assert spans or cut[blob] == list(chunk_ranges(size, 16))
+    chunks = [(f, a, b) for f, blob in enumerate(blobs) for a, b in cut[blob]]
+    pieces = [(blob, a) for blob in range(len(sizes)) for a, _ in cut[blob]]
     every = np.arange(layout.chunks)
     assert list(zip(*(c.tolist() for c in layout.bytes_of(every)), strict=True)) == chunks
     assert [pieces[p] for p in layout.piece_of(every)] == [(blobs[f], a) for f, a, _ in chunks]
@@ -54,7 +67,12 @@ def test_the_layout_is_what_loops_over_files_would_give(sizes, data):
         for start, end in ((0, size), (size // 3, size // 2 + 1), (5, 5)):
             end = min(end, size)
             got, _ = layout.pieces_of_spans(np.array([blob]), np.array([start]), np.array([end]))
-            want = [pieces.index((blob, 16 * i)) for i in overlapped(start, end, 16)]
+            over = [
+                i
+                for i, key in enumerate(pieces)
+                if key[0] == blob and cell[key][0] < end and cell[key][1] > start
+            ]
+            want = over if end > start else []
             assert got.tolist() == want
 
 

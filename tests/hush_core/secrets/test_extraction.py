@@ -16,6 +16,7 @@ import pytest
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import Extraction, extract, source_revisions
+from hush_core.secrets.priors import LEVELS
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
@@ -58,15 +59,22 @@ def paths(result: Extraction, secret: str = "") -> set[str]:
     return {path for _, path, _ in held(result, secret)}
 
 
-def test_a_secret_across_a_border_labels_both_chunks(make_repo):
+def test_a_secret_where_a_border_would_be_moves_the_border(make_repo):
     repo = make_repo()
     text = b"x" * 49 + b"\n" + token().encode() + b"\n" + b"y" * 60
     repo.commit({"a.txt": text})
     result = extract(job([repo], [CREDENTIALS]), KEY)
-    assert held(result) == {
-        ("repo", "a.txt", 0): "credentials:betterleaks.github-pat",
-        ("repo", "a.txt", 64): "credentials:betterleaks.github-pat",
-    }
+    assert held(result) == {("repo", "a.txt", 42): "credentials:betterleaks.github-pat"}
+    assert result.occurrences.select("start", "end").rows() == [(8, 48)]
+    assert b"".join(result.examples["text"]) == text
+
+
+def test_a_secret_that_fits_in_no_chunk_labels_all_that_hold_a_part(make_repo):
+    repo = make_repo()
+    text = b"x" * 49 + b"\n" + token().encode() + b"\n" + b"y" * 60
+    repo.commit({"a.txt": text})
+    result = extract(job([repo], [CREDENTIALS], chunk_bytes=32), KEY)
+    assert [start for _, _, start in held(result)] == [50, 82]
     assert len(result.occurrences) == 0  # it stands wholly in neither
     assert b"".join(result.examples["text"]) == text
 
@@ -125,11 +133,10 @@ def test_all_chunks_of_a_key_are_labelled_whatever_the_border(make_repo):
     result = extract(job([repo], [CREDENTIALS]), KEY)
     want = {
         ("repo", p, s)
-        for p, c in files.items()
-        for s in range(0, len(c), 64)
-        if s < c.index(b"-----\ntail") + 5 and s + 64 > c.index(b"-----BEGIN")
+        for p, s, e in result.examples.select("path", "start", "end").iter_rows()
+        if s < files[p].index(b"-----\ntail") + 5 and e > files[p].index(b"-----BEGIN")
     }
-    assert want <= set(held(result))
+    assert len(want) >= 90 and want <= set(held(result))
     assert len(held(result)) <= len(want) + 2 * len(files)
 
 
@@ -269,6 +276,15 @@ def test_a_weak_word_does_not_empty_the_corpus(make_repo):
     )
     result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}]), KEY)
     assert set(result.examples["path"]) == {"g.py", "w.py"}
+
+
+def test_of_what_was_measured_only_a_level_is_published(make_repo):
+    repo = make_repo()
+    values = [draw(n, seed) for n in (18, 20, 22, 26) for seed in range(5)]
+    repo.commit({f"{i}.py": f'api_key = "{value}"\n'.encode() for i, value in enumerate(values)})
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], prior_cap_bits=99), KEY)
+    assert len(result.secrets) >= 10 and set(result.secrets["bits"]) <= set(LEVELS)
+    assert result.secrets["prior"].to_list() == [2.0**-bits for bits in result.secrets["bits"]]
 
 
 def test_a_target_at_or_below_the_measured_prior_is_refused(make_repo):

@@ -12,10 +12,13 @@ import pytest
 from hush_core.secrets.priors import (
     ASSIGNED,
     ASSIGNED_PASSWORD,
+    LEVEL_BITS,
+    LEVELS,
     NEARBY,
     PASSWORD_BITS,
     WEAK_BITS,
     guess_bits,
+    published_bits,
 )
 
 ALNUM = string.ascii_letters + string.digits
@@ -123,3 +126,68 @@ def test_a_key_is_strong_and_a_dummy_key_is_not():
     assert guess_bits("betterleaks.private-key", key) > 100
     dummy = f"{armour.format('BEGIN')}\n{'A' * 64}\n{'A' * 64}\n{armour.format('END')}".encode()
     assert guess_bits("betterleaks.private-key", dummy) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "make"),
+    [
+        (ASSIGNED, lambda chance: "".join(chance.choices(ALNUM, k=16))),
+        (NEARBY, lambda chance: "".join(chance.choices(HEX, k=chance.randint(12, 64)))),
+        ("betterleaks.github-pat", lambda chance: "ghp_" + "".join(chance.choices(ALNUM, k=36))),
+        (
+            "betterleaks.stripe-access-token",
+            lambda chance: "sk_live_" + "".join(chance.choices("ab12Z", k=24)),
+        ),
+    ],
+)
+def test_priors_of_ten_thousand_values_are_few_never_lower_and_pay_for_what_they_tell(rule, make):
+    """Of 16 random characters the estimates are some hundred floats: 4.7 bits about a value were published."""
+    chance = random.Random(rule)
+    estimates = [guess_bits(rule, make(chance).encode()) for _ in range(10_000)]
+    published = [published_bits(estimate) for estimate in estimates]
+    assert set(published) <= set(LEVELS) and len(set(published)) <= 2**LEVEL_BITS
+    assert len(set(estimates)) > 5 * len(set(published))
+    for estimate, level in zip(estimates, published, strict=True):
+        assert level == 0 or level + math.log2(len(LEVELS)) <= estimate  # what the level tells is paid for
+        assert 2.0**-level >= 2.0**-estimate  # so no prior is lower than before
+
+
+def test_levels_are_what_they_are_said_to_be():
+    assert LEVEL_BITS == math.log2(len(LEVELS)) == 3 and WEAK_BITS in LEVELS and LEVELS[0] == 0
+    for level in LEVELS[1:]:
+        assert published_bits(level + 3) == level > published_bits(level + 2.99)
+
+
+def test_an_adversary_who_sees_the_level_gains_no_more_than_was_charged():
+    """Every value exactly as likely as its estimate allows: on the average over the levels the best guess of who
+    sees one is no better than the prior that is published with it."""
+    chance = random.Random(5)
+    for _ in range(200):
+        mass = [chance.random() ** 9 for _ in range(300)]
+        prior = [m / sum(mass) for m in mass]
+        levels = [published_bits(-math.log2(p)) for p in prior]
+        seen = {
+            level: [p for p, at in zip(prior, levels, strict=True) if at == level] for level in set(levels)
+        }
+        ratio = sum(max(of) / 2.0**-level for level, of in seen.items())
+        assert ratio <= 1
+        for level, of in seen.items():
+            if sum(of) >= 1 / len(LEVELS):
+                assert max(of) / sum(of) <= 2.0**-level
+
+
+def test_checksum_characters_are_no_random_ones():
+    """A checksum is computed from the rest: who counts its six characters claims 35 bits that are not there."""
+    for rule, prefix in (("github-pat", "ghp_"), ("npm-access-token", "npm_")):
+        for seed in range(50):
+            short = prefix + draw(4, ALNUM, seed)
+            claim = guess_bits(f"betterleaks.{rule}", (short + draw(6, ALNUM, seed + 1000)).encode())
+            assert claim <= 4 * math.log2(62)
+            full = guess_bits(f"betterleaks.{rule}", (prefix + draw(36, ALNUM, seed)).encode())
+            other = guess_bits(
+                f"betterleaks.{rule}", (prefix + draw(36, ALNUM, seed)[:-6] + "zzzzzz").encode()
+            )
+            assert full == other  # what stands in the checksum tells nothing, and counts nothing
+            assert 0 < full <= 30 * math.log2(62)
+    region = guess_bits("hush.mailchimp-api-key", b"0123456789abcdef0123456789abcdef-us12")
+    assert region == guess_bits("hush.mailchimp-api-key", b"0123456789abcdef0123456789abcdef-us99")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
 
-from hush_core.corpus.chunks import chunk_ranges, overlapped
+from hush_core.corpus.chunks import Layout, chunk_ranges
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.tree import match_path, printable_path, read_tree
 from hush_core.corpus.language import language_of
@@ -100,11 +101,13 @@ def test_many_blobs_stream_in_order(make_repo):
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 160, 161])
 def test_chunks_tile_the_file_and_overlap_agrees_with_brute_force(size):
     ranges = list(chunk_ranges(size, 16))
+    layout = Layout(np.zeros(1, np.int32), np.array([size]), 16)
     assert b"".join(bytes(range(256))[a:b] for a, b in ranges) == bytes(range(256))[:size]
     for start in range(size):
         for end in range(start + 1, min(size, start + 40) + 1):
             want = [i for i, (a, b) in enumerate(ranges) if a < end and start < b]
-            assert list(overlapped(start, end, 16)) == want
+            got, counts = layout.pieces_of_spans(np.array([0]), np.array([start]), np.array([end]))
+            assert got.tolist() == want and counts.tolist() == [len(want)]
 
 
 def test_languages():

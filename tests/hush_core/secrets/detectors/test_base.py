@@ -61,10 +61,8 @@ def test_the_documented_example_works(acme, make_repo):
     result = extract(config, KEY)
     rows = result.edges.join(result.examples, on="example_id").select("path", "start", "reason").rows()
     assert set(rows) == {
-        ("a", 16, "acme_marker"),
-        ("a", 32, "acme_marker"),
-        ("c", 16, "acme_marker"),
-        ("c", 32, "acme_marker"),
+        ("a", 28, "acme_marker"),
+        ("c", 28, "acme_marker"),
     }
     assert result.secrets["kind"].to_list() == ["acme_marker"]
     assert config.model_dump(mode="json")["secrets"][0]["text"] == "MARK"
@@ -89,7 +87,7 @@ def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_t
         return plain.detect(corpus, entry, context)
 
     monkeypatch.setitem(registry.OWN, "acme_marker", replace(plain, detect=detect, prepare=prepare))
-    assert extract(config, KEY).edges.height == 2
+    assert extract(config, KEY).edges.height == 1
     assert len(threads) == 1 and threads[0] is not threading.main_thread()
 
 

@@ -98,3 +98,39 @@ def test_a_search_over_several_databases_loses_nothing(monkeypatch):
 
 def test_no_repr_shows_a_value():
     assert "secret" not in repr(SearchTerm(b"secret-value", fragments=(b"secret-part",)))
+
+
+@pytest.mark.parametrize(
+    "joint",
+    [b"\n", b"\r", b"\r\n", b"`", b"``", b",", b'", "', b"', '", b"\t", b" ", b" \\\n  ", b"`,\n `"],
+)
+@pytest.mark.parametrize("place", [1, 20, 39])
+def test_every_joint_is_seen_through(joint, place):
+    """Each of these may stand within a value that was wrapped, quoted anew or written as a list of parts; one that
+    is not taken out leaves the value untagged."""
+    content = b"begin " + TOKEN[:place] + joint + TOKEN[place:] + b" end"
+    (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(content)
+    assert (hit.form, hit.start, hit.end) == ("raw", 6, len(content) - 4)
+
+
+def test_base64_is_tagged_to_its_end_and_with_the_character_before():
+    """Those behind the value move with its length; the one before may hold up to four of its bits."""
+    for before in range(3):
+        inner = b"#" * (30 + before) + TOKEN + b"#" * 31
+        content = b'k = "' + base64.b64encode(inner) + b'"\nother = 1\n'
+        (hit,) = (h for h in ValueSearch([SearchTerm(TOKEN)]).find(content) if h.form == "base64")
+        first = 5 + (30 + before) * 8 // 6  # the first character that any bit of the value decides
+        assert hit.start <= first and content[hit.end :] == b'"\nother = 1\n'
+    lines = base64.encodebytes(b"#" * 20 + TOKEN + b"#" * 200)
+    (hit,) = (
+        h
+        for h in ValueSearch([SearchTerm(TOKEN)]).find(b"a:\n" + lines + b"\nend of it\n")
+        if h.form == "base64"
+    )
+    assert hit.end == 3 + len(lines) - 1
+
+
+def test_many_values_in_one_long_run_take_linear_time():
+    text = base64.b64encode((TOKEN + b"##") * 20_000)
+    hits = [h for h in ValueSearch([SearchTerm(TOKEN)]).find(text) if h.form == "base64"]
+    assert len(hits) == 20_000 and {h.end for h in hits} == {len(text)}

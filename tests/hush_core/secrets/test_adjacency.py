@@ -1,0 +1,202 @@
+"""Two runs on repositories that differ in one secret's values alone: nothing else that training sees differs.
+
+End to end: git, detectors, propagation, layout, graph, held-out examples. Values differ in length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import inspect
+import random
+import re
+import string
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hush_core.config import parse_config
+from hush_core.corpus.chunks import Layout
+from hush_core.secrets import extract
+from hush_core.secrets.coverage import published
+from hush_core.weights import hold_out
+
+KEY = b"k" * 32
+SOURCE = inspect.getsource(argparse).encode()
+CHUNK = 1024
+LENGTHS = (36, 51, 61, 22, 90)
+"""All short: twice as long in hex, each stays below a quarter of a chunk."""
+
+
+def token(n: int, seed: int) -> bytes:
+    """An assigned secret of n random characters: its length is its own."""
+    return "".join(random.Random(f"{n}/{seed}").choices(string.ascii_letters + string.digits, k=n)).encode()
+
+
+def job(repo, secrets, mode="tree", **keys):
+    data = {
+        "version": 1,
+        "repos": [{"path": str(repo.path), "mode": mode, "name": "r"}],
+        "secrets": [{"level": 1e-3, **s} for s in secrets],
+        "train": {"rounds": 1, "batch": 1},
+        "chunk_bytes": CHUNK,
+        **keys,
+    }
+    return parse_config(data, where="test", folder=Path("/"))
+
+
+def seen(result, which: str):
+    """What a run on a candidate shares with every other: all but the texts of the examples with the secret, and
+    where the secret's own bytes push examples in their files."""
+    (mine,) = [i for i, kind in enumerate(result.secrets["kind"]) if kind == which]
+    holding = set(result.edges.filter(result.edges["secret_id"] == mine)["example_id"].to_list())
+    examples = [
+        (i, s, p, None if i in holding else t)
+        for i, s, p, t in result.examples.select("example_id", "source", "path", "text").iter_rows()
+    ]
+    held_out = hold_out(result.edges, n_examples=len(result.examples), one_in=3)
+    return {
+        "coverage": published(result.coverage),
+        "examples": examples,
+        "public": result.public.select("path", "text").rows(),
+        "edges": result.edges.select("example_id", "secret_id").rows(),
+        "secrets": result.secrets.select("secret_id", "kind", "prior", "bits", "posterior").rows(),
+        "held_out": [result.examples["text"][i] for i in held_out.tolist()],
+    }
+
+
+def files(value: bytes, other: bytes) -> dict[str, bytes]:
+    """One secret, found once and copied in every way, beside another, twice in one chunk, at ends, in base64."""
+    lines = SOURCE.splitlines(keepends=True)
+    cut = len(lines) // 3
+    line = b'    api_key = "' + value + b'"\n'
+    wrapped = base64.b64encode(SOURCE[:100] + value + SOURCE[100:400])
+    block = "\n".join(textwrap.wrap(wrapped.decode(), 76)).encode()
+    return {
+        "a.py": b"".join(lines[:cut]) + line + b"".join(lines[cut:]),
+        "b.env": b"TOKEN=" + value + b"\nAGAIN=" + value + b"\n" + SOURCE[:3600],
+        "c.txt": value + b"\n" + SOURCE[:2800] + value,
+        "d.yaml": SOURCE[:300] + b"\ndata:\n  k: " + wrapped + b"\n  other: 1\n" + SOURCE[300:3900],
+        "e.pem": SOURCE[:310] + b"\n" + block + b"\n\n# after the block\n" + SOURCE[300:3900],
+        "f.json": SOURCE[:500] + b'{"a": "' + value + b'", "b": "' + other + b'"}\n' + SOURCE[500:5400],
+        "g.hex": SOURCE[:77] + b" " + value.hex().encode() + b" " + SOURCE[77:4200],
+        "third_party/x.py": SOURCE[:8000] + line + SOURCE[8000:15000],
+        "h.py": SOURCE[:9000],
+    }
+
+
+CREDENTIALS = {"id": "creds", "kind": "credentials"}
+PATTERNS = {"id": "keys", "kind": "patterns", "bits": 25}
+
+
+@pytest.fixture
+def runs(make_repo, tmp_path):
+    """Extractions of candidates that differ in the first secret alone."""
+    (tmp_path / "names.txt").write_bytes(b"osprey-nebula\n")
+    (tmp_path / "patterns.txt").write_text('api_key = "([A-Za-z0-9]+)"\n')
+    names = {"id": "names", "kind": "literals", "bits": 20, "file": str(tmp_path / "names.txt")}
+
+    def make(lengths, secret=CREDENTIALS, mode="tree", commits=1):
+        results = []
+        for n in lengths:
+            repo = make_repo(f"r{n}-{len(results)}")
+            for commit in range(commits):
+                extra = {f"v{commit}.py": SOURCE[: 300 * commit]}
+                value = token(n, commit)
+                repo.commit(files(value, b"osprey-nebula" + b"!" * commit) | extra)
+            if secret is PATTERNS:
+                secret = PATTERNS | {"file": str(tmp_path / "patterns.txt")}
+            results.append(extract(job(repo, [secret, names], mode, public=["third_party/**"]), KEY))
+        return results
+
+    return make
+
+
+def test_a_credential_of_any_length_leaves_everything_untagged_as_it_was(runs):
+    first, *others = [seen(result, "credentials") for result in runs(LENGTHS)]
+    assert len(first["held_out"]) > 10 and any(text is None for *_, text in first["examples"])
+    assert sum(text is not None for *_, text in first["examples"]) > 60
+    for other in others:
+        assert other == first
+
+
+def test_the_grid_of_old_would_not(runs, monkeypatch):
+    """The planted mistake: the layout knows nothing of spans."""
+    monkeypatch.setattr(Layout, "around", lambda self, *spans: self)
+    first, second = (seen(result, "credentials") for result in runs(LENGTHS[:2]))
+    assert first["examples"] != second["examples"] and first["held_out"] != second["held_out"]
+
+
+def test_base64_that_ends_with_the_value_would_not(runs, monkeypatch):
+    """The planted mistake: of base64 only the characters that the value decides alone are its own."""
+    monkeypatch.setattr("hush_core.secrets.propagation.value_search._BASE64_RUN", re.compile(b""))
+    first, second = (seen(result, "credentials") for result in runs(LENGTHS[:2]))
+    assert [text for *_, text in first["examples"]] != [text for *_, text in second["examples"]]
+    for result in (first, second):  # and only there
+        result["untagged"] = {(p, t) for _, _, p, t in result["examples"] if p not in ("d.yaml", "e.pem")}
+    assert first["untagged"] == second["untagged"]
+
+
+def test_versions_of_a_history_keep_their_order_whatever_their_values(runs):
+    """Told by object id, which is a hash of the value, they would not: seven versions are in order by chance once
+    in 5040 times."""
+    results = runs((36, 51, 61), PATTERNS, mode="history", commits=7)
+    texts = []
+    for result in results:
+        rows = result.examples.filter(result.examples["path"] == "f.json")
+        tagged = set(result.edges["example_id"].to_list())
+        texts.append([t for i, t in rows.select("example_id", "text").iter_rows() if i not in tagged])
+        order = [t.count(b"!") for t in rows["text"] if b"osprey" in t]
+        assert order == sorted(order) and len(set(order)) == 7
+    assert texts[0] == texts[1] == texts[2] and texts[0]
+
+
+def test_counts_that_would_tell_of_a_value_are_published_without_it(runs):
+    """The planted mistakes: the bytes of all text, and how many byte strings are sought."""
+    results = runs((36, 61))
+    one, two = (result.coverage for result in results)
+    assert published(one) == published(two)
+    assert "commit" in one["repositories"]["r"] and "commit" not in published(one)["repositories"]["r"]
+    texts = [sum(map(len, r.examples["text"])) for r in results]
+    assert texts[0] != texts[1]
+    exact = {
+        "secrets": {},
+        "repositories": {},
+        "propagation": {"values": 2, "patterns": 37, "copies": {"a": {"x": 0}}},
+    }
+    assert published(exact)["propagation"] == {"values": 2, "patterns": 64, "copies": {"a": {"x": 0}}}
+
+
+def test_rare_words_in_any_spelling_are_spans_of_their_own(make_repo, tmp_path):
+    """A whole chunk of the plain grid in their place would move with the values of all other secrets."""
+    (tmp_path / "names.txt").write_text("osprey\n")
+    secrets = [
+        {"id": "names", "kind": "literals", "bits": 20, "file": str(tmp_path / "names.txt")},
+        {"id": "words", "kind": "rare_words", "document_frequency": [3, 7], "bits": 20},
+    ]
+    texts = []
+    for n, name in enumerate((b"osprey", b"OSPREY" * 9)):
+        repo = make_repo(f"w{n}")
+        words = (b"Quetzalcoatl", "Na\u00efvet\u00e9".encode(), b"quetzalcoatl", "na\u00efVET\u00c9".encode())
+        body = b"".join(b"%s %s\n" % (b"lorem ipsum " * 90, word) for word in words)
+        repo.commit({"a.txt": name + b"\n" + body, "b.txt": body})
+        result = extract(job(repo, secrets), KEY)
+        rows = result.edges.join(result.secrets, on="secret_id").join(result.examples, on="example_id")
+        words_only = rows.filter(rows["kind"] == "rare_words")
+        assert words_only.height >= 8
+        for text in words_only["text"]:
+            assert any(word in text for word in words)
+        named = set(rows.filter(rows["kind"] == "literals")["example_id"].to_list())
+        texts.append(
+            [t for i, t in result.examples.select("example_id", "text").iter_rows() if i not in named]
+        )
+    assert texts[0] == texts[1]
+
+
+def test_held_out_examples_hold_no_secret_and_are_told_by_the_graph_alone(runs):
+    (result,) = runs(LENGTHS[:1])
+    held_out = hold_out(result.edges, n_examples=len(result.examples), one_in=3)
+    untagged = np.setdiff1d(np.arange(len(result.examples)), result.edges["example_id"].to_numpy())
+    assert held_out.tolist() == untagged[::3].tolist()
