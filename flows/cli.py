@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from hush_core.config import Changes, Method, load_config
 from hush_core.errors import HushError, InputError
+from hush_core.progress import Progress
 
 app = typer.Typer(
     help="Train on your own code and text, and prove how likely each secret is to come back out.",
@@ -246,7 +246,7 @@ def _prepare() -> Any:
     return home
 
 
-def _progress() -> Callable[[str, int, int], None]:
+def _progress() -> Progress:
     return lambda stage, done, total: console.print(f"[dim]{stage}: {done} of {total}[/dim]")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import getpass
 import sys
 import tempfile
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -29,6 +28,7 @@ from rich.markdown import Markdown
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
+from hush_core.progress import Progress
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 from tasks.runtime.store import directory_sha256, file_sha256
@@ -106,7 +106,7 @@ def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
         raise
 
 
-def verify_target(target: str, progress: Callable[[str, int, int], None] | None = None) -> Verification:
+def verify_target(target: str, progress: Progress | None = None) -> Verification:
     """Verify a certificate's directory, an MLflow model directory, or `models:/NAME/VERSION`.
 
     Raises:
@@ -193,7 +193,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
 
 
 def _verify_registered(
-    model_uri: str, into: Path, progress: Callable[[str, int, int], None] | None = None
+    model_uri: str, into: Path, progress: Progress | None = None
 ) -> tuple[Verification, str]:
     tag = find_version(model_uri).tags.get(DIGEST)
     certificate_dir = download_certificate(model_uri, into)

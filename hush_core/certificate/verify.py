@@ -8,7 +8,6 @@ their target, the Rényi bound for consistency everywhere (docs/certificate.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +24,8 @@ from hush_core.certificate.document import (
     read_tables,
 )
 from hush_core.errors import CertificationError, HushError, VerificationError
+from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
-
-Progress = Callable[[str, int, int], None]
 
 AGREEMENT = 0.02
 """Two routes to the same tight bound may differ by this much, relatively (their discretisations differ)."""
