@@ -28,10 +28,11 @@ from rich.markdown import Markdown
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
+from hush_core.files import file_sha256
 from hush_core.progress import Progress
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
-from tasks.runtime.store import directory_sha256, file_sha256
+from tasks.runtime.store import directory_sha256
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""

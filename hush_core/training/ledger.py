@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from hush_core.errors import InputError
+from hush_core.files import sync
 
 
 class ReleaseLedger:
@@ -144,7 +145,7 @@ class ReleaseLedger:
         self.attempt = last + 1
         # Each time: the attempt that made the file may have been killed before it did this.
         try:
-            sync_folder(self.path.parent)
+            sync(self.path.parent)
         except OSError as error:
             raise self._unwritable(error) from None
 
@@ -163,16 +164,3 @@ def _attempt_of(line: bytes, release: int, last: int) -> int | None:
         if _line(release, attempt).startswith(line):
             return attempt
     return None
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the folder's entries durable: new files and renames.
-
-    Raises:
-        OSError: as fsync.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

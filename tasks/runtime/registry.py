@@ -25,8 +25,8 @@ from mlflow.models import Model
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.errors import InputError, VerificationError
+from hush_core.files import file_sha256
 from hush_core.training import load_model
-from tasks.runtime.store import file_sha256
 from tasks.runtime.tracking import experiment_of, link_of, log_files
 
 DIGEST = "certificate_sha256"
