@@ -11,7 +11,14 @@ from prefect import task
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, PretrainConfig, TrainConfig
+from hush_core.config import (
+    ByteGptModel,
+    Execution,
+    HuggingFaceModel,
+    LoraConfig,
+    PretrainConfig,
+    TrainConfig,
+)
 from hush_core.training import (
     LanguageModel,
     adapted,
@@ -130,7 +137,7 @@ def pretrain(
     return _keep(store, start, examples, held_out, merge=False)
 
 
-@cached_task(name="train", version=3, ignore=("run_with", "base_name"))
+@cached_task(name="train", version=3, ignore=("execution", "base_name"))
 def train_protected(
     calibrated: Calibrated,
     examples: Ref,
@@ -139,15 +146,16 @@ def train_protected(
     start: Model,
     lora: LoraConfig | None,
     settings: TrainConfig,
-    run_with: TrainConfig,
+    execution: Execution,
     base_name: str,
 ) -> Trained:
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
 
-    `settings` say what run it is (`TrainConfig.essential`), `run_with` also how it is done this time.
+    `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time.
     """
     store = Store(home().store)
     plan = calibrated.load(store)
+    run = settings.done_by(execution)
     key = content_key("train", 3, plan.digest, examples.sha256, start.files.sha256, lora, settings)
     texts = store.read_frame(examples)["text"].to_list()
     _, measured = split_public(store.read_frame(public)["text"].to_list())
@@ -161,15 +169,15 @@ def train_protected(
         )  # fmt: skip
     with tempfile.TemporaryDirectory(dir=store.root) as saved:
         out = Path(saved) / "model"
-        if run_with.processes > 1:
+        if run.processes > 1:
             fitted = fit_in_processes(
-                run_with.processes, plan, texts, folder, run_with, lora, store.work_dir(key), out,
+                run.processes, plan, texts, folder, run, lora, store.work_dir(key), out,
                 progress=progress_log(), public=measured, seed=SEED, base=base_name,
             )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)
             fitted = fit_private(
-                plan, texts, model, run_with, store.work_dir(key), progress_log(), public=measured
+                plan, texts, model, run, store.work_dir(key), progress_log(), public=measured
             )
             save_model(fitted.model, out, base=base_name)
         if fitted.cut:

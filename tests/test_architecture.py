@@ -160,3 +160,13 @@ def test_files_are_replaced_synced_and_hashed_in_one_place(call, besides):
         return isinstance(node, ast.Call) and ast.unparse(node.func) == call
 
     assert places(matches) == {"hush_core/files.py"} | besides
+
+
+def test_no_function_takes_ten_arguments_by_position():
+    wide = {
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and len(node.args.posonlyargs + node.args.args) >= 10
+    }
+    assert not wide

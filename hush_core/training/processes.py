@@ -64,6 +64,7 @@ def fit_in_processes(
     work_dir: Path,
     out_dir: Path,
     progress: Progress | None = None,
+    *,
     public: Sequence[bytes] = (),
     base: str = "",
     seed: int = 0,
