@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.secrets.rare_words import rare_words
+from hush_core.secrets.detectors.rare_words import rare_words
 
 PRIOR, POSTERIORS = 1e-10, (2e-4, 1e-3)
 """The paper's, §5: every r is drawn uniformly from the interval."""

@@ -22,7 +22,7 @@ from dp_accounting.pld import privacy_loss_mechanism as mechanism
 from scipy.stats import binom
 
 from hush_core.accounting import Participation, posterior_bound, second_route
-from hush_core.accounting.hockey_stick import dense_masses
+from hush_core.accounting.dp.hockey_stick import dense_masses
 from hush_core.errors import CertificationError
 
 RATE, ROUNDS, PRIOR = 2048 / 1.2e6, 2000, 1e-10

@@ -38,7 +38,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld import privacy_loss_mechanism as mechanism
 
 from hush_core.accounting import Bound, Participation, posterior_bound
-from hush_core.accounting.hockey_stick import dense_masses
+from hush_core.accounting.dp.hockey_stick import dense_masses
 
 PEERS = Path(__file__).parents[1] / "build" / "peers"
 PINNED = {"riskcal": "1.5.1", "prv_accountant": "0.2.0"}

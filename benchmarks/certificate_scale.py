@@ -28,8 +28,8 @@ from graphs import PRIOR, paper_graph
 
 from hush_core import figures
 from hush_core.accounting import Participation, calibrate, posterior_bound
-from hush_core.accounting.noise import gaussian_noise
-from hush_core.accounting.profiles import group_profiles
+from hush_core.accounting.many_secrets.profiles import group_profiles
+from hush_core.accounting.noise_search import gaussian_noise
 from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
 from hush_core.weights.repair import repair

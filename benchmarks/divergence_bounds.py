@@ -11,7 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from hush_core.accounting import Participation, posterior_bound, posterior_by_divergence
-from hush_core.accounting.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER, TOTAL_VARIATION, hockey_stick
+from hush_core.accounting.f_divergences.divergence import (
+    CHI_SQUARED,
+    KL,
+    SQUARED_HELLINGER,
+    TOTAL_VARIATION,
+    hockey_stick,
+)
 from hush_core.errors import CertificationError
 
 CASES = [

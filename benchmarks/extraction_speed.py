@@ -259,9 +259,9 @@ def extraction(repo: Path, folder: Path, task: dict) -> dict:
 def literals(repo: Path, folder: Path, task: dict) -> dict:
     """The search of `literals`, in all encodings, in the first 200 MB of the pack; the same text for grep."""
     from hush_core.corpus import CleanView, Spool
-    from hush_core.corpus.blobs import reachable_blobs, sizes_in_pack_order, spool_blobs
-    from hush_core.secrets.propagation import Propagator, Sought
-    from hush_core.secrets.scans import looked_at
+    from hush_core.corpus.git.blobs import reachable_blobs, sizes_in_pack_order, spool_blobs
+    from hush_core.secrets.detectors.scans import looked_at
+    from hush_core.secrets.propagation.value_search import Propagator, Sought
 
     draw = random.Random(7)
     words = ["".join(draw.choices(string.ascii_lowercase, k=draw.randint(4, 9))) for _ in range(20_000)]

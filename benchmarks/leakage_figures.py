@@ -16,7 +16,7 @@ import polars as pl
 
 from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.accounting.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
+from hush_core.accounting.f_divergences.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
 from hush_core.errors import CertificationError
 
 SECRET = Participation.binomial(count=1, rate=2.81e-4)

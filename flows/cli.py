@@ -56,7 +56,7 @@ def run(
         method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
     )
     _check(config, changes)
-    from flows.report import render
+    from flows.reports.job import render
     from flows.train import train
 
     _serve()
@@ -79,8 +79,8 @@ def secrets(
 ) -> None:
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
     _check(config, Changes())
+    from flows.reports.secrets import render, render_files
     from flows.secrets import secrets as secrets_flow
-    from flows.secrets_report import render, render_files
 
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
@@ -108,7 +108,7 @@ def plan(
     changes = _changes(method=method, rounds=rounds, batch=batch)
     _check(config, changes)
     from flows.plan import plan as plan_flow
-    from flows.plan_report import render
+    from flows.reports.plan import render
     from flows.sweep import scales_of
 
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
@@ -131,7 +131,7 @@ def verify(
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
     _prepare()
-    from flows.privacy import render_privacy, report_target
+    from flows.reports.privacy import render_privacy, report_target
     from flows.review import verify_target
 
     verification = verify_target(target, progress=_progress())
@@ -188,7 +188,7 @@ def demo(
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
     home = _prepare()
-    from flows.demo import run_demo
+    from flows.demo.run import run_demo
 
     _serve()
     run_demo(directory or home.root / "demo", console)
@@ -231,16 +231,16 @@ def _check(config_file: Path, changes: Changes) -> None:
 
 def _serve() -> None:
     """What a flow needs; begun when no mistake is left that could be told without it."""
-    from tasks.embedded_server import start_server
+    from tasks.runtime.embedded_server import start_server
 
     start_server()
 
 
 def _prepare() -> Any:
-    from tasks.environment import prepare_environment
+    from tasks.runtime.environment import prepare_environment
 
     home = prepare_environment()
-    from tasks.refusals import one_line_refusals
+    from tasks.runtime.error_logging import one_line_refusals
 
     one_line_refusals()
     return home

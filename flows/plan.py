@@ -9,14 +9,14 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.coverage_notes import coverage_notes
-from flows.plan_report import PlanReport, build_report, markdown
+from flows.reports.coverage_notes import coverage_notes
+from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig, load_config
-from tasks.environment import home
 from tasks.extraction import Extracted, extract_secrets, sources
-from tasks.frontier import publish_frontier, recommend
-from tasks.store import Store
+from tasks.publish_plan import publish_frontier, recommend
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
 from tasks.weighing import Relief, relieve
 
 SOLVED_AGAIN = 5

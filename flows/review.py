@@ -29,9 +29,9 @@ from rich.markdown import Markdown
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
-from tasks.embedded_server import start_server
-from tasks.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
-from tasks.store import directory_sha256, file_sha256
+from tasks.runtime.embedded_server import start_server
+from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
+from tasks.runtime.store import directory_sha256, file_sha256
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
-from flows.secrets_report import markdown
+from flows.reports.secrets import markdown
 from hush_core.config import load_config
-from tasks.environment import home
 from tasks.extraction import extract_secrets, sources
-from tasks.secrets_report import Summary, report_secrets
+from tasks.publish_secrets import Summary, report_secrets
+from tasks.runtime.environment import home
 
 
 @flow(name="secrets", validate_parameters=True)

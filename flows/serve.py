@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from hush_core.errors import HushError, InputError
-from tasks.environment import Home, prepare_environment
+from tasks.runtime.environment import Home, prepare_environment
 
 HOST = "127.0.0.1"
 STARTUP = 180.0
@@ -74,7 +74,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.review import review
     from flows.secrets import secrets
     from flows.train import train
-    from tasks.refusals import one_line_refusals
+    from tasks.runtime.error_logging import one_line_refusals
 
     one_line_refusals()
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}

@@ -9,7 +9,7 @@ from hush_core.errors import HushError, InputError
 from hush_core.weights import Scale, WeightSettings, weight_settings
 from tasks.calibration import Priced, price_weights
 from tasks.extraction import Extracted
-from tasks.frontier import PlanRow
+from tasks.publish_plan import PlanRow
 from tasks.weighing import Weighed, weigh_examples
 
 DEFAULT_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows.report import Report, build_report
+from flows.reports.job import Report, build_report
 from hush_core.config import Changes, HushConfig, load_config
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import attack_model
 from tasks.calibration import Calibrated, calibrate_noise
-from tasks.certification import write_model_certificate
-from tasks.environment import home
+from tasks.certificate import write_model_certificate
 from tasks.extraction import extract_secrets, sources
+from tasks.rate_search import check_public, choose_rate
 from tasks.recording import Outcome, record
-from tasks.rehearsal import check_public, choose_rate
-from tasks.store import Store
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
 from tasks.training import base_model, base_name, lora_of, pretrain, train_protected, train_unprotected
 from tasks.weighing import weigh_examples
 

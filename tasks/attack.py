@@ -6,10 +6,10 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.auditing import exposure
 from hush_core.training import load_model
-from tasks.caching import cached_task
-from tasks.environment import home
-from tasks.progress import progress_log
-from tasks.store import Ref, Store
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store
 from tasks.training import Model
 
 SEED = 7

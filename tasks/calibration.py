@@ -9,10 +9,10 @@ from hush_core.accounting import noise_for_all
 from hush_core.config import Method
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.weights import expected_distinct, sampling_rates
-from tasks.caching import cached_task
-from tasks.environment import home
-from tasks.progress import progress_log
-from tasks.store import Ref, Store
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store
 
 
 class Calibrated(BaseModel):

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, extract, source_revisions, spreading_version
-from tasks.caching import cached_task
-from tasks.environment import home
-from tasks.progress import progress_log
-from tasks.store import Ref, Store, file_sha256
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store, file_sha256
 
 SECTIONS = {
     "repos", "tables", "levels", "prior_cap_bits", "public", "secrets", "chunk_bytes", "max_file_bytes",

@@ -14,11 +14,11 @@ from hush_core.certificate import read_certificate, read_tables
 from hush_core.config import ByteGptModel, HushConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
-from tasks.environment import home
 from tasks.extraction import Extracted
-from tasks.registry import Registered, record_run
-from tasks.rehearsal import Rehearsed
-from tasks.store import Ref, Store
+from tasks.rate_search import Rehearsed
+from tasks.runtime.environment import home
+from tasks.runtime.registry import Registered, record_run
+from tasks.runtime.store import Ref, Store
 from tasks.training import Model, Trained, base_name
 from tasks.weighing import Weighed
 

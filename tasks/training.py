@@ -28,11 +28,11 @@ from hush_core.training import (
 from hush_core.training.checkpoint import CHECKPOINT, drop_previous
 from hush_core.training.models import copy_model, model_folder
 from hush_core.training.processes import fit_in_processes
-from tasks.caching import cached_task, content_key
 from tasks.calibration import Calibrated
-from tasks.environment import home
-from tasks.progress import progress_log
-from tasks.store import Ref, Store
+from tasks.runtime.caching import cached_task, content_key
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store
 
 SEED = 20250607
 """Of initialisation and public pre-training only. Sampling and noise of the private run take fresh secret keys."""

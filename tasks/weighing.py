@@ -20,10 +20,10 @@ from hush_core.weights import (
     sampling_rates,
     weigh,
 )
-from tasks.caching import cached_task
-from tasks.environment import home
-from tasks.progress import progress_log
-from tasks.store import Ref, Store
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store
 
 
 class Weighed(BaseModel):

@@ -11,6 +11,6 @@ os.environ.setdefault(
 for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
     os.environ.pop(_name, None)
 
-from tasks.environment import prepare_environment  # noqa: E402
+from tasks.runtime.environment import prepare_environment  # noqa: E402
 
 prepare_environment()

@@ -10,16 +10,16 @@ The mathematics is in docs/guarantee.md; one file here a method.
 
 from hush_core.accounting.bernoulli import target_kl
 from hush_core.accounting.bounds import Bound, PosteriorCurve, posterior_bound, posterior_curve
-from hush_core.accounting.calibration import Calibration, calibrate, noise_for_all
-from hush_core.accounting.certification import certify
-from hush_core.accounting.curves import Curves, posterior_curves
-from hush_core.accounting.differential_privacy import PrivacyProfile, privacy_profile
-from hush_core.accounting.divergences import Divergence, f_divergence, posterior_by_divergence
+from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
+from hush_core.accounting.dp.second_route import second_route
+from hush_core.accounting.f_divergences.divergence import Divergence, f_divergence, posterior_by_divergence
+from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
-from hush_core.accounting.leakage import leakage_bits
-from hush_core.accounting.noise import smallest_noise
+from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all
+from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
+from hush_core.accounting.many_secrets.secret_bounds import certify
+from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
-from hush_core.accounting.second_route import second_route
 
 __all__ = [
     "Bound", "Calibration", "Curves", "Divergence", "Participation", "PosteriorCurve", "PrivacyProfile",

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting import Participation, privacy_profile
-from hush_core.accounting.dominance import dominating_poisson
-from hush_core.accounting.profiles import Profiles, group_profiles
+from hush_core.accounting.many_secrets.dominance import dominating_poisson
+from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.certificate.verify import Progress, Verification
 from hush_core.errors import CertificationError, InputError
 from hush_core.weights import sampling_rates

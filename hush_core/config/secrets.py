@@ -143,7 +143,7 @@ def further_kinds() -> dict[str, EntryPoint]:
 
 
 def further_detector(kind: str) -> Any:
-    """The detector that another package provides for a kind (`hush_core.secrets.detector.Detector`).
+    """The detector that another package provides for a kind (`hush_core.secrets.detectors.base.Detector`).
 
     Raises:
         InputError: it cannot be loaded, or is no detector of this kind.
@@ -163,7 +163,7 @@ def further_detector(kind: str) -> Any:
         raise InputError(
             where,
             "is no detector of that kind, with an `entry` derived from SecretEntry",
-            "correct the package: hush_core/secrets/detector.py shows one",
+            "correct the package: hush_core/secrets/detectors/base.py shows one",
         )
     return detector
 

@@ -1,14 +1,14 @@
 """corpus: git repositories → files and chunks, through a clean view that runs none of their configuration."""
 
-from hush_core.corpus.blobs import SKIP_REASONS
+from hush_core.corpus.blob_store import Spool
 from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
-from hush_core.corpus.clean_view import CleanView
 from hush_core.corpus.corpus import Corpus, Reading, read_corpus
-from hush_core.corpus.history import Contributors, History, read_contributors, read_history
+from hush_core.corpus.git.blobs import SKIP_REASONS
+from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.history import Contributors, History, read_contributors, read_history
+from hush_core.corpus.git.tree import File, Tree, read_tree
 from hush_core.corpus.language import language_of
 from hush_core.corpus.paths import Paths, match_path, printable_path
-from hush_core.corpus.spool import Spool
-from hush_core.corpus.tree import File, Tree, read_tree
 
 __all__ = [
     "SKIP_REASONS",

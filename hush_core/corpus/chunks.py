@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from hush_core.corpus.spool import Spool
+from hush_core.corpus.blob_store import Spool
 
 
 def chunk_ranges(size: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:

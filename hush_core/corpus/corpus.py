@@ -15,17 +15,17 @@ from types import TracebackType
 import numpy as np
 
 from hush_core.config import Repository, Table
-from hush_core.corpus.blobs import sizes_in_pack_order, spool_blobs, walking
+from hush_core.corpus.blob_cache import KeptText
+from hush_core.corpus.blob_store import Spool
 from hush_core.corpus.chunks import Layout
-from hush_core.corpus.clean_view import CleanView
-from hush_core.corpus.history import History, read_history, refuse_shallow
-from hush_core.corpus.history_cache import load_log, log_file, save_log
-from hush_core.corpus.kept_text import KeptText
+from hush_core.corpus.git.blobs import sizes_in_pack_order, spool_blobs, walking
+from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.history import History, read_history, refuse_shallow
+from hush_core.corpus.git.history_cache import load_log, log_file, save_log
+from hush_core.corpus.git.tree import File, Tree, read_tree
+from hush_core.corpus.git.versions import read_versions, warnings_of
 from hush_core.corpus.paths import Paths
-from hush_core.corpus.spool import Spool
 from hush_core.corpus.tables import read_table
-from hush_core.corpus.tree import File, Tree, read_tree
-from hush_core.corpus.versions import read_versions, warnings_of
 from hush_core.errors import InputError
 
 Progress = Callable[[str, int, int], None]

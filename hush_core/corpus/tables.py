@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from hush_core.config import Table
+from hush_core.corpus.blob_store import Spool
 from hush_core.corpus.documents import read_documents
+from hush_core.corpus.git.tree import Tree
 from hush_core.corpus.paths import Paths
-from hush_core.corpus.spool import Spool
-from hush_core.corpus.tree import Tree
 from hush_core.errors import InputError
 
 

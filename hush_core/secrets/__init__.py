@@ -1,10 +1,10 @@
 """secrets: detectors, one a file, → secrets and edges; propagation of found values; priors; the graph."""
 
+from hush_core.secrets.detectors.registry import versions as detector_versions
 from hush_core.secrets.extraction import Extraction, extract, source_revisions
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.priors import guess_bits
-from hush_core.secrets.registry import versions as detector_versions
-from hush_core.secrets.spreading import version as spreading_version
+from hush_core.secrets.propagation.propagators import version as spreading_version
 
 __all__ = [
     "Extraction", "SecretGraph", "detector_versions", "extract", "guess_bits", "source_revisions",

@@ -14,11 +14,11 @@ from hush_core.config import HushConfig
 from hush_core.corpus import Corpus, Layout
 from hush_core.errors import InputError
 from hush_core.secrets.coverage import coverage_of
-from hush_core.secrets.detector import Found
+from hush_core.secrets.detectors.base import Found
+from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.examples import examples_of
 from hush_core.secrets.graph import DROPPED, EDGES, OCCURRENCES, SECRETS, SecretGraph
 from hush_core.secrets.labels import Held, Labels
-from hush_core.secrets.paths import Globs
 from hush_core.secrets.priors import WEAK_BITS
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hush_core.config import HushConfig
 from hush_core.corpus import SKIP_REASONS, Corpus, Layout
 from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS
-from hush_core.secrets.detector import Found
+from hush_core.secrets.detectors.base import Found
 from hush_core.secrets.labels import Held, is_propagated
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ from hush_core.corpus.private import private_folder
 from hush_core.corpus.tables import table_digest
 from hush_core.errors import InputError
 from hush_core.secrets.assembly import assemble
-from hush_core.secrets.detector import Found
+from hush_core.secrets.detectors.base import Found
+from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import Labels
-from hush_core.secrets.registry import detector_of
-from hush_core.secrets.spreading import SPREADERS, Values
-from hush_core.secrets.tools import Tools
+from hush_core.secrets.propagation.propagators import SPREADERS, Values
 
 
 @dataclass(frozen=True, repr=False)

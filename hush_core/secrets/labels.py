@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hush_core.corpus import Layout, Spool
-from hush_core.secrets.detector import Marks, Span
+from hush_core.secrets.detectors.base import Marks, Span
 
 COPY = "propagated:copy"
 COLUMNS = ("found", "blob", "start", "end", "reason", "value", "copied")

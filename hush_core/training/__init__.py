@@ -11,7 +11,7 @@ from hush_core.training.lora import adapted, with_lora
 from hush_core.training.models import byte_gpt, load_model, open_model, save_model
 from hush_core.training.module import PrivateModule
 from hush_core.training.noise import SecureGaussian
-from hush_core.training.rehearsal import Rehearsal, best_rate, learning_curve, rehearse, split_public
+from hush_core.training.rate_search import Rehearsal, best_rate, learning_curve, rehearse, split_public
 from hush_core.training.run import Fitted, fit_plain, fit_private, rounds_without_checkpoint
 from hush_core.training.sampler import WeightedPoissonSampler
 

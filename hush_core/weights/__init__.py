@@ -5,11 +5,10 @@
 """
 
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
-from hush_core.weights.frontier import RULE, recommended
 from hush_core.weights.holdout import hold_out
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
-from hush_core.weights.relief import reliefs, relieved
+from hush_core.weights.recommendation import RULE, recommended
 from hush_core.weights.settings import (
     CapacityRule,
     Mechanism,
@@ -19,6 +18,7 @@ from hush_core.weights.settings import (
     weight_settings,
 )
 from hush_core.weights.solve import Weights, solve_weights
+from hush_core.weights.target_relaxation import reliefs, relieved
 from hush_core.weights.weighing import Weighing, weigh
 
 __all__ = [

@@ -154,7 +154,7 @@ def postgres(folder):
 
 @pytest.fixture(scope="session")
 def servers(postgres, folder):
-    from tasks.environment import Home, settings
+    from tasks.runtime.environment import Home, settings
 
     home = Home(folder / "home").create()
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}

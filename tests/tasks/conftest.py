@@ -70,7 +70,7 @@ def certified(tmp_path_factory):
 @pytest.fixture
 def register(certified, tmp_path):
     """Register the certified pair under a name; more arguments replace what `record_run` is given."""
-    from tasks.registry import record_run
+    from tasks.runtime.registry import record_run
 
     def run(name, **changes):
         table = tmp_path / "0123abcd.parquet"

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hush_core.corpus.blobs import SKIP_REASONS, unreadable
+from hush_core.corpus.git.blobs import SKIP_REASONS, unreadable
 
 DOCUMENT_SKIP_REASONS = (
     *SKIP_REASONS,

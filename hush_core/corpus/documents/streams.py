@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from hush_core.corpus.blobs import unreadable
+from hush_core.corpus.git.blobs import unreadable
 from hush_core.errors import InputError
 
 BOMB_FLOOR = 16 << 20

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hush_core.config import parse_config
-from hush_core.corpus import clean_view
+from hush_core.corpus.git import clean_view
 from hush_core.errors import InputError
-from hush_core.secrets import codeowners, extract
-from hush_core.secrets.codeowners import Codeowners
-from hush_core.secrets.paths import Globs
+from hush_core.secrets import extract
+from hush_core.secrets.detectors import codeowners
+from hush_core.secrets.detectors.codeowners import Codeowners
+from hush_core.secrets.detectors.path import Globs
 
 KEY = b"k" * 32
 

@@ -1,0 +1,270 @@
+"""The one-screen report of a job: what the flow returns and the terminal shows. Never a secret's value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mlflow
+import polars as pl
+from prefect.context import FlowRunContext
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from flows.reports.job_warnings import warnings_of
+from hush_core.config import HushConfig
+from hush_core.figures import METHOD_LABELS, short_name
+from tasks.recording import Outcome, losses, model_in_words
+from tasks.runtime.registry import Registered
+from tasks.runtime.store import Store
+
+MOST_ROWS = 15
+MOST_WARNINGS = 5
+WIDTH = 100
+
+
+class SecretRow(BaseModel):
+    """One secret: its promise, and what the attacks on both models came to (None: no value to rank)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: str
+    examples: int
+    prior: float
+    target: float
+    bound: float
+    rank: int | None = None
+    alternatives: int | None = None
+    exposure_bits: float | None = None
+    extracted: bool | None = None
+    before_rank: int | None = None
+    unprotected_rank: int | None = None
+    unprotected_exposure_bits: float | None = None
+    unprotected_extracted: bool | None = None
+
+
+class Report(BaseModel):
+    """What a job came to. JSON-able; `rows` has every secret, by secret_id."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    model_uri: str
+    run_url: str | None
+    """Where a tracking server shows the run; None where the tracker is a local file."""
+    tracker: str
+    certificate_dir: str
+    examples: int
+    public_examples: int
+    secrets: int
+    edges: int
+    planted: int | None = None
+    planted_found: int | None = None
+    weight_retained: float
+    examples_kept: float
+    gap: float
+    noise_multiplier: float
+    method: str
+    noise_by_method: dict[str, float | None]
+    rounds: int
+    rounds_released: int
+    expected_batch: int
+    clip_norm: float
+    model: str
+    learning_rate: float
+    rates_rehearsed: int
+    """Learning rates that were played through on public text to choose this one; 0 where one was given."""
+    rows: list[SecretRow]
+    losses: dict[str, float]
+    """Bits per `loss_unit` on held-out examples without a secret, by model."""
+    loss_unit: str
+    reused: bool
+    """Nothing was trained: the model and its certificate are those of an earlier run."""
+    warnings: list[str]
+
+
+def build_report(config: HushConfig, outcome: Outcome, registered: Registered, store: Store) -> Report:
+    """Gather the report of a finished job from its tables."""
+    extracted, weighed, calibrated = outcome.extracted, outcome.weighed, outcome.calibrated
+    certificate = store.path(outcome.certificate)
+    rows = _rows(store, outcome)
+    return Report(
+        model_uri=registered.model_uri,
+        run_url=registered.link,
+        tracker=mlflow.get_tracking_uri(),
+        certificate_dir=str(certificate),
+        examples=extracted.n_examples,
+        public_examples=extracted.n_public,
+        secrets=extracted.n_secrets,
+        edges=extracted.n_edges,
+        weight_retained=weighed.retained,
+        examples_kept=weighed.kept,
+        gap=weighed.gap,
+        noise_multiplier=calibrated.noise_multiplier,
+        method=calibrated.method,
+        noise_by_method={m: c.noise_multiplier if c else None for m, c in outcome.by_method.items()},
+        rounds=calibrated.rounds,
+        rounds_released=outcome.trained.rounds_released,
+        expected_batch=calibrated.expected_batch,
+        clip_norm=calibrated.clip_norm,
+        model=model_in_words(config),
+        learning_rate=outcome.learning_rate,
+        rates_rehearsed=len(outcome.rehearsed),
+        rows=rows,
+        losses=losses(outcome),
+        loss_unit=outcome.trained.model.unit,
+        reused=_older_than_this_run(certificate),
+        warnings=warnings_of(config, outcome, store, rows),
+    )
+
+
+def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
+    attack = ["secret_id", "rank", "alternatives", "exposure_bits", "extracted"]
+    read = store.read_frame
+    table = (
+        read(outcome.calibrated.bounds)
+        .select("secret_id", "examples", "prior", pl.col("posterior").alias("target"), "bound")
+        .join(read(outcome.extracted.secrets).select("secret_id", "kind", "name"), on="secret_id", how="left")
+        .join(read(outcome.attacked.table).select(attack), on="secret_id", how="left")
+    )
+    before = read(outcome.before_attacked.table).select("secret_id", before_rank="rank")
+    table = table.join(before, on="secret_id", how="left")
+    if outcome.unprotected_attacked:
+        bare = read(outcome.unprotected_attacked.table).select(attack).drop("alternatives")
+        bare = bare.rename({c: f"unprotected_{c}" for c in bare.columns if c != "secret_id"})
+        table = table.join(bare, on="secret_id", how="left")
+    return [SecretRow(**row) for row in table.sort("secret_id").drop("secret_id").iter_rows(named=True)]
+
+
+def _older_than_this_run(certificate: Path) -> bool:
+    run = FlowRunContext.get()
+    return run is not None and certificate.stat().st_mtime < run.start_time.timestamp()
+
+
+def render(report: Report, console: Console) -> None:
+    """Print the report: at most 45 lines, of 100 columns but for paths and warnings, which are left whole."""
+
+    def line(label: str, text: str) -> None:
+        console.print(f"[bold]{label:<10}[/bold]{text}", soft_wrap=True)
+
+    console.print()
+    reused = "  [dim](reused: nothing was trained)[/dim]" if report.reused else ""
+    console.print(f"[bold green]hush[/bold green]  {escape(report.model_uri)}{reused}", soft_wrap=True)
+    planted = ""
+    if report.planted is not None:
+        planted = f"; [bold]{report.planted_found} of {report.planted}[/bold] planted values found"
+    line("secrets", f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges){planted}")
+    line(
+        "weight",
+        f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of the examples kept "
+        f"(within {max(report.gap, 0.0):.1e} of the best possible)",
+    )
+    line("noise", _noise(report))
+    chosen = (
+        f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
+    )
+    line("model", f"{escape(report.model)}, learning rate {report.learning_rate:g}{chosen}")
+    line(
+        "training",
+        f"{report.rounds_released} of {report.rounds} rounds released, "
+        f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}",
+    )
+    if report.losses:
+        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
+        line("loss", f"{bits} [dim]bits per {report.loss_unit} of held-out text[/dim]")
+    if any(row.rank is not None for row in report.rows):
+        line("attack", _came_out(report))
+    console.print(_table(report), width=WIDTH)
+    hidden = len(report.rows) - MOST_ROWS
+    if hidden > 0:
+        console.print(
+            f"[dim]… and {hidden:,} more secrets: table `bounds` of the run, or the certificate[/dim]"
+        )
+    for warning in report.warnings[:MOST_WARNINGS]:
+        console.print(f"[yellow]![/yellow] {escape(warning)}", soft_wrap=True)
+    if len(report.warnings) > MOST_WARNINGS:
+        console.print(f"[dim]… and {len(report.warnings) - MOST_WARNINGS} more warnings[/dim]")
+    line("look", escape(report.run_url or f"mlflow ui --backend-store-uri {report.tracker}"))
+    line("check", escape(f"hush verify {report.model_uri}"))
+    line("decide", escape(f"hush review {report.model_uri}"))
+    line("proof", escape(report.certificate_dir.replace(str(Path.home()), "~", 1)))
+
+
+def _noise(report: Report) -> str:
+    sigma, paper = report.noise_multiplier, report.noise_by_method.get("kl")
+    text = f"σ = [bold]{sigma:.3g}[/bold] by {report.method}"
+    if paper and report.method != "kl":
+        text += f"; the paper's kl needs {paper:.3g}, [bold]{paper / sigma:.3g} times[/bold] as much"
+    others = {m: s for m, s in report.noise_by_method.items() if m not in ("kl", report.method)}
+    if not others:
+        return text
+    shown = " · ".join(f"{METHOD_LABELS.get(m, m)} {s:.3g}" if s else f"{m} -" for m, s in others.items())
+    return f"{text} [dim]({shown})[/dim]"
+
+
+def _came_out(report: Report) -> str:
+    """The attack's summary: how many values each model ranks first, and completes word for word."""
+    attacked = [row for row in report.rows if row.rank is not None]
+
+    ranks = {"protected": [row.rank for row in attacked]}
+    out = {"protected": [row.extracted for row in attacked]}
+    if any(row.unprotected_rank is not None for row in attacked):
+        ranks["unprotected"] = [row.unprotected_rank for row in attacked]
+        out["unprotected"] = [row.unprotected_extracted for row in attacked]
+    ranks["before"] = [row.before_rank for row in attacked]
+    first = ", ".join(f"{name} [bold]{sum(r == 1 for r in found)}[/bold]" for name, found in ranks.items())
+    whole = ", ".join(f"{name} [bold]{sum(map(bool, found))}[/bold]" for name, found in out.items())
+    return f"first of {len(attacked)}: {first}; extracted {whole}"
+
+
+def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow]:
+    """The rows to show: values that came out or rank high first, then bounds nearest to their targets."""
+
+    def attack(row: SecretRow) -> tuple[bool, bool, float, float]:
+        exposed = row.unprotected_exposure_bits or 0.0
+        return bool(row.extracted), bool(row.unprotected_extracted), exposed, row.exposure_bits or 0.0
+
+    ranked = sorted((r for r in rows if r.rank is not None), key=attack, reverse=True)
+    others = sorted((r for r in rows if r.rank is None), key=lambda r: r.bound / r.target, reverse=True)
+    kept = max(most - len(others), most * 2 // 3)
+    shown = ranked[:kept]
+    return shown + others[: most - len(shown)]
+
+
+def _table(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold", caption_style="dim")
+    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=32)
+    for column in ("ex.", "prior", "target", "bound"):
+        table.add_column(column, justify="right", no_wrap=True)
+    bare = any(row.unprotected_rank is not None for row in report.rows)
+    ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
+    if ranks > 1:
+        table.add_column("before", justify="right", no_wrap=True)
+        table.add_column("protected", justify="right", no_wrap=True)
+        table.caption_justify = "left"
+        table.caption = (
+            f"rank of the true value among {ranks} (exposure in bits), before training and after; "
+            "OUT: completed word for word"
+        )
+        if bare:
+            table.add_column("unprotected", justify="right", no_wrap=True)
+    for row in telling_rows(report.rows):
+        cells = [escape(short_name(row.name)), f"{row.examples:,}"]
+        cells += [f"{value:.1e}" for value in (row.prior, row.target, row.bound)]
+        if ranks > 1:
+            cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
+            cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
+            if bare:
+                cells.append(
+                    _cell(row.unprotected_rank, row.unprotected_exposure_bits, row.unprotected_extracted)
+                )
+        table.add_row(*cells)
+    return table
+
+
+def _cell(rank: int | None, bits: float | None, extracted: bool | None) -> str:
+    if rank is None or bits is None:
+        return "[dim]-[/dim]"
+    text = f"{rank} ({bits:.1f})"
+    return f"[red]OUT[/red] {text}" if extracted else text

@@ -1,0 +1,52 @@
+"""What a reader of a job's report should know before trusting or using the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flows.reports.coverage_notes import coverage_notes
+from hush_core.config import HushConfig
+from tasks.recording import Outcome
+from tasks.runtime.store import Store
+
+if TYPE_CHECKING:
+    from flows.reports.job import SecretRow
+
+
+def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[SecretRow]) -> list[str]:
+    """In words, the most serious first; no value and no path."""
+    trained, coverage = outcome.trained, store.read_json(outcome.extracted.coverage)
+    leaked = sum(bool(row.extracted) for row in rows)
+    notes = []
+    if leaked:
+        notes.append(
+            f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors"
+        )
+    if trained.runs_on_this_data > 1:
+        notes.append(
+            f"private run number {trained.runs_on_this_data} on these examples: each certificate covers "
+            "its own run only, the releases add up"
+        )
+    if trained.rounds_released < outcome.calibrated.rounds:
+        notes.append(
+            f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
+        )
+    notes += coverage_notes(coverage)
+    if unranked := not_attacked(rows):
+        notes.append(
+            f"{unranked} values were not attacked: they stand whole in no example (cut where chunks meet: larger "
+            "chunk_bytes cut fewer; or encoded)"
+        )
+    failed = [m for m, c in outcome.by_method.items() if c is None]
+    if failed:
+        notes.append(f"no noise multiplier could be certified by {', '.join(failed)}, for comparison")
+    if config.pretrain.steps and not outcome.extracted.n_public:
+        notes.append("nothing was pre-trained on: no example is public")
+    return notes
+
+
+def not_attacked(rows: list[SecretRow]) -> int:
+    """Credentials and literals in some example that no attack could rank."""
+    return sum(
+        row.rank is None and row.examples > 0 and row.kind in ("credentials", "literals") for row in rows
+    )

@@ -1,0 +1,199 @@
+"""The price list of a config, for the terminal and for the Prefect UI. Never a secret's value."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hush_core.config import HushConfig
+from hush_core.figures import short_name
+from hush_core.weights import RULE
+from tasks.extraction import Extracted
+from tasks.publish_plan import PlanRow, Published
+from tasks.weighing import Relief
+
+MOST_RELIEFS = 5
+
+
+class PlanReport(BaseModel):
+    """What a plan came to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    secrets: int
+    examples: int
+    method: str
+    rows: list[PlanRow]
+    recommended: int | None
+    """The place in `rows`, by `rule`."""
+    rule: str
+    reliefs: list[Relief]
+    """At the recommended point."""
+    published: Published
+    notes: list[str]
+    """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
+
+    @property
+    def own(self) -> list[PlanRow]:
+        """The rows of the config's own method."""
+        return [row for row in self.rows if row.method == self.method]
+
+    def paper(self, row: PlanRow) -> PlanRow | None:
+        """The row of the paper's method at the same place of the sweep."""
+        places = [r for r in self.rows if r.method == "kl"]
+        return places[self.own.index(row)] if places and self.method != "kl" else None
+
+
+def build_report(
+    config: HushConfig,
+    extracted: Extracted,
+    rows: list[PlanRow],
+    chosen: int | None,
+    reliefs: list[Relief],
+    published: Published,
+    notes: list[str],
+) -> PlanReport:
+    return PlanReport(
+        secrets=extracted.n_secrets,
+        examples=extracted.n_examples,
+        method=config.method,
+        rows=rows,
+        recommended=chosen,
+        rule=RULE,
+        reliefs=reliefs,
+        published=published,
+        notes=notes,
+    )
+
+
+def headline(report: PlanReport) -> str:
+    """The recommendation in one sentence."""
+    if report.recommended is None:
+        return "nothing can be recommended: no point of the sweep has a certified noise multiplier"
+    row = report.rows[report.recommended]
+    key = (
+        f"weights.c = {row.c:.3g}"
+        if row.noise_asked is None
+        else f"weights.noise_multiplier = {row.noise_asked:.3g}"
+    )
+    return (
+        f"{key}: noise multiplier {row.noise_multiplier:.3g}, {row.weight_retained:.1%} of the weight retained "
+        f"({row.protected_retained:.1%} of the examples with a secret), "
+        f"about {row.distinct:,.0f} distinct examples seen"
+    )
+
+
+def cells(report: PlanReport, row: PlanRow) -> list[str]:
+    """One line of the price list."""
+
+    def share(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1%}"
+
+    paper = report.paper(row)
+    sigma = "-" if row.noise_multiplier is None else f"{row.noise_multiplier:.4g}"
+    numbers = [
+        "-" if row.c is None else f"{row.c:.3g}", sigma, share(row.weight_retained), share(row.protected_retained),
+        "-" if row.distinct is None else f"{row.distinct:,.0f}",
+    ]  # fmt: skip
+    if paper is not None:
+        numbers.append(_noise_and_weight(paper))
+    return [*numbers, row.note]
+
+
+def _noise_and_weight(row: PlanRow) -> str:
+    if row.noise_multiplier is None:
+        return "-"
+    return f"{row.noise_multiplier:.4g} at {row.weight_retained:.1%}"
+
+
+def headers(report: PlanReport) -> list[str]:
+    names = ["c", "noise σ", "weight", "with secrets", "distinct seen"]
+    return [*names, *(["by the paper's kl"] if report.method != "kl" else []), ""]
+
+
+def render(report: PlanReport, console: Console) -> None:
+    """Print the price list, the recommendation, what binds, and what a change would buy."""
+    console.print()
+    console.print(
+        f"[bold]{report.secrets:,}[/bold] secrets, {report.examples:,} examples; certified by {report.method}"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    for name in headers(report):
+        table.add_column(name, justify="left" if not name else "right", overflow="fold")
+    for row in report.own:
+        chosen = report.recommended is not None and row is report.rows[report.recommended]
+        table.add_row(*map(escape, cells(report, row)), style="bold green" if chosen else None)
+    console.print(table)
+    console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+    console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
+    if report.recommended is not None:
+        _render_costs(report, console)
+    for note in report.notes:
+        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
+    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/frontier.png", soft_wrap=True)
+    if report.published.run_url:
+        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+
+
+def _render_costs(report: PlanReport, console: Console) -> None:
+    published = report.published
+    console.print(
+        f"[bold]lost[/bold]  {_lost(published)} (lost.parquet says which and why), for the sake of",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    for name in ("secret", "target", "examples", "may weigh", "weight lost", "never drawn"):
+        table.add_column(name, justify="left" if name == "secret" else "right")
+    for s in published.costly:
+        table.add_row(
+            escape(short_name(s.name)), f"{s.posterior:.1e}", f"{s.examples:,}", f"{s.load:,.1f}", f"{s.lost:,.1f}",
+            f"{s.lost_examples:,}",
+        )  # fmt: skip
+    console.print(table)
+    for number, relief in enumerate(report.reliefs[:MOST_RELIEFS]):
+        console.print(f"[bold]{'' if number else 'relax':<5}[/bold] {escape(relief.words)}", soft_wrap=True)
+
+
+def _lost(published: Published) -> str:
+    return f"{published.lost_outright:,} examples are never drawn, {published.lost_partly:,} less often"
+
+
+def markdown(report: PlanReport) -> str:
+    """The same for the Prefect UI."""
+    names = headers(report)
+    lines = [
+        f"{report.secrets:,} secrets, {report.examples:,} examples; certified by `{report.method}`.",
+        "",
+        f"**{headline(report)}**",
+        "",
+        f"Rule: {report.rule}.",
+        "",
+        "| " + " | ".join(name or "note" for name in names) + " |",
+        "|" + "---|" * len(names),
+        *("| " + " | ".join(cells(report, row)) + " |" for row in report.own),
+        "",
+    ]
+    if report.recommended is not None:
+        published = report.published
+        lines += [
+            f"{_lost(published)}, for the sake of:",
+            "",
+            *(
+                f"- `{short_name(s.name)}` (target {s.posterior:.1e}): {s.lost:,.1f} of weight, "
+                f"{s.lost_examples:,} examples outright"
+                for s in published.costly
+            ),
+            "",
+            *(f"- {relief.words}" for relief in report.reliefs[:MOST_RELIEFS]),
+        ]
+    lines += ["", *(f"- **!** {note}" for note in report.notes)]
+    where = f"[MLflow]({report.published.run_url}), " if report.published.run_url else ""
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Tables and picture: {where}`{report.published.folder}`",
+        ]
+    )

@@ -1,0 +1,115 @@
+"""The whole curve: every secret's bound as a function of the prior, for adversaries who go for an easier part.
+
+A secret's prior p is that of guessing all of it. Someone who wants a part only (a key's region, one member of a
+team) starts from a larger prior; what the releases add is read from the same mechanism at that prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
+from hush_core.accounting.many_secrets.dominance import Progress, crude_binomials, dominating_binomials
+from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
+from hush_core.accounting.participation import Participation
+from hush_core.errors import CertificationError
+
+MOST_CURVES = 128
+"""Up to so many different sets of rates get a curve of their own; more share those of dominating profiles."""
+_RATIOS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 16.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """`table`: curve · examples · rate (the binomial that the curve is of; null where it is of the secrets' own
+    rates) · prior · bound · method · numerical_error · lower. `of_secret`: (secrets,) each secret's curve."""
+
+    table: pl.DataFrame
+    of_secret: np.ndarray
+
+
+def posterior_curves(
+    edges: pl.DataFrame,
+    rates: np.ndarray,
+    secrets: pl.DataFrame,
+    *,
+    noise_multiplier: float,
+    rounds: int,
+    method: BoundMethod = "best",
+    progress: Progress | None = None,
+) -> Curves:
+    """A certified curve for every secret, from the least prior of all to 1/2.
+
+    Args: as for `certify`. Between two priors of a curve the bound at the larger one holds.
+
+    Raises:
+        InputError: names the secret and the value. CertificationError: no method certifies a profile.
+    """
+    check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
+    profiles = group_profiles(edges, rates, secrets)
+    priors = curve_priors(float(profiles.prior.min()))
+    participations, of_profile = _participations(profiles)
+    frames = []
+    for number, (participation, shape) in enumerate(participations):
+        try:
+            curve = posterior_curve(
+                participation, noise_multiplier=noise_multiplier, rounds=rounds, priors=priors, method=method,
+                lower=shape is None,
+            )  # fmt: skip
+        except CertificationError as error:
+            first = int(np.flatnonzero(of_profile == number)[0])
+            raise CertificationError(f"{profiles.label(first)}: {error}") from None
+        frames.append(
+            pl.DataFrame(
+                {
+                    "curve": pl.Series(np.full(len(priors), number), dtype=pl.UInt32),
+                    "examples": pl.Series([shape and shape[0]] * len(priors), dtype=pl.UInt32),
+                    "rate": pl.Series([shape and shape[1]] * len(priors), dtype=pl.Float64),
+                    "prior": priors,
+                    "bound": curve.values,
+                    "method": pl.Series(curve.methods.astype(str), dtype=pl.String),
+                    "numerical_error": curve.numerical_errors,
+                    "lower": pl.Series(curve.lower, nan_to_null=True),
+                }
+            )
+        )
+        if progress:
+            progress("curves", number + 1, len(participations))
+    return Curves(pl.concat(frames), of_profile[profiles.of_secret])
+
+
+def curve_priors(least: float) -> np.ndarray:
+    """Half decades from `least` (rounded down) up to 1/2, and 1/2; `least` itself where it is larger."""
+    first = int(np.floor(2 * np.log10(least) + 1e-9))
+    grid = 10.0 ** (np.arange(first, 0) / 2)
+    grid = np.append(grid[grid < 0.5], 0.5)
+    grid[0] = min(grid[0], least)  # rounding may put the half decade a hair above
+    return np.append(grid, least) if least > 0.5 else grid
+
+
+Shape = tuple[int, float]
+
+
+def _participations(profiles: Profiles) -> tuple[list[tuple[Participation, Shape | None]], np.ndarray]:
+    """The participations to draw curves of, with their (n, ρ) where they dominate, and each profile's place."""
+    places: dict[bytes, int] = {}
+    own = np.array(
+        [places.setdefault(profiles.own_rates(i).tobytes(), len(places)) for i in range(len(profiles))]
+    )
+    if len(places) <= MOST_CURVES:
+        return [(Participation.from_rates(np.frombuffer(key)), None) for key in places], own
+    heard = profiles.mean > 0
+    for ratio in _RATIOS:
+        count, rate = dominating_binomials(profiles.hazard, profiles.examples, profiles.mean, ratio)
+        # where nothing is near, every example at the largest rate still dominates
+        crude_count, crude_rate = crude_binomials(profiles.examples, profiles.largest_rate, ratio)
+        count, rate = np.where(count > 0, count, crude_count), np.where(count > 0, rate, crude_rate)
+        count, rate = np.where(heard, count, 0), np.where(heard, rate, 0.0)
+        distinct, which = np.unique(np.stack([count, rate], axis=1), axis=0, return_inverse=True)
+        if len(distinct) <= MOST_CURVES:
+            break
+    shapes = [(int(n), float(each)) for n, each in distinct]
+    return [(Participation.binomial(*shape), shape) for shape in shapes], which

@@ -1,0 +1,141 @@
+"""Secrets by profile: those whose examples have the same sampling rates and the same prior share every bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from hush_core.accounting.noise_search import check_target
+from hush_core.accounting.participation import Participation
+from hush_core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Distinct profiles, in the order of their first secret. Arrays by profile unless they say otherwise.
+
+    Attributes:
+        rates: all positive rates, one profile's after the other's, each ascending. starts: where each
+            profile's rates begin (one entry more than profiles).
+        mean: Σρ. hazard: Σ −log(1−ρ), infinite where a rate is 1. prior: p.
+        posterior: the least target among the profile's secrets.
+        of_secret: (secrets,) each secret's profile. first_secret: one secret of each profile, to name it.
+        names: (secrets,) what to call a secret in an error.
+    """
+
+    rates: np.ndarray
+    starts: np.ndarray
+    mean: np.ndarray
+    hazard: np.ndarray
+    prior: np.ndarray
+    posterior: np.ndarray
+    of_secret: np.ndarray
+    first_secret: np.ndarray
+    names: pl.Series
+
+    def __len__(self) -> int:
+        return len(self.prior)
+
+    @property
+    def examples(self) -> np.ndarray:
+        """How many examples with a positive rate."""
+        return np.diff(self.starts)
+
+    @property
+    def largest_rate(self) -> np.ndarray:
+        """0 where no example is ever drawn."""
+        padded = np.append(self.rates, 0.0)
+        return np.where(self.examples > 0, padded[self.starts[1:] - 1], 0.0)
+
+    def own_rates(self, profile: int) -> np.ndarray:
+        return self.rates[self.starts[profile] : self.starts[profile + 1]]
+
+    def participation(self, profile: int) -> Participation:
+        return Participation.from_rates(self.own_rates(profile))
+
+    def label(self, profile: int) -> str:
+        """The name of one of its secrets."""
+        return f"secret {self.names[int(self.first_secret[profile])]}"
+
+
+def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> Profiles:
+    """Check the graph and group its secrets; every one of `secrets` is in exactly one profile.
+
+    Raises:
+        InputError: names the secret and the value.
+    """
+    rates = np.asarray(rates, dtype=np.float64)
+    names = secrets["name"] if "name" in secrets.columns else secrets["secret_id"].cast(pl.String)
+    prior, posterior = (secrets[c].to_numpy().astype(np.float64) for c in ("prior", "posterior"))
+    _check_graph(edges, rates, secrets, names)
+    for index in np.flatnonzero(~((prior > 0) & (prior < posterior) & (posterior < 1)))[:1]:
+        check_target(f"secret {names[int(index)]}", float(prior[index]), float(posterior[index]))
+
+    secret, rate = edges["secret_id"].to_numpy(), rates[edges["example_id"].to_numpy()]
+    heard = rate > 0
+    secret, rate = secret[heard], rate[heard]
+    rate = rate[np.lexsort((rate, secret))]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height))])
+
+    groups: dict[tuple[bytes, float], int] = {}
+    of_secret = np.empty(secrets.height, dtype=np.int64)
+    for index in range(secrets.height):
+        key = (rate[starts[index] : starts[index + 1]].tobytes(), float(prior[index]))
+        of_secret[index] = groups.setdefault(key, len(groups))
+    first_secret = np.unique(of_secret, return_index=True)[1]
+    own = [rate[starts[i] : starts[i + 1]] for i in first_secret]
+    sizes = np.concatenate([[0], np.cumsum([len(r) for r in own])])
+    least = np.full(len(groups), np.inf)
+    np.minimum.at(least, of_secret, posterior)
+    kept = np.concatenate(own) if own else np.empty(0)
+    with np.errstate(divide="ignore"):
+        hazards = -np.log1p(-kept)
+    return Profiles(
+        kept, sizes, _sums(kept, sizes), _sums(hazards, sizes), prior[first_secret], least, of_secret,
+        first_secret, names,
+    )  # fmt: skip
+
+
+def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Σ of each profile's own values."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.bincount(owner, values, len(starts) - 1)
+
+
+def _check_graph(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame, names: pl.Series) -> None:
+    if not np.array_equal(secrets["secret_id"].to_numpy(), np.arange(secrets.height)):
+        raise InputError("secrets", "are not numbered densely from 0 in order", "sort them by secret_id")
+    if not edges.height:
+        raise InputError(
+            "edges", "the graph is empty: no example is tagged with a secret", "check the detectors"
+        )
+    if edges["secret_id"].max() >= secrets.height:
+        raise InputError(
+            "edges", "name a secret that is not among the secrets", "pass both of one extraction"
+        )
+    ids = edges["example_id"]
+    if rates.ndim != 1 or ids.max() >= len(rates):
+        raise InputError(
+            "rates", "an example of the edges has no rate", "give one rate an example, by example_id"
+        )
+    pairs = ids.to_numpy().astype(np.uint64) << np.uint64(32) | edges["secret_id"].to_numpy()
+    ordered = np.sort(pairs)
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(twice):
+        example, secret = (
+            int(ordered[twice[0]] >> np.uint64(32)),
+            int(ordered[twice[0]] & np.uint64(2**32 - 1)),
+        )
+        raise InputError(
+            f"edges: secret {names[secret]}", f"holds example {example} twice, which would count it twice",
+            "make the edges unique",
+        )  # fmt: skip
+    wrong = np.flatnonzero(~((rates >= 0) & (rates <= 1)))
+    if len(wrong):
+        tagged = edges.filter(pl.col("example_id") == int(wrong[0]))["secret_id"].to_list()
+        of = f" of secret {names[min(tagged)]}" if tagged else ""
+        raise InputError(
+            f"rates[{wrong[0]}]{of}", f"{rates[wrong[0]]!r} is no number in [0, 1]", "see sampling_rates"
+        )

@@ -1,0 +1,199 @@
+"""A clean view of a git repository: its objects, and nothing of its configuration.
+
+A hostile `.git/config` makes even `git cat-file` run code (a promisor remote with an `ext::` URL). So git
+never runs in the user's repository. It runs in a fresh bare repository whose `objects/info/alternates` points
+at the source; refs are read here, from the source's files. Replace refs, grafts, hooks, filters, attributes
+and commit-graphs of the source are thereby out of reach, and nothing is written to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+
+from hush_core.corpus.git.process import PIPE_BYTES, GitFailed, clean_environment, pieces, whole, writing
+from hush_core.corpus.git.refs import (
+    SHA,
+    checked_objects,
+    git_directory,
+    resolve,
+    shallow_cuts,
+    unknown,
+    unreadable_source,
+)
+from hush_core.errors import InputError
+
+__all__ = ["CleanView", "clean_environment"]
+
+LISTING_BYTES = 1 << 30
+"""Most that `run` gives: the names of some ten million files. Trees may repeat one another, and a kilobyte of
+them then names more files than any memory holds."""
+SMALL_BYTES = 4 << 20
+"""Largest CODEOWNERS or .mailmap; hosts take no larger ones, and every line of it costs time."""
+
+
+class CleanView:
+    """A context manager: read one revision of one repository without trusting it.
+
+    Args:
+        path: a bare repository, or the root of a working tree with a `.git` folder.
+        rev: branch, tag, full ref name, HEAD, or a full or abbreviated commit id.
+
+    Attributes:
+        commit: the full id of the commit that `rev` names (tags peeled).
+        shallow: whether the source is a shallow clone, so that its history is cut off.
+
+    Raises:
+        InputError: no repository there, an unsafe object store, or no such revision; says how to mend it.
+    """
+
+    def __init__(self, path: Path, rev: str = "HEAD") -> None:
+        self.path, self.rev = Path(path), rev
+        try:
+            self._source = git_directory(self.path)
+            self._objects = checked_objects(self._source, self.path)
+            self._cuts = shallow_cuts(self._source, self.path)
+        except OSError as error:
+            raise unreadable_source(self.path, error) from None
+        self.shallow = self._cuts is not None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.commit = ""
+
+    def __enter__(self) -> CleanView:
+        try:
+            named = resolve(self._source, self.path, self.rev)
+        except OSError as error:
+            raise unreadable_source(self.path, error) from None
+        self._folder = tempfile.TemporaryDirectory(prefix="hush-view-")
+        try:
+            self._create("sha256" if named is not None and len(named) == 64 else "sha1")
+            self.commit = self._peel(named or self.rev.lower())
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def command(self, *arguments: str) -> list[str]:
+        """The full git command line in this view."""
+        assert self._folder is not None, "enter the view first"
+        return [
+            "git",
+            f"--git-dir={self._folder.name}",
+            "--no-pager",
+            "-c",
+            "core.commitGraph=false",  # the source's commit-graph could lie about parents
+            "-c",
+            "protocol.allow=never",
+            *arguments,
+        ]
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Standard output of one git command in this view, at most LISTING_BYTES of it.
+
+        Raises:
+            InputError: git failed (in a view that means missing or damaged objects), gave more, or hung.
+        """
+        try:
+            return whole(self.command(*arguments), str(self.path), stdin, LISTING_BYTES)
+        except GitFailed:
+            raise self.damaged() from None
+
+    def attempt(self, *arguments: str) -> bytes | None:
+        """Standard output of one git command that may fail for a reason of the data; None where it does.
+
+        Raises:
+            InputError: as `run`, except that git may fail.
+        """
+        try:
+            return whole(self.command(*arguments), str(self.path), b"", LISTING_BYTES)
+        except GitFailed:
+            return None
+
+    def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[bytes]:
+        """Standard output of one git command, in pieces; raises like `run`, at the end."""
+        try:
+            with contextlib.closing(pieces(self.command(*arguments), str(self.path), stdin)) as output:
+                yield from output
+        except GitFailed:
+            raise self.damaged() from None
+
+    @contextlib.contextmanager
+    def beside(self, *arguments: str, most: int = LISTING_BYTES) -> Iterator[Callable[[], Iterator[bytes]]]:
+        """One git command that works while its caller does something else, and ends with the context.
+
+        What is yielded waits for it and gives its output in pieces; it raises like `run`.
+        """
+        with (
+            tempfile.TemporaryFile() as out,
+            writing(self.command(*arguments), str(self.path), out.fileno(), most) as wait,
+        ):
+
+            def output() -> Iterator[bytes]:
+                try:
+                    wait()
+                except GitFailed:
+                    raise self.damaged() from None
+                out.seek(0)
+                while piece := out.read(PIPE_BYTES):
+                    yield piece
+
+            yield output
+
+    def small(self, blob: bytes, name: bytes) -> bytes:
+        """The content of a blob that steers the reading of others, such as CODEOWNERS.
+
+        Raises:
+            InputError: it is missing, no blob, or larger than SMALL_BYTES, which is found out without reading it.
+        """
+        size = self.run("cat-file", "-s", blob.decode("ascii"))
+        if int(size) > SMALL_BYTES:
+            raise InputError(
+                f"{self.path}: {os.fsdecode(name)}",
+                f"is larger than {SMALL_BYTES >> 20} MiB, so whom it names cannot be told",
+                "make it smaller, or remove it, in the revision that is read",
+            )
+        return self.run("cat-file", "blob", blob.decode("ascii"))
+
+    def damaged(self) -> InputError:
+        """The refusal for objects that are not there (a partial clone) or cannot be read."""
+        return InputError(
+            str(self.path),
+            f"objects of {self.rev} are missing or damaged (a partial clone?)",
+            "give a full clone: git clone --no-filter, then git fsck",
+        )
+
+    def _create(self, object_format: str) -> None:
+        assert self._folder is not None
+        init = ["git", "init", "-q", "--bare", "--template=", f"--object-format={object_format}"]
+        try:
+            whole([*init, self._folder.name], str(self.path), b"", LISTING_BYTES)
+        except GitFailed:
+            what = "made no repository in the temporary folder"
+            raise InputError("git", what, "see that TMPDIR is writable and has room") from None
+        info = Path(self._folder.name, "objects", "info")
+        info.mkdir(exist_ok=True)
+        (info / "alternates").write_bytes(os.fsencode(self._objects) + b"\n")
+        if (
+            self._cuts is not None
+        ):  # where the clone was cut: without it git takes the parents there for missing
+            Path(self._folder.name, "shallow").write_text("".join(f"{i}\n" for i in self._cuts))
+
+    def _peel(self, named: str) -> str:
+        found = self.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{named}^{{commit}}")
+        commit = (found or b"").decode("ascii", "replace").strip()
+        if SHA.match(commit):
+            return commit
+        if named == self.rev.lower():
+            raise unknown(self.path, self.rev)
+        raise self.damaged()

@@ -1,0 +1,161 @@
+"""Who ever changed which file, over the whole history of a revision, merges included, in columns.
+
+`git log` without `-c` is silent about what exists only in merges; with it nothing is missed, at the same cost
+(`docs/design/extraction.md`, finding 1). People are e-mail addresses: author, committer and Co-authored-by
+trailers, as written and as .mailmap maps them, casefolded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.history_log import EMPTY, Log, read_log
+from hush_core.errors import InputError
+
+_ADDRESS = re.compile(r"<([^<>]*)>")
+
+
+@dataclass(frozen=True)
+class History:
+    """The changes of a history (`Log`), and the questions that detectors ask.
+
+    `cut`: it was read from a shallow clone, so who wrote what is not known.
+    """
+
+    log: Log = field(repr=False)
+    mailmap: dict[str, set[str]] = field(repr=False)
+    cut: bool = False
+
+    @property
+    def commits(self) -> int:
+        return len(self.log.commit)
+
+    @cached_property
+    def people(self) -> list[frozenset[str]]:
+        """The distinct groups of people that made commits; `log.group` points here."""
+        return [frozenset(a for b in group for a in _known_as(b, self.mailmap)) for group in self.log.groups]
+
+    @property
+    def people_of_path(self) -> dict[bytes, set[str]]:
+        """Path → everybody who ever changed it."""
+        result: dict[bytes, set[str]] = defaultdict(set)
+        pairs = np.stack([self.log.change_path, self.log.group[self.log.change_commit]], axis=1)
+        for path, group in np.unique(pairs, axis=0).tolist():
+            result[self.log.paths[path]] |= self.people[group]
+        return result
+
+    def commits_of(self, emails: Iterable[str]) -> np.ndarray:
+        """A mask over the commits: those of people whose address matches one of the globs."""
+        globs = [e.casefold() for e in emails]
+        known = {a: _known_as(a, self.mailmap) for a in set().union(*self.log.groups)}
+        chosen = {a for a, names in known.items() if any(fnmatchcase(n, g) for n in names for g in globs)}
+        groups = np.array([not chosen.isdisjoint(group) for group in self.log.groups], dtype=bool)
+        return groups[self.log.group] if self.commits else np.zeros(0, dtype=bool)
+
+    def touched(self, emails: Iterable[str]) -> tuple[set[bytes], set[bytes]]:
+        """The paths and the blobs that hold work of people whose address matches one of the globs.
+
+        Paths that ever held the same content (a rename, a copy) share their people, and so on through chains
+        of them; a blob is matched wherever it stands. Errs on the side of more.
+        """
+        log = self.log
+        changed = self.commits_of(emails)[log.change_commit]
+        touched = self._with_kin(log.change_path[changed])
+        left = log.change_blob[changed]
+        return self.named(touched), {log.blobs[b] for b in set(left[left >= 0].tolist())} - EMPTY
+
+    def standing(self, blobs: set[bytes]) -> set[bytes]:
+        """The paths that ever held one of the blobs, and those that are tied to such a path."""
+        log = self.log
+        numbers = np.array([b in blobs for b in log.blobs] + [False])
+        return self.named(self._with_kin(log.change_path[numbers[log.change_blob]]))
+
+    def _with_kin(self, paths: np.ndarray) -> np.ndarray:
+        """A mask over the paths: these, and all that are tied to one of them."""
+        kin = np.zeros(len(self.log.paths) + 1, dtype=bool)
+        kin[self._kin[paths]] = True
+        return kin[self._kin]
+
+    def named(self, mask: np.ndarray) -> set[bytes]:
+        """The paths of a mask over the log's paths."""
+        return {self.log.paths[p] for p in np.flatnonzero(mask).tolist()}
+
+    @cached_property
+    def _kin(self) -> np.ndarray:
+        """A number by path, equal for paths that are tied through equal contents (never through the empty)."""
+        log = self.log
+        empty = np.array([b in EMPTY for b in log.blobs] + [True])
+        ties = ~empty[log.change_blob]
+        n = len(log.paths)
+        rows, columns = log.change_path[ties], log.change_blob[ties] + n
+        size = n + len(log.blobs)
+        graph = coo_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(size, size))
+        return np.unique(connected_components(graph, directed=False)[1][:n], return_inverse=True)[1]
+
+
+Contributors = History
+
+
+def read_history(view: CleanView, mailmap: bytes = b"", known: Log | None = None) -> History:
+    """Walk the history of the view's commit; a shallow clone's ends where its clone was cut.
+
+    Args:
+        mailmap: further lines, besides those of the commit's own .mailmap.
+        known: what an earlier run read; only commits that it lacks are read.
+    """
+    mapping = parse_mailmap(mailmap)
+    for address, names in parse_mailmap(_mailmap_of(view)).items():
+        mapping[address] |= names
+    return History(read_log(view, known), mapping, view.shallow)
+
+
+def read_contributors(view: CleanView, mailmap: bytes = b"") -> History:
+    """`read_history`, where it must be whole.
+
+    Raises:
+        InputError: a shallow clone, or objects missing: who wrote what cannot be known there.
+    """
+    refuse_shallow(view)
+    return read_history(view, mailmap)
+
+
+def refuse_shallow(view: CleanView) -> None:
+    """Refuse a repository whose history is cut off."""
+    if view.shallow:
+        raise InputError(
+            str(view.path),
+            "is a shallow clone, so its contributors and removed files cannot be known",
+            "fetch the whole history: git fetch --unshallow",
+        )
+
+
+def parse_mailmap(content: bytes) -> dict[str, set[str]]:
+    """Casefolded commit address → the addresses that .mailmap gives for it (names are not compared)."""
+    mapping: dict[str, set[str]] = defaultdict(set)
+    for line in content.decode("utf-8", "replace").splitlines():
+        for part in (line, line.split("#", 1)[0]):  # hosts differ on comments behind an entry
+            found = [a.strip().casefold() for a in _ADDRESS.findall(part)]
+            if len(found) >= 2 and not line.startswith("#"):
+                mapping[found[1]].add(found[0])
+    return mapping
+
+
+def _known_as(address: str, mapping: dict[str, set[str]]) -> set[str]:
+    return {address} | mapping.get(address, set())
+
+
+def _mailmap_of(view: CleanView) -> bytes:
+    listing = view.run("ls-tree", "-z", view.commit, "--", ".mailmap").split()
+    if len(listing) < 3 or listing[1] != b"blob":
+        return b""
+    return view.small(listing[2], b".mailmap")

@@ -1,0 +1,167 @@
+"""The files of one commit: what can be scanned and trained on, and a count of all that cannot."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.git.blobs import SKIP_REASONS, spool_blobs
+from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.history import History
+from hush_core.corpus.paths import Paths, match_path, printable_path
+
+__all__ = ["SKIP_REASONS", "File", "Tree", "match_path", "printable_path", "read_tree"]
+
+OWNERS = (b"CODEOWNERS", b".github/CODEOWNERS", b"docs/CODEOWNERS", b".gitlab/CODEOWNERS")
+"""Where hosts look for CODEOWNERS."""
+
+
+class File(NamedTuple):
+    """One file: its name in bytes, for people (`path`) and for globs (`match_path`), and its content's number."""
+
+    raw: bytes
+    path: str
+    match_path: str
+    blob: int
+    language: str
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The readable files of one repository, in columns; `contents` holds each distinct content once.
+
+    path, blob: int32 by file, numbers in `paths` and in `contents`. A file of history is a distinct
+    (path, blob) pair: every content at every path where it ever stood.
+    """
+
+    source: str
+    commit: str
+    paths: Paths = field(repr=False)
+    contents: Spool = field(repr=False)
+    path: np.ndarray = field(repr=False)
+    blob: np.ndarray = field(repr=False)
+    skipped: Counter[str]
+    owners: tuple[bytes, ...] = field(default=(), repr=False)
+    """The contents of the revision's CODEOWNERS files."""
+    present: frozenset[bytes] = field(default=frozenset(), repr=False)
+    """The paths of all files of the revision, skipped or not."""
+    origin: Path = Path()
+    mode: str = "tree"
+    history: History | None = field(default=None, repr=False)
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """Further counts for the coverage report."""
+    unit: np.ndarray | None = field(default=None, repr=False)
+    """Of a table: int32 by file, whose it is, a number in `units`; None where the files are nobody's."""
+    units: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def files(self) -> Sequence[File]:
+        """The files as values, made on the spot: for tests and for small trees."""
+        p = self.paths
+        columns = zip(self.path.tolist(), self.blob.tolist(), strict=True)
+        return [File(p.raw[i], p.shown[i], p.matched[i], b, p.language[i]) for i, b in columns]
+
+    @property
+    def blobs(self) -> Spool:
+        return self.contents
+
+
+class Entry(NamedTuple):
+    """One line of `ls-tree`; `size` is 0 for a submodule."""
+
+    mode: str
+    kind: str
+    blob: bytes
+    size: int
+    path: bytes
+
+
+def read_tree(
+    view: CleanView,
+    source: str,
+    max_file_bytes: int,
+    contents: Spool | None = None,
+    paths: Paths | None = None,
+) -> Tree:
+    """Read all files of the view's commit into `contents`.
+
+    Raises:
+        InputError: an object is missing or damaged (a partial clone).
+    """
+    contents, paths = contents if contents is not None else Spool(), paths if paths is not None else Paths()
+    skipped: Counter[str] = Counter()
+    found: list[tuple[bytes, bytes]] = []
+    wanted: dict[bytes, int] = {}
+    present = {}
+    for entry in tree_entries(view):
+        if entry.kind != "blob":
+            skipped["submodule"] += 1
+        elif entry.mode == "120000":
+            skipped["symlink"] += 1
+        else:
+            present[entry.path] = entry.blob
+            if entry.size > max_file_bytes:
+                skipped["too_large"] += 1
+            else:
+                wanted[entry.blob] = entry.size
+    found = [(path, blob) for path, blob in present.items() if blob in wanted]
+    path, blob = keep(view, found, wanted, contents, paths, skipped)
+    return Tree(
+        source,
+        view.commit,
+        paths,
+        contents,
+        path,
+        blob,
+        skipped,
+        owners=special(view, present, OWNERS),
+        present=frozenset(present),
+        origin=view.path,
+    )
+
+
+def keep(
+    view: CleanView,
+    found: Iterable[tuple[bytes, bytes]],
+    wanted: Mapping[bytes, int],
+    contents: Spool,
+    paths: Paths,
+    skipped: Counter[str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bring the `wanted` blobs (with their sizes) into `contents`; (path, blob) columns of readable files."""
+    reasons = spool_blobs(view, wanted, contents)
+    numbers = {b: contents.number(b) for b in wanted}
+    path_column, blob_column = array("i"), array("i")
+    for path, blob in found:
+        number = numbers[blob]
+        if number is None:
+            skipped[reasons[blob]] += 1
+        else:
+            path_column.append(paths.add(path))
+            blob_column.append(number)
+    return np.array(path_column, dtype=np.int32), np.array(blob_column, dtype=np.int32)
+
+
+def special(view: CleanView, present: Mapping[bytes, bytes], names: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The contents of a few files of the revision, also of those that are not trained on."""
+    return tuple(view.small(present[name], name) for name in names if name in present)
+
+
+def tree_entries(view: CleanView) -> Iterator[Entry]:
+    """Every entry of the commit's tree; several entries of one path are kept apart by git's own order."""
+    listing = view.run("ls-tree", "-r", "-z", "-l", "--full-tree", view.commit)
+    for entry in listing.split(b"\0"):
+        if not entry:
+            continue
+        meta, _, path = entry.partition(b"\t")
+        mode, kind, blob, size = meta.split()
+        if kind == b"blob" and not size.isdigit():
+            raise view.damaged()
+        yield Entry(mode.decode(), kind.decode(), blob, int(size) if size.isdigit() else 0, path)

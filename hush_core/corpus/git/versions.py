@@ -1,0 +1,110 @@
+"""Every version of every file that a revision's history reaches (`mode: history`).
+
+A file is a distinct (path, blob) pair. Merge-only content and removed files are among them. Commit messages
+are read for addresses only and are never trained on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.git.blobs import Walk
+from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.history import History
+from hush_core.corpus.git.history_log import FILE, SUBMODULE, SYMLINK
+from hush_core.corpus.git.tree import OWNERS, Tree, keep, special, tree_entries
+from hush_core.corpus.paths import Paths
+from hush_core.errors import InputError
+
+SQUASHED_SHARE = 0.5
+SQUASHED_FILES = 20
+"""A commit that brings in half of all files, and this many, hides who wrote them and what stood before."""
+
+
+def read_versions(
+    view: CleanView,
+    source: str,
+    max_file_bytes: int,
+    history: History,
+    walk: Walk,
+    contents: Spool,
+    paths: Paths,
+) -> Tree:
+    """Read all contents that the view's commit reaches, each once, at all paths where it ever stood.
+
+    Args:
+        walk: begun before the history was read (`walking`), so that git did both at once.
+
+    Raises:
+        InputError: an object is missing, or git's log and its walk over trees disagree on what there is.
+    """
+    pairs, skipped = _pairs(history)
+    log = history.log
+    files = {log.blobs[b] for b in pairs[:, 1].tolist()}
+    reachable = walk.reachable()
+    links = {log.blobs[b] for b in log.change_blob[log.change_kind == SYMLINK].tolist()}
+    if not reachable <= files | links:
+        raise InputError(
+            str(view.path),
+            f"has {len(reachable - files - links)} objects that its log does not show (damaged trees?)",
+            "run git fsck --full, and give a repository that passes it",
+        )
+    sizes = walk.sizes(files)
+    wanted = {b: size for b, size in sizes.items() if size <= max_file_bytes}
+    found = [(log.paths[p], blob) for p, b in pairs.tolist() if sizes[blob := log.blobs[b]] <= max_file_bytes]
+    skipped["too_large"] = len(pairs) - len(found)
+    path, blob = keep(view, found, wanted, contents, paths, skipped)
+    present = {e.path: e.blob for e in tree_entries(view) if e.kind == "blob" and e.mode != "120000"}
+    return Tree(
+        source,
+        view.commit,
+        paths,
+        contents,
+        path,
+        blob,
+        skipped,
+        owners=special(view, present, OWNERS),
+        present=frozenset(present),
+        origin=view.path,
+        mode="history",
+        history=history,
+        facts={"blobs_reachable": len(reachable), "blobs_covered": len(reachable & (files | links))},
+    )
+
+
+def warnings_of(history: History) -> list[str]:
+    """What the history cannot tell: it was cut off, or one commit brought most of it in."""
+    warnings = []
+    if history.cut:
+        warnings.append("shallow clone: what stood before it was cut is neither read nor known")
+    log = history.log
+    counts = np.bincount(log.change_commit[log.change_kind == FILE], minlength=max(1, history.commits))
+    largest, paths = int(counts.max()), len(log.paths)
+    if largest >= SQUASHED_FILES and largest > SQUASHED_SHARE * paths:
+        warnings.append(
+            f"squashed history: one commit brings in {largest} of {paths} files; who wrote them, and what "
+            "stood there before, cannot be known"
+        )
+    return warnings
+
+
+def _pairs(history: History) -> tuple[np.ndarray, Counter[str]]:
+    """The distinct (path, blob) pairs of regular files, by path and object id; the others counted."""
+    log = history.log
+    columns = np.stack([log.change_path, log.change_blob, log.change_kind], axis=1)
+    rows = np.unique(columns, axis=0)
+    skipped = Counter(
+        symlink=int((rows[:, 2] == SYMLINK).sum()), submodule=int((rows[:, 2] == SUBMODULE).sum())
+    )
+    rows = rows[rows[:, 2] == FILE, :2]
+    by_path, by_blob = _ranks(log.paths), _ranks(log.blobs)
+    return rows[np.lexsort((by_blob[rows[:, 1]], by_path[rows[:, 0]]))], skipped
+
+
+def _ranks(names: list[bytes]) -> np.ndarray:
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return ranks

@@ -1,0 +1,133 @@
+"""What a detector is: a kind, a model of its entry in the config, and a function that finds.
+
+A detector of your own is one value, named in the packaging of your own project:
+
+    # acme_hush.py
+    from typing import Literal
+    from hush_core.config import SecretEntry
+    from hush_core.secrets.detectors.base import Detector, Finding, Span
+
+    class Marker(SecretEntry):
+        kind: Literal["acme_marker"]
+        text: str
+
+    def detect(corpus, entry, tools):
+        marker = entry.text.encode()
+        spans = []
+        for blob in corpus.read:
+            at = corpus.contents[blob].find(marker)
+            if at >= 0:
+                spans.append(Span(blob, at, at + len(marker)))
+        yield Finding(spans=spans)
+
+    DETECTOR = Detector("acme_marker", Marker, detect)
+
+    # pyproject.toml; the name of the entry point is the kind
+    [project.entry-points."hush.detectors"]
+    acme_marker = "acme_hush:DETECTOR"
+
+From then on `{id: x, kind: acme_marker, text: …, level: …}` is an entry like any other. Such code runs inside
+hush with the rights of its user; install only what you trust.
+
+A detector must err towards more: what it misses is trained on unprotected. It must not put a value into a
+name, a message or a log; `Tools.identify` makes a name out of a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hush_core.config import SecretEntry
+from hush_core.corpus import Corpus
+from hush_core.secrets.propagation.value_search import Sought
+
+if TYPE_CHECKING:
+    from hush_core.secrets.detectors.context import Tools
+
+Numbers = Iterable[int] | np.ndarray
+
+
+class Span(NamedTuple):
+    """Bytes [start, end) of content number `blob`, at every place where that stands.
+
+    reason: why, as the edges show it; the detector's kind if empty.
+    value: the secret's own value stands here in full, so that an attack may look for it.
+    """
+
+    blob: int
+    start: int
+    end: int
+    reason: str = ""
+    value: bool = False
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What holds a secret. Chunks that it overlaps by one byte are labelled, and all exact copies of them.
+
+    files: whole files, by number. blobs: whole contents, by number, wherever they stand; they may stand
+    nowhere (text out of history), and then only their copies are labelled.
+    spans: parts of contents. sought: values that are searched for everywhere, in all usual encodings.
+    reason: for `files` and `blobs`, as the edges show it; the detector's kind if empty.
+    copies: whether exact copies of chunks that `spans` overlap are labelled; not where the value is what is
+    looked for, as the rest of such a chunk may be anybody's boilerplate.
+    """
+
+    files: Numbers = field(default=(), repr=False)
+    blobs: Numbers = field(default=(), repr=False)
+    spans: Iterable[Span] = field(default=(), repr=False)
+    sought: tuple[Sought, ...] = field(default=(), repr=False)
+    reason: str = ""
+    copies: bool = True
+
+
+@dataclass(frozen=True)
+class Finding(Marks):
+    """One secret, and what holds it.
+
+    name: what follows the entry's id in the secret's name; empty where an entry makes one secret. Never a
+    value, and never an unkeyed hash of one.
+    bits: measured, a low estimate of what a guess costs; None: the config's cap or declaration alone counts.
+    provenance: what found it; the kind if empty.
+    """
+
+    name: str = ""
+    bits: float | None = None
+    provenance: str = ""
+
+
+@dataclass(frozen=True)
+class Detector:
+    """One kind of entry.
+
+    Args:
+        kind: the word in the config.
+        entry: the model of the entry, derived from `SecretEntry`, with `kind: Literal[…]`.
+        detect: (corpus, entry, tools) → the secrets, each with what holds it. Called once an entry.
+        history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
+            clone is refused, as is a job without repositories.
+        version: changes whenever the same input may give other findings; kept results are not used then.
+        prepare: what takes long and needs no corpus (compiling rules); called in a thread of its own while the
+            corpus is read. `detect` may begin before it is done.
+    """
+
+    kind: str
+    entry: type[SecretEntry]
+    detect: Callable[[Corpus, SecretEntry, Tools], Iterable[Finding]]
+    history: bool = False
+    version: str = "1"
+    prepare: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """One secret: its entry in the config (by number), its name (never its value), measured bits if any."""
+
+    entry: int
+    name: str
+    bits: float | None
+    provenance: str

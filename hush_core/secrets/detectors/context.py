@@ -1,0 +1,64 @@
+"""What the engine lends to detectors: keyed names, progress, and scans whose results are kept between runs."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hush_core.corpus import Corpus
+from hush_core.corpus.corpus import Progress
+from hush_core.secrets.detectors.scans import Scan, scan_contents
+
+
+@dataclass
+class Tools:
+    """One extraction's tools.
+
+    Args:
+        key: the identity key.
+        progress: called as progress(stage, done, total).
+        cache: where results of scans are kept for the next run, or None.
+
+    Attributes:
+        counts: what detectors counted, for the coverage report (`blobs_scanned`, `blobs_reused`, …).
+        propagation: what spreaders counted, for the same report; JSON-able, holds no value.
+    """
+
+    key: bytes = field(repr=False)
+    progress: Progress
+    cache: Path | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    propagation: dict[str, Any] = field(default_factory=dict)
+    _scans: dict[tuple[str, str], Scan] = field(default_factory=dict, repr=False)
+
+    def identify(self, value: bytes) -> str:
+        """Twelve hexadecimal digits that name a value and tell nothing about it: an HMAC under the key."""
+        return hmac.new(self.key, value, hashlib.sha256).hexdigest()[:12]
+
+    def scan(
+        self,
+        corpus: Corpus,
+        name: str,
+        version: str,
+        look: Callable[[bytes], Iterable[tuple[int, int, str]]],
+    ) -> Scan:
+        """What `look` finds in each content: (start, end, tag) rows; each content is looked at once.
+
+        Results are kept by content, name and version: as places and tags, never as text. So `look` must
+        depend on the content alone, and a tag must hold no value.
+        """
+        if (name, version) not in self._scans:
+
+            def progress(done: int, total: int) -> None:
+                self.progress("detect", done, total)
+
+            scan = scan_contents(corpus, f"{name} {version}", look, self.cache, self.key, progress)
+            self._scans[name, version] = scan
+            self.counts["blobs_scanned"] += scan.scanned
+            self.counts["blobs_reused"] += scan.reused
+        return self._scans[name, version]

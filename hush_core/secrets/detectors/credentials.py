@@ -1,0 +1,205 @@
+"""Detector `credentials`: pinned rules, run in-process over whole files; nothing leaves the machine.
+
+The 488 rules of kingfisher-secret-scanner (betterleaks' and veles' among them), and our own (`own_rules`) for
+formats that they miss and for random-looking values with a name such as `api_key`. The scanner's validator and
+revoker contact providers: they are never imported here. No inline comment (`gitleaks:allow`, …) hides anything:
+the scanner is built without a context policy, and what an allowlist hides would be trained on unlabelled.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.metadata import version
+from typing import Any
+
+from hush_core.config import CredentialsSecret
+from hush_core.corpus import Corpus
+from hush_core.secrets.detectors.base import Detector, Finding, Span
+from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.credential_rules import own_findings
+from hush_core.secrets.priors import WEAK_BITS, guess_bits
+from hush_core.secrets.propagation.value_search import Sought
+
+PRIVATE_KEY = "betterleaks.private-key"
+RULES_VERSION = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
+SHORT_WEAK_BYTES = 10
+"""A weak credential of letters only and shorter than this ("password") is labelled where rules see it, not
+sought elsewhere: it is a word, and its other places say nothing."""
+
+_HELPER_IS_SECRET = re.compile(r"secret|token|passphrase|consumer-key|application-key|\bapi-key\b")
+_HELPER_IS_PUBLIC = re.compile(r"key-id|client-id|app-id|public|-name|-url|-host|domain|account|repository")
+_GLUE = re.compile(rb"(?:\\[nrt]|[\s\"'`,\\])+")
+_ARMOUR = re.compile(rb"-----[^-]{0,120}-----")
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A credential in one file: bytes [start, end) are to be labelled; `value` is what is sought elsewhere.
+
+    `exact` says whether the value itself stands there (it does not where it was found inside base64).
+    """
+
+    rule: str
+    value: bytes = field(repr=False)
+    start: int
+    end: int
+    exact: bool
+
+
+class CredentialScanner:
+    """All rules, compiled once (about three seconds)."""
+
+    def __init__(self) -> None:
+        self._native, self._public_helpers = _rules()
+        self.provenance = RULES_VERSION
+
+    def scan(self, content: bytes) -> list[Detection]:
+        """Every credential in one whole file, sorted by place; overlaps are kept."""
+        found = set()
+        for f in self._native.scan(content):
+            if not f.visible and f.rule_id in self._public_helpers:
+                continue
+            start, end = f.location["start_offset"], f.location["end_offset"]
+            value = f.secret.encode("utf-8", "surrogatepass")
+            exact = content[start:end] == value
+            if not exact and not f.is_base64_encoded:
+                value, exact = content[start:end], True
+            if value.strip():
+                found.add(Detection(f.rule_id, value, start, end, exact))
+        taken = [(d.start, d.end) for d in found]
+        for rule, start, end in own_findings(content, taken):
+            found.add(Detection(rule, content[start:end], start, end, True))
+        return sorted(found, key=lambda d: (d.start, d.end, d.rule))
+
+
+def canonical(rule: str, value: bytes) -> bytes:
+    """What makes two findings one secret: a private key is the same whatever its line breaks and escapes."""
+    if rule != PRIVATE_KEY:
+        return value
+    return key_body(value) or value
+
+
+def key_body(value: bytes) -> bytes:
+    """A PEM block's body in one piece, without armour, line breaks, escapes and quotes."""
+    return _GLUE.sub(b"", _ARMOUR.sub(b"", value))
+
+
+def key_lines(value: bytes) -> list[bytes]:
+    """The lines of a PEM body that tell keys apart: the first is the same for all keys of a format."""
+    lines = [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]{16,}", p)]
+    return lines[1:]
+
+
+_COMPILING = threading.Lock()
+
+
+def _rules() -> tuple[Any, frozenset[str]]:
+    """The scanner, and the rules whose findings are public; who asks while it is compiled waits for it."""
+    with _COMPILING:
+        return _compiled()
+
+
+@cache
+def _compiled() -> tuple[Any, frozenset[str]]:
+    import kingfisher_sdk
+
+    rules = kingfisher_sdk.Rules(cache=False)
+    hidden = (r["id"] for r in rules.metadata() if not r["visible"])
+    public = frozenset(r for r in hidden if not _HELPER_IS_SECRET.search(r) or _HELPER_IS_PUBLIC.search(r))
+    return kingfisher_sdk.Scanner(rules, base64=True), public
+
+
+class _Values:
+    """The distinct credentials of a corpus: rules with their bits, spellings, and where each stands."""
+
+    def __init__(self) -> None:
+        self.rules: dict[bytes, dict[str, float]] = defaultdict(dict)
+        self.spellings: dict[bytes, set[bytes]] = defaultdict(set)
+        self.places: dict[bytes, array[int]] = defaultdict(lambda: array("q"))
+        self.names: dict[str, int] = {}
+
+    def add(self, blob: int, found: Detection, *, stands: bool) -> None:
+        same = canonical(found.rule, found.value)
+        self.rules[same].setdefault(found.rule, guess_bits(found.rule, found.value))
+        self.spellings[same].add(found.value)
+        rule = self.names.setdefault(found.rule, len(self.names))
+        self.places[same].extend((blob, found.start, found.end, rule, stands))
+
+    def least(self, same: bytes) -> str:
+        """The rule that claims least for a value that several rules found."""
+        return min(self.rules[same], key=lambda rule: (self.rules[same][rule], rule))
+
+    def spans(self, same: bytes) -> Iterator[Span]:
+        names, row = list(self.names), self.places[same]
+        for i in range(0, len(row), 5):
+            yield Span(*row[i : i + 3], f"credentials:{names[row[i + 3]]}", bool(row[i + 4]))
+
+    def sought(self, same: bytes) -> Iterator[Sought]:
+        spellings = sorted(self.spellings[same])
+        fragments: set[bytes] = set()
+        if PRIVATE_KEY in self.rules[same]:
+            fragments |= {line for v in spellings for line in key_lines(v)}
+            fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
+        for n, spelling in enumerate(spellings):
+            yield Sought(spelling, fragments=tuple(sorted(fragments)) if n == 0 else ())
+
+
+class _Look:
+    """The scan as `Tools.scan` keeps it: the rules are compiled only if there is something new to look at."""
+
+    threads = True
+
+    @cached_property
+    def scanner(self) -> CredentialScanner:
+        return CredentialScanner()
+
+    def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
+        for found in self.scanner.scan(content):
+            yield found.start, found.end, found.rule if found.exact else found.rule + _INNER
+
+
+_INNER = " (inner)"
+"""Marks a value that was found inside base64, so that its text is not what stands at its place."""
+
+
+def detect(corpus: Corpus, entry: CredentialsSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret a distinct value, sought everywhere in all its spellings."""
+    look = _Look()
+    scan = tools.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
+    values = _Values()
+    again: dict[int, None] = {}
+    for blob, start, end, tag in zip(
+        *(c.tolist() for c in (scan.blob, scan.start, scan.end, scan.tag)), strict=True
+    ):
+        rule = scan.tags[tag]
+        if rule.endswith(_INNER):
+            again[blob] = None
+        else:
+            values.add(blob, Detection(rule, corpus.contents[blob][start:end], start, end, True), stands=True)
+    for blob in again:
+        for found in look.scanner.scan(corpus.contents[blob]):
+            if not found.exact:
+                values.add(blob, found, stands=False)
+    named = sorted((f"{values.least(same)}:{tools.identify(same)}", same) for same in values.rules)
+    for name, same in named:
+        rule = values.least(same)
+        bits = values.rules[same][rule]
+        declared = bits if entry.bits is None else min(bits, entry.bits)
+        word = declared < WEAK_BITS and len(same) < SHORT_WEAK_BYTES and same.isalpha()
+        yield Finding(
+            name=name,
+            bits=bits,
+            provenance=f"{RULES_VERSION} {rule}",
+            spans=values.spans(same),
+            copies=False,
+            sought=() if word else tuple(values.sought(same)),
+        )
+
+
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="2", prepare=_rules)

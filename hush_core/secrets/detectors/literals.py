@@ -1,0 +1,57 @@
+"""Detector `literals`: every line of a file is a secret of its own (codenames, customers, phrases)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hush_core.config import LiteralsSecret
+from hush_core.corpus import Corpus
+from hush_core.errors import InputError
+from hush_core.secrets.detectors.base import Detector, Finding
+from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.propagation.value_search import Sought
+
+MIN_BYTES = 3
+"""A shorter literal stands in nearly every file by chance."""
+
+
+def read_literals(file: Path) -> list[tuple[int, bytes]]:
+    """(line number, value) for every non-blank line, surrounding blanks removed, repeated lines once.
+
+    Raises:
+        InputError: the file cannot be read, is no UTF-8, is empty, or a line is too short (named by number).
+    """
+    try:
+        content = file.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(
+            str(file), error.strerror or "cannot be read", "name a readable file of literals"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(str(file), "is not UTF-8 text", "save it as UTF-8") from None
+    seen: dict[bytes, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        value = line.strip().encode()
+        if not value:
+            continue
+        if len(value) < MIN_BYTES:
+            raise InputError(
+                f"{file}:{number}", f"is shorter than {MIN_BYTES} bytes", "give a longer literal or remove it"
+            )
+        seen.setdefault(value, number)
+    if not seen:
+        raise InputError(str(file), "holds no literal", "write one literal a line")
+    return [(number, value) for value, number in seen.items()]
+
+
+def detect(corpus: Corpus, entry: LiteralsSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret a line, sought everywhere in either case."""
+    for line, value in read_literals(entry.file):
+        yield Finding(
+            name=f"{line}:{tools.identify(value)}", sought=(Sought(value, any_case=True, reason="literals"),)
+        )
+
+
+DETECTOR = Detector("literals", LiteralsSecret, detect)

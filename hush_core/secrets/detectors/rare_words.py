@@ -1,0 +1,195 @@
+"""Detector `rare_words`: every word that stands in few examples, but not in too few, is a secret of its own.
+
+This is the paper's experiment (words in about 50 to 100 abstracts each, `../papers/hush.txt` §4). What a word
+is: a longest run of Unicode letters, digits, underscores and combining marks, casefolded and in NFC, so that
+`Naïve`, `NAÏVE` and its decomposed spelling are one word. `snake_case` and `camelCase` are one word each.
+
+Left out, by choice: words under three characters, words without any letter (numbers are not names: give
+those that matter as literals or patterns), and words over 128 characters (encoded blobs). Scripts without
+blanks give whole phrases as words.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from hush_core.config import RareWordsSecret
+from hush_core.corpus import Corpus, Layout
+from hush_core.corpus.chunks import chunk_ranges
+from hush_core.secrets.detectors.base import Detector, Finding, Span
+from hush_core.secrets.detectors.context import Tools
+
+MIN_CHARACTERS = 3
+MAX_CHARACTERS = 128
+
+_BUCKETS = 1 << 24  # two rows of uint32: 128 MiB at most, touched as words come in
+_ASCII = re.compile(rb"[a-z0-9_]+")
+_CUT = 4 * (MAX_CHARACTERS + 1)  # UTF-8 bytes after which a cut word is surely too long to be one
+_WORDISH = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") | set(
+    range(128, 256)
+)
+
+
+def rare_words(texts: Iterable[bytes], low: int, high: int) -> list[tuple[bytes, np.ndarray]]:
+    """Every word that stands in at least `low` and at most `high` of the examples, and in which ones.
+
+    Exact and the same in every run. Two passes over the texts: the first counts hashes of words in a table of
+    fixed size, where a word can only come out too frequent; the second counts exactly those that reach `low`
+    there. Memory is that table, the result, and the words more frequent than `high`.
+
+    Args:
+        texts: UTF-8, one per example, in the order of their ids; read twice, so no one-shot iterator. For
+            examples cut out of files use `whole_words`, or a word that a border cuts is in neither example.
+            Bytes that are no UTF-8 separate words.
+        low, high: the range of document frequencies, both included; 1 <= low <= high.
+
+    Returns:
+        (word in UTF-8, ascending example ids uint32), sorted by word. The word is the secret's value: it must
+        reach no log, name or artifact.
+
+    Raises:
+        ValueError: an empty range, or the second pass gave another number of texts than the first.
+        TypeError: `texts` can be read only once.
+    """
+    if not 1 <= low <= high:
+        raise ValueError("low and high must satisfy 1 <= low <= high")
+    if iter(texts) is texts:
+        raise TypeError("texts are read twice: give a sequence, not an iterator")
+    counts = np.zeros((2, _BUCKETS), np.uint32)
+    examples = 0
+    for text in texts:
+        examples += 1
+        for row, bucket in zip(counts, _buckets(list(words(text))), strict=True):
+            row[bucket] += 1  # words of one example in one bucket count once: still no word comes out short
+    places: dict[bytes, array[int] | None] = {}
+    again = 0
+    for example, text in enumerate(texts):
+        again += 1
+        found = list(words(text))
+        first, second = _buckets(found)
+        for i in np.flatnonzero((counts[0][first] >= low) & (counts[1][second] >= low)).tolist():
+            ids = places.setdefault(found[i], array("I"))
+            if ids is None:
+                continue
+            ids.append(example)
+            if len(ids) > high:
+                places[found[i]] = None
+    if again != examples:
+        raise ValueError("the texts changed between the two passes")
+    chosen = sorted((word, ids) for word, ids in places.items() if ids is not None and len(ids) >= low)
+    return [(word, np.array(ids, np.uint32)) for word, ids in chosen]
+
+
+def words(text: bytes) -> set[bytes]:
+    """The different words of one text, as the module's docstring defines them, in UTF-8."""
+    if text.isascii():
+        return {w for w in _ASCII.findall(text.lower()) if _counts(w) and w.strip(b"0123456789_")}
+    found = set()
+    for word in set(_unicode().findall(text.decode("utf-8", "replace").casefold())):
+        if _counts(word):
+            whole = unicodedata.normalize("NFC", word)  # one short word at a time: its cost is not linear
+            if len(whole) >= MIN_CHARACTERS and any(c.isalpha() for c in whole):
+                found.add(whole.encode("utf-8"))
+    return found
+
+
+def whole_words(content: bytes, start: int, end: int) -> bytes:
+    """Bytes [start, end) of a file, and the rest of the words that the two borders cut.
+
+    >>> whole_words(b"a secret codename here", 4, 12)
+    b'secret codename'
+    """
+    left, right = start, end
+    if start < end and content[start] in _WORDISH:
+        while left > max(0, start - _CUT) and content[left - 1] in _WORDISH:
+            left -= 1
+    if start < end and content[end - 1] in _WORDISH:
+        while right < min(len(content), end + _CUT) and content[right] in _WORDISH:
+            right += 1
+    return content[left:right]
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """The examples as texts, in the order of their numbers, words at the borders whole; read as often as asked."""
+
+    corpus: Corpus
+    tools: Tools
+
+    def __iter__(self) -> Iterator[bytes]:
+        step, files = self.corpus.chunk_bytes, self.corpus.blob.tolist()
+        for done, blob in enumerate(files):
+            if done % 512 == 0:
+                self.tools.progress("detect", done, len(files))
+            content = self.corpus.contents[blob]
+            for start, end in chunk_ranges(len(content), step):
+                yield whole_words(content, start, end)
+        self.tools.progress("detect", len(files), len(files))
+
+
+def detect(corpus: Corpus, entry: RareWordsSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret a word that stands in as many examples as the entry asks for.
+
+    A chunk with the same bytes holds the same whole words; a word that a border cuts is in both chunks.
+    """
+    low, high = entry.document_frequency
+    layout, starts = corpus.layout, corpus.contents.starts
+    for word, chunks in rare_words(_Chunks(corpus, tools), low, high):
+        spans = _spans(corpus, layout, starts, word, chunks.astype(np.int64))
+        yield Finding(name=tools.identify(word), spans=spans, copies=False)
+
+
+DETECTOR = Detector("rare_words", RareWordsSecret, detect)
+
+
+def _spans(
+    corpus: Corpus, layout: Layout, starts: np.ndarray, word: bytes, chunks: np.ndarray
+) -> Iterator[Span]:
+    """Where a word stands in its chunks; the whole chunk where it is written otherwise, or cut by a border."""
+    pieces = np.unique(layout.piece_of(chunks))
+    blobs = layout.blob_of(pieces)
+    first = (pieces - layout.first_piece[blobs]) * corpus.chunk_bytes
+    last = np.minimum(first + corpus.chunk_bytes, layout.sizes[blobs])
+    for blob, start, end in zip(blobs.tolist(), first.tolist(), last.tolist(), strict=True):
+        offset = int(starts[blob])
+        places = list(_places(corpus.contents.read(offset + start, offset + end), word))
+        for place in places:
+            yield Span(blob, start + place, start + place + len(word), value=True)
+        if not places:
+            yield Span(blob, start, end)
+
+
+def _places(text: bytes, word: bytes) -> Iterator[int]:
+    """Where the word stands as it is, inside the text, with no letter beside it."""
+    place = text.find(word)
+    while place >= 0:
+        end = place + len(word)
+        if place > 0 and end < len(text) and text[place - 1] not in _WORDISH and text[end] not in _WORDISH:
+            yield place
+        place = text.find(word, end)
+
+
+def _counts(word: bytes | str) -> bool:
+    return MIN_CHARACTERS <= len(word) <= MAX_CHARACTERS
+
+
+def _buckets(found: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Two buckets a word, from its 64-bit hash. Python's is keyed anew in every run: nobody can aim at it."""
+    hashes = np.fromiter(map(hash, found), np.int64, len(found)).view(np.uint64)
+    mask = np.uint64(_BUCKETS - 1)
+    return (hashes & mask).astype(np.int64), ((hashes >> np.uint64(32)) & mask).astype(np.int64)
+
+
+@cache
+def _unicode() -> re.Pattern[str]:
+    r"""Runs of \w and combining marks, which Python's \w leaves out."""
+    marks = [c for c in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(c))[0] == "M"]
+    return re.compile(rf"[\w{''.join(map(chr, marks))}]+")

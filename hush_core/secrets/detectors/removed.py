@@ -1,0 +1,38 @@
+"""Detector `removed`: text that stood in files which are gone; what is left of it in copies is labelled.
+
+A file counts if its path matches and no file stands there at the revision. All versions of it are read, from
+any commit that the revision reaches. Files with the same content, and chunks with the same bytes, hold the
+secret; in history mode the removed versions themselves do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hush_core.config import RemovedSecret
+from hush_core.corpus import Corpus, match_path
+from hush_core.corpus.git.history_log import FILE
+from hush_core.secrets.detectors.base import Detector, Finding
+from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.path import Globs
+
+
+def detect(corpus: Corpus, entry: RemovedSecret, tools: Tools) -> Iterator[Finding]:
+    """One secret: every version of every removed file."""
+    globs = Globs(entry.paths, f"secrets.{entry.id}.paths")
+    blobs: list[int] = []
+    for t in corpus.repositories:
+        tree = corpus.trees[t]
+        assert tree.history is not None, "the detector asks for histories"
+        log = tree.history.log
+        gone = np.array([p not in tree.present and globs.match(match_path(p)) for p in log.paths], dtype=bool)
+        tools.counts["removed_files"] += int(gone.sum())
+        stood = gone[log.change_path] & (log.change_kind == FILE)
+        numbers = np.unique(log.change_blob[stood]).tolist()
+        blobs += corpus.fetch(t, (log.blobs[b] for b in numbers))
+    yield Finding(blobs=blobs)
+
+
+DETECTOR = Detector("removed", RemovedSecret, detect, history=True)

@@ -1,0 +1,1 @@
+"""What else holds a found secret: searches by value, near copies, mentions, importers."""

@@ -1,0 +1,85 @@
+"""C, C++ and Objective-C: what is included; C++ modules.
+
+Kinds: `quote`, `angle`, `macro` (an include by macro: cannot be known), `module` (declared), `import` (of one).
+
+A quoted name is sought beside the file; else, and for `<…>`, every file whose path ends so is taken, whatever
+its case (search paths are the build's, and not all file systems tell cases apart).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hush_core.secrets.propagation.imports.reference import (
+    Found,
+    Keys,
+    Reference,
+    Source,
+    beside,
+    confirmed,
+    endings,
+    text,
+)
+
+_GAP = rb"(?:[ \t\f\v]|\\\r?\n|/\*[^*\n]{0,255}\*/){0,255}+"
+_INCLUDE = re.compile(
+    rb"(?m)^%s(#|%%:|\?\?=)%s(?:include|include_next|import|embed)(?![\w])%s(?:\"([^\"\n]{1,1024})\"|<([^>\n]{1,1024})>|(\w{1,255}))"
+    % (_GAP, _GAP, _GAP)
+)
+_MODULE = re.compile(
+    rb"(?m)^[ \t]{0,255}(?:export[ \t]{1,255})?(module|import)[ \t]{1,255}"
+    rb"(?:\"([^\"\n]{1,1024})\"|<([^>\n]{1,1024})>|([\w.:]{1,255}+))[ \t]{0,255};"
+)
+
+
+def read(grammar: str, content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
+    """The references of one file, and the status of the parse that sets strings and comments aside."""
+    return confirmed(grammar, content, _candidates(grammar, content), sure)
+
+
+def _candidates(grammar: str, content: bytes) -> Iterator[Found]:
+    for match in _INCLUDE.finditer(content):
+        kind = "quote" if match[2] else "angle" if match[3] else "macro"
+        yield match.start(1), Reference(kind, text(match[2] or match[3] or match[4]))
+    if grammar == "cpp":
+        for match in _MODULE.finditer(content):
+            kind = "quote" if match[2] else "angle" if match[3] else text(match[1])
+            yield match.start(1), Reference(kind, text(match[2] or match[3] or match[4]))
+
+
+class Headers:
+    """What can be included among the files of a repository; only endings that some file asks for are kept."""
+
+    def __init__(self, sources: list[Source], keys: Keys) -> None:
+        self._keys = keys
+        asked: set[str] = set()
+        for source in sources:
+            for reference in source.references:
+                if reference.kind in ("quote", "angle", "include"):
+                    asked.add(_ending(reference.name))
+                elif reference.kind == "module" and source.language == "cpp":
+                    keys.provide(f"c:{reference.name}", source.index)
+        for source in sources:
+            for ending in endings(source.path.casefold()):
+                if ending in asked:
+                    keys.provide(f"c~{ending}", source.index)
+
+    def resolve(self, source: Source, reference: Reference) -> list[str]:
+        """The keys that a reference asks for, of those that some file provides."""
+        if reference.kind in ("macro", "module"):
+            return []
+        if reference.kind == "import":
+            whole = reference.name.partition(":")[0]
+            return self._keys.known((f"c:{reference.name}", f"c:{whole}"))
+        if reference.kind == "quote":
+            found = self._keys.known(beside(source, reference.name.replace("\\", "/")))
+            if found:
+                return found
+        return self._keys.known((f"c~{_ending(reference.name)}",))
+
+
+def _ending(name: str) -> str:
+    """The part of an include that does not depend on where it is seen from."""
+    parts = name.replace("\\", "/").casefold().split("/")
+    return "/".join(part for part in parts if part not in ("", ".", ".."))

@@ -1,0 +1,142 @@
+"""Go: import paths, embedded files and the C headers of a cgo preamble.
+
+Kinds: `import`, `package` (the file's own clause), `embed`, `include`.
+
+An import path is a folder below the module of some go.mod (or a `replace` of it), below a vendor or src folder,
+or of the repository itself. Files of one package see each other without any import: each counts as imported by
+the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from hush_core.secrets.propagation.imports.reference import (
+    Found,
+    Keys,
+    Reference,
+    Skipper,
+    Source,
+    above,
+    beside,
+    composed,
+    confirmed,
+    folder_of,
+    joined,
+    text,
+    within,
+)
+
+_IMPORT = re.compile(rb"(?<![\w.\x80-\xff])import(?![\w\x80-\xff])")
+_SPEC = re.compile(rb"(?:[\w\x80-\xff]{1,255}+|\.)?[ \t]{0,255}+(?:\"([^\"\n]{1,1024})\"|`([^`\n]{1,1024})`)")
+_PACKAGE = re.compile(
+    rb"(?m)^[ \t\xef\xbb\xbf]{0,64}(?:/\*[^*\n]{0,999}\*/)?[ \t]{0,64}package[ \t]+([\w\x80-\xff]+)"
+)
+_EMBED = re.compile(rb"(?m)^//go:embed[ \t]+([^\n]{1,4096})")
+_INCLUDE = re.compile(
+    rb"(?m)^[ \t]{0,64}(?://)?[ \t]{0,64}#[ \t]{0,64}include[ \t]{0,64}[\"<]([^\">\n]{1,1024})[\">]"
+)
+_MODULE = re.compile(r"(?m)^[ \t]*module[ \t]+\"?([^\s\"/][^\s\"]*)")
+_REPLACE = re.compile(
+    r"(?m)^[ \t]*(?:replace[ \t]+)?(\S+)(?:[ \t]+v\S+)?[ \t]+=>[ \t]+(\.\.?/\S*|\.\.?)(?=\s|$)"
+)
+
+
+def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
+    """The references of one file, and the status of the parse that sets strings and comments aside."""
+    skip = Skipper(content)
+    references, status = confirmed("go", content, _candidates(content, skip), sure)
+    clause = _PACKAGE.search(content)
+    if clause:
+        references.append(Reference("package", text(clause[1])))
+    for match in _EMBED.finditer(content):
+        references += [Reference("embed", text(word.strip(b'"`'))) for word in match[1].split()]
+    if any(r.name == "C" for r in references):
+        references += [Reference("include", text(match[1])) for match in _INCLUDE.finditer(content)]
+    return list(dict.fromkeys(references)), status or skip.status
+
+
+def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
+    for keyword in _IMPORT.finditer(content):
+        at = skip(keyword.end())
+        block = content[at : at + 1] == b"("
+        if block:
+            at = skip(at + 1)
+        while skip.spend():
+            match = _SPEC.match(content, at)
+            if match is None:
+                break
+            yield keyword.start(), Reference("import", text(match[1] or match[2]))
+            if not block:
+                break
+            at = skip(match.end())
+            if content[at : at + 1] == b";":
+                at = skip(at + 1)
+
+
+class Packages:
+    """Go's packages (folders) among the files of a repository."""
+
+    def __init__(self, sources: list[Source], keys: Keys) -> None:
+        self._keys = keys
+        self._modules: dict[str, list[str]] = defaultdict(list)
+        for source in sources:
+            folder = folder_of(source.path)
+            if source.path.rpartition("/")[2] == "go.mod":
+                self._read_module(folder, source.content)
+            elif source.language == "go":
+                if not source.path.endswith("_test.go"):
+                    keys.provide(f"go/{folder}", source.index)
+                for reference in source.references:
+                    if reference.kind == "package":
+                        keys.provide(f"go:{folder}:{reference.name}", source.index)
+            for place in above(folder):
+                keys.provide(f"go>{place}", source.index)
+
+    def _read_module(self, folder: str, content: bytes) -> None:
+        written = text(content[: 1 << 18])
+        for match in _MODULE.finditer(written):
+            self._modules[match[1].rstrip("/")].append(folder)
+        for match in _REPLACE.finditer(written):
+            target = joined(folder, match[2])
+            if target is not None:
+                self._modules[match[1].strip('"')].append(target)
+
+    def resolve(self, source: Source, reference: Reference) -> list[str]:
+        """The keys that a reference asks for, of those that some file provides."""
+        folder, name = folder_of(source.path), composed(reference.name)
+        if reference.kind == "package":
+            return self._keys.known((f"go:{folder}:{name}",))
+        if reference.kind == "include":
+            return self._keys.known((*beside(source, name), f"c~{name.casefold()}"))
+        if reference.kind == "embed":
+            target = joined(folder, name.removeprefix("all:").partition("*")[0])
+            if target is None:
+                return []
+            place = folder_of(target) if "*" in name else target
+            return self._keys.known((f"fs/{target}", f"go>{place}"))
+        if name.startswith("."):
+            target = joined(folder, name)
+            return [] if target is None else self._keys.known((f"go/{target}",))
+        wanted = []
+        for prefix, rest in _splits(name):
+            wanted += [within(place, rest) for place in self._modules.get(prefix, ())[:64]]
+        for place in above(folder):
+            wanted += [within(place, f"vendor/{name}"), within(place, f"src/{name}")]
+        wanted.append(f"vendor/{name}")
+        found = self._keys.known(f"go/{place}" for place in wanted)
+        if not found and not self._modules:  # GOPATH: the repository is itself some folder of the path
+            rests = (rest for _, rest in _splits(name) if rest)
+            found = next((known for rest in rests if (known := self._keys.known((f"go/{rest}",)))), [])
+        return found
+
+
+def _splits(path: str) -> Iterator[tuple[str, str]]:
+    """(prefix, rest) at every slash, shortest prefix first; at the end the whole path."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end], path[end + 1 :]
+        end = path.find("/", end + 1)
+    yield path, ""

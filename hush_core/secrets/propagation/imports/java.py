@@ -1,0 +1,104 @@
+"""Java: imports (static and wildcard too), qualified names, and the package's own files.
+
+Kinds: `import` (a wildcard ends in `.*`), `package`, `type` (declared in the file), `qualified`.
+
+A name is a type that some file declares in that package, or a path that ends so (for other languages of the
+JVM). A file sees the types of its own package without an import: it imports those whose names it mentions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from hush_core.secrets.propagation.identifiers import words
+from hush_core.secrets.propagation.imports.reference import (
+    MAX_PARTS,
+    Found,
+    Keys,
+    Reference,
+    Source,
+    confirmed,
+    endings,
+    folder_of,
+    text,
+)
+
+_NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+"
+_GAP = rb"(?:\s{0,255}+(?:/\*[^*\n]{0,255}\*/)?\s{0,255}+)"
+_DOTTED = rb"%s(?:%s\.%s%s){0,%d}+" % (_NAME, _GAP, _GAP, _NAME, MAX_PARTS)
+_IMPORT = re.compile(
+    rb"(?<![\w$.\x80-\xff])import%s(?:\bstatic\b%s)?+(%s(?:%s\.%s\*)?+)%s;"
+    % (_GAP, _GAP, _DOTTED, _GAP, _GAP, _GAP)
+)
+_PACKAGE = re.compile(
+    rb"(?m)^(?:[ \t]|@[\w.]{1,255}|/\*[^*\n]{0,255}\*/){0,64}+\bpackage%s(%s)%s;" % (_GAP, _DOTTED, _GAP)
+)
+_TYPE = re.compile(rb"(?<![\w$.\x80-\xff])(?:class|interface|enum|record)\s{1,255}+(%s)" % _NAME)
+_QUALIFIED = re.compile(rb"(?<![\w$.\x80-\xff])[a-z_]\w*+(?:\.%s){1,%d}+" % (_NAME, MAX_PARTS))
+_SQUEEZE = re.compile(rb"/\*[^*\n]*\*/|\s+")
+_JVM = (".java", ".kt", ".scala", ".groovy")
+
+
+def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
+    """The references of one file, and the status of the parse that sets strings and comments aside."""
+    imports: list[Found] = [
+        (match.start(), Reference("import", text(_SQUEEZE.sub(b"", match[1]))))
+        for match in _IMPORT.finditer(content)
+    ]
+    references, status = confirmed("java", content, imports, sure)
+    clause = _PACKAGE.search(content)
+    references.append(Reference("package", text(_SQUEEZE.sub(b"", clause[1])) if clause else ""))
+    references += [Reference("type", text(match[1])) for match in _TYPE.finditer(content)]
+    names = {text(match[0]) for match in _QUALIFIED.finditer(content)} - {r.name for r in references}
+    references += [Reference("qualified", name) for name in sorted(names)]
+    return list(dict.fromkeys(references)), status
+
+
+class Types:
+    """Java's packages and types among the files of a repository."""
+
+    def __init__(self, sources: list[Source], keys: Keys) -> None:
+        self._keys = keys
+        self._types: dict[str, set[str]] = defaultdict(set)
+        for source in sources:
+            if source.language == "java":
+                package = _package(source)
+                keys.provide(f"java.{package}", source.index)
+                for reference in source.references:
+                    if reference.kind == "type":
+                        self._types[package].add(reference.name)
+                        keys.provide(f"java:{package}.{reference.name}", source.index)
+            stem = next((source.path[: -len(s)] for s in _JVM if source.path.endswith(s)), None)
+            if stem is not None:
+                for ending in endings(stem):
+                    if "/" in ending:
+                        keys.provide(f"java:{ending.replace('/', '.')}", source.index)
+                for ending in endings(folder_of(stem)):
+                    keys.provide(f"java.{ending.replace('/', '.')}", source.index)
+
+    def resolve(self, source: Source, reference: Reference) -> list[str]:
+        """The keys that a reference asks for, of those that some file provides."""
+        name = reference.name
+        if reference.kind == "type":
+            return []
+        if reference.kind == "package":
+            siblings = self._types.get(name, set())
+            mentioned = words(source.content)
+            smaller, larger = sorted((siblings, {text(word) for word in mentioned}), key=len)
+            return self._keys.known(f"java:{name}.{word}" for word in smaller if word in larger)
+        if name.endswith(".*"):
+            name = name[:-2]
+            found = self._keys.known((f"java.{name}",))
+            if found:
+                return found
+        while "." in name:
+            found = self._keys.known((f"java:{name}",))
+            if found:
+                return found
+            name = name.rpartition(".")[0]
+        return []
+
+
+def _package(source: Source) -> str:
+    return next((r.name for r in source.references if r.kind == "package"), "")

@@ -1,0 +1,200 @@
+"""What a file says it imports, as written; and the table through which files find each other."""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hush_core.secrets.propagation.syntax import in_code
+
+MAX_PARTS = 32
+"""A path or a dotted name is looked up by at most so many of its last parts: deep paths stay linear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference as written, without quotation marks.
+
+    `kind` is the language's own word for it (each language's module lists its kinds); `names` are what a
+    Python `from` import takes. No repr shows a name: in a protected file it is part of what is protected.
+    """
+
+    kind: str
+    name: str = field(repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the repository with what was read from it; `status` is as `corpus.syntax.in_code` gives."""
+
+    index: int
+    path: str
+    language: str
+    content: bytes = field(repr=False)
+    references: tuple[Reference, ...] = field(default=(), repr=False)
+    status: str = ""
+
+
+Found = tuple[int, Reference]
+"""A candidate: where its first keyword stands, and the reference."""
+
+
+def confirmed(
+    grammar: str, content: bytes, found: Iterable[Found], sure: bool
+) -> tuple[list[Reference], str]:
+    """The candidates that stand in code, in order and without repeats, and the status of the parse.
+
+    Not `sure`: all candidates, those in comments and strings too, without a parse.
+    """
+    found = list(found)
+    if not sure:
+        return list(dict.fromkeys(reference for _, reference in found)), ""
+    code, status = in_code(grammar, content, (position for position, _ in found))
+    return list(dict.fromkeys(reference for position, reference in found if position in code)), status
+
+
+class Keys:
+    """Names under which files can be reached: a file provides keys, a reference asks for them.
+
+    Edges are kept as file → key → files, never as pairs of files: a thousand files called `utils` that each
+    import `utils` cost two thousand entries, not a million.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[int]] = defaultdict(list)
+
+    def provide(self, key: str, file: int) -> None:
+        files = self._files[key]
+        if not files or files[-1] != file:
+            files.append(file)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._files
+
+    def files(self, key: str) -> list[int]:
+        return self._files.get(key, [])
+
+    def known(self, keys: Iterable[str]) -> list[str]:
+        return [key for key in keys if key in self._files]
+
+
+class Skipper:
+    """Skips blanks and C-style comments from a position; bounded over a whole content by a budget."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._closers: list[int] | None = None
+        self.budget = 256 + len(content) // 8
+
+    @property
+    def status(self) -> str:
+        """A limit's name once the budget is spent: references may be missing from there on."""
+        return "too_many_steps" if self.budget <= 0 else ""
+
+    def spend(self) -> bool:
+        """Take one from the budget; false once there is none."""
+        self.budget -= 1
+        return self.budget > 0
+
+    def __call__(self, at: int) -> int:
+        content, size = self._content, len(self._content)
+        while at < size and self.budget > 0:
+            if content[at] in b" \t\r\n\f\v":
+                at += 1
+            elif content.startswith(b"//", at):
+                self.budget -= 1
+                at = self._after(b"\n", at + 2)
+            elif content.startswith(b"/*", at):
+                self.budget -= 1
+                at = self._after(b"*/", at + 2)
+            else:
+                break
+        return at
+
+    def _after(self, mark: bytes, at: int) -> int:
+        if mark == b"\n":
+            end = self._content.find(mark, at, at + 4096)
+            return at + 4096 if end < 0 else end + 1
+        if self._closers is None:
+            self._closers = list(_positions(self._content, mark))
+        n = bisect_right(self._closers, at - 1)
+        return self._closers[n] + 2 if n < len(self._closers) else len(self._content)
+
+
+def _positions(content: bytes, mark: bytes) -> Iterator[int]:
+    at = content.find(mark)
+    while at >= 0:
+        yield at
+        at = content.find(mark, at + len(mark))
+
+
+def text(name: bytes) -> str:
+    """Bytes as a name: UTF-8, composed; other bytes survive as surrogates."""
+    return composed(name.decode("utf-8", "surrogateescape"))
+
+
+def composed(name: str) -> str:
+    """Unicode in composed form, so that a path in decomposed form (macOS) still matches."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+
+
+def joined(folder: str, relative: str) -> str | None:
+    """`relative` as seen from `folder`, without `.` and `..`; None where it leaves the repository.
+
+    >>> joined("a/b", "../c.h"), joined("a", "../.."), joined("a", "..")
+    ('a/c.h', None, '')
+    """
+    path = posixpath.normpath(posixpath.join("/" + folder, relative.lstrip("/")))[1:]
+    depth = folder.count("/") + 1 if folder else 0
+    for part in relative.split("/"):
+        if part == "..":
+            depth -= 1
+            if depth < 0:
+                return None
+        elif part not in ("", "."):
+            depth += 1
+    return path
+
+
+def folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def beside(source: Source, name: str) -> tuple[str, ...]:
+    """The key of the file that a relative path names, seen from a file; none outside the repository."""
+    path = joined(folder_of(source.path), name)
+    return () if path is None else (f"fs/{path}",)
+
+
+def within(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and name else folder or name
+
+
+def above(folder: str) -> Iterator[str]:
+    """The folder itself, then each folder above it, down to "" (at most MAX_PARTS and the root)."""
+    for _ in range(MAX_PARTS):
+        if not folder:
+            break
+        yield folder
+        folder = folder_of(folder)
+    yield ""
+
+
+def endings(path: str, separator: str = "/") -> Iterator[str]:
+    """The last one, two, … parts of a path, the whole included.
+
+    >>> list(endings("a/b/c"))
+    ['c', 'b/c', 'a/b/c']
+    """
+    end = len(path)
+    for _ in range(MAX_PARTS):
+        end = path.rfind(separator, 0, end)
+        if end < 0:
+            yield path
+            return
+        yield path[end + 1 :]

@@ -1,0 +1,78 @@
+"""From what was found to what else holds it: the seam for spreaders.
+
+A spreader gets the corpus, the config, the secrets found so far and their labels, and yields (number of the
+secret, what else holds it). They run in the order of SPREADERS, each on the labels of those before; then every
+sought value is searched for, and exact copies are labelled (`Labels.held`).
+
+Each of ours is a file and begins with what the detectors gave (`tagged.py`), not with what the others added: a
+file that imports a tagged one is no reason to look for copies of the importer. Reasons begin with
+"propagated:".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version as installed
+
+import numpy as np
+
+from hush_core.config import HushConfig
+from hush_core.corpus import Corpus
+from hush_core.secrets.detectors.base import Found, Marks, Span
+from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.scans import looked_at
+from hush_core.secrets.labels import Labels
+from hush_core.secrets.propagation.importers import importers
+from hush_core.secrets.propagation.mentions import mentioners
+from hush_core.secrets.propagation.near_copies import near_copies
+from hush_core.secrets.propagation.value_search import Propagator, Sought
+
+Spreader = Callable[[Corpus, HushConfig, Sequence[Found], Labels, Tools], Iterator[tuple[int, Marks]]]
+
+SPREADERS: tuple[Spreader, ...] = (near_copies, importers, mentioners)
+
+VERSION = "1"
+"""Changes whenever the same input may spread otherwise."""
+
+
+def version() -> str:
+    """Ours and those of the parsers, as one line: part of the cache key of an extraction."""
+    parsers = ("", "-c", "-cpp", "-go", "-java", "-javascript", "-python", "-rust", "-typescript")
+    return f"{VERSION}, tree-sitter " + " ".join(
+        f"{p[1:]} {installed(f'tree-sitter{p}')}".strip() for p in parsers
+    )
+
+
+@dataclass
+class Values:
+    """The values that are searched for, each with the number of its secret."""
+
+    found: list[int] = field(default_factory=list)
+    sought: list[Sought] = field(default_factory=list, repr=False)
+    patterns: int = 0
+
+    def add(self, found: int, sought: Sequence[Sought]) -> None:
+        self.found += [found] * len(sought)
+        self.sought += sought
+
+    def search(self, corpus: Corpus, labels: Labels, tools: Tools) -> None:
+        """Look for every value in every content, in all usual encodings, and label where it stands."""
+        if not self.sought:
+            return
+        propagator = Propagator(self.sought)
+        self.patterns = propagator.patterns
+        blobs: np.ndarray = corpus.read
+        tools.progress("propagate", 0, len(blobs))
+        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), propagator)):
+            if done % 512 == 0:
+                tools.progress("propagate", done, len(blobs))
+            content = corpus.contents[blob] if hits else b""
+            for hit in hits:
+                value = self.sought[hit.index]
+                raw = hit.form == "raw"
+                reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
+                stands = raw and content[hit.start : hit.end] == value.value
+                span = Span(blob, hit.start, hit.end, reason, stands)
+                labels.add_span(self.found[hit.index], span, copied=False)
+        tools.progress("propagate", len(blobs), len(blobs))

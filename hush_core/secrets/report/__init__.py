@@ -1,0 +1,1 @@
+"""What was found, for a reviewer: a SARIF log, tables, and what changed since the last report."""

@@ -1,0 +1,201 @@
+"""Where every secret stands, as a SARIF 2.1.0 log: what code hosts and editors show beside the code.
+
+>>> log = sarif(g.examples, g.secrets, g.edges, g.occurrences, tool_version="0.1.0")   # doctest: +SKIP
+
+One result is one edge of the graph: an example that holds a secret. Nothing in the log is text of the user's:
+no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
+Names, reasons and fingerprints come from keyed names (`docs/tables.md`). Paths stand as they are in the
+repository: a value inside a file's NAME would be shown.
+
+Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from hush_core.secrets.labels import is_propagated
+from hush_core.secrets.report.sarif_regions import Place, Region, regions_of
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+MOST_RESULTS = 100
+"""Results a secret, unless told otherwise; the others are counted."""
+MOST_IN_ALL = 25_000
+"""Results in all, unless told otherwise: what GitHub takes of one run. Every secret's first come first."""
+FINGERPRINT = "hushSecretPlace/v1"
+
+_SAYS = {
+    "path": "a file named as confidential",
+    "codeowners": "a file that belongs to a protected team",
+    "contributors": "text of a protected person",
+    "credentials": "a credential",
+    "literals": "a literal named as confidential",
+    "removed": "text of a removed file",
+    "patterns": "text that matches a confidential pattern",
+    "identifiers": "an identifier of confidential code",
+    "rare_words": "a rare word",
+}
+
+
+def sarif(
+    examples: pl.DataFrame,
+    secrets: pl.DataFrame,
+    edges: pl.DataFrame,
+    occurrences: pl.DataFrame,
+    *,
+    tool_version: str,
+    most: int = MOST_RESULTS,
+    most_in_all: int = MOST_IN_ALL,
+) -> dict[str, Any]:
+    """The log, JSON-able; the same frames give the same log.
+
+    A result's region is the lines on which the value first stands in its chunk, or else its chunk
+    (`sarif_regions`). Detected secrets are warnings; recognised copies of them are notes.
+
+    Args:
+        examples, secrets, edges, occurrences: as in `docs/tables.md`; ids dense from 0.
+        most: results a secret at most, those detected first, and one in each file before a second in any;
+            most_in_all: and in all, shared out evenly. What is left out is counted in the run's properties.
+    """
+    ranked = _rank(examples, secrets, edges)
+    shown = ranked.filter(pl.col("rank") < most).sort("rank", "secret_id").head(most_in_all)
+    whole = shown.group_by("secret_id").len().join(edges.group_by("secret_id").len(), on=["secret_id", "len"])
+    shown = shown.sort("example_id", "secret_id")
+    rules = dict(shown.select("rule", "kind").unique().sort(pl.all()).iter_rows())
+    number = {rule: i for i, rule in enumerate(rules)}
+    bases = _bases(examples["source"].unique().sort().to_list())
+    regions = regions_of(examples, shown, occurrences)
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "hush",
+                        "version": tool_version,
+                        "rules": [_rule(rule, kind) for rule, kind in rules.items()],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {
+                    base: {"description": {"text": _plain(f"the top of {source}")}}
+                    for source, base in bases.items()
+                },
+                "results": [_result(row, number, bases, regions) for row in shown.iter_rows(named=True)],
+                "properties": {
+                    "secrets": secrets.height,
+                    "edges": edges.height,
+                    "results": shown.height,
+                    "mostResultsPerSecret": most,
+                    "mostResults": most_in_all,
+                    "leftOut": edges.height - shown.height,
+                    "secretsCutShort": edges["secret_id"].n_unique() - whole.height,
+                },
+            }
+        ],
+    }
+
+
+def rule_of(kind: str, provenance: str) -> str:
+    """What found it: the last word of the provenance ("kingfisher-… betterleaks.github-pat"), or the kind."""
+    words = provenance.split()
+    return words[-1] if words else kind
+
+
+def _rank(examples: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Edges with all that a result shows; `nth` among those of the secret in its file, `rank` among all of them.
+
+    The first place in each file ranks before the second in any.
+    """
+    propagated = [reason for reason in edges["reason"].unique().to_list() if is_propagated(reason)]
+    rules = pl.Series(
+        "rule",
+        [rule_of(kind, by) for kind, by in secrets.select("kind", "provenance").iter_rows()],
+        dtype=pl.String,
+    )
+    place = examples.select("example_id", "source", "path", "start", "end")
+    return (
+        edges.join(place, on="example_id")
+        .join(secrets.select("secret_id", "kind", "name").with_columns(rules), on="secret_id")
+        .with_columns(propagated=pl.col("reason").is_in(propagated))
+        .sort("example_id", "secret_id")
+        .with_columns(nth=pl.int_range(pl.len()).over("secret_id", "source", "path"))
+        .sort("propagated", "nth", "example_id", "secret_id")
+        .with_columns(rank=pl.int_range(pl.len()).over("secret_id"))
+    )
+
+
+def _rule(rule: str, kind: str) -> dict[str, Any]:
+    says = _SAYS.get(kind, f"a secret of kind {kind}")
+    text = f"{says[:1].upper()}{says[1:]} stands in text that is trained on."
+    return {"id": rule, "shortDescription": {"text": _plain(text)}, "properties": {"kind": kind}}
+
+
+def _result(
+    row: dict[str, Any], number: dict[str, int], bases: dict[str, str], regions: Mapping[Place, Region]
+) -> dict[str, Any]:
+    how = "was recognised here" if row["propagated"] else "was found here"
+    says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
+    chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
+    region = regions.get((row["example_id"], row["secret_id"]), chunk)
+    return {
+        "ruleId": row["rule"],
+        "ruleIndex": number[row["rule"]],
+        "level": "note" if row["propagated"] else "warning",
+        "message": {"text": _plain(f"{row['name']}: {says} {how} ({row['reason']}).")},
+        "locations": [_location(row["source"], row["path"], bases, region)],
+        "partialFingerprints": {FINGERPRINT: _fingerprint(row)},
+        "properties": {"secret": row["name"], "kind": row["kind"], "reason": row["reason"]},
+    }
+
+
+def _fingerprint(row: dict[str, Any]) -> str:
+    """Of the secret's name (keyed where it names a value) and the file; `nth` tells its chunks apart."""
+    place = json.dumps([row["source"], row["path"]]).encode()
+    return f"{hmac.new(row['name'].encode(), place, hashlib.sha256).hexdigest()[:32]}:{row['nth'] + 1}"
+
+
+def _location(source: str, path: str, bases: dict[str, str], region: Region) -> dict[str, Any]:
+    """A place under its source's base; one that could point outside of it is given by name only."""
+    raw = _raw_path(path)
+    if {b"", b".", b".."} & set(re.split(rb"[/\\]", raw)):
+        name = f"{source}/{path}"
+        return {"logicalLocations": [{"fullyQualifiedName": name, "kind": "resource"}]}
+    where = {"uri": quote(raw, safe="/"), "uriBaseId": bases[source]}
+    return {"physicalLocation": {"artifactLocation": where, "region": region}}
+
+
+def _raw_path(shown: str) -> bytes:
+    r"""The bytes of a path, as they were before `printable_path`.
+
+    >>> _raw_path(r"caf\xe9\x0a.py"), _raw_path("é.py").decode()
+    (b'caf\xe9\n.py', 'é.py')
+    """
+    return re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), shown.encode())
+
+
+def _bases(sources: list[str]) -> dict[str, str]:
+    """Source → the symbol that stands for its top; the usual one where there is one source."""
+    if len(sources) == 1:
+        return {sources[0]: "%SRCROOT%"}
+    bases: dict[str, str] = {}
+    for source in sources:
+        symbol = re.sub(r"[^A-Za-z0-9.-]", "_", source)
+        while f"%SRCROOT_{symbol}%" in bases.values():
+            symbol += "_"
+        bases[source] = f"%SRCROOT_{symbol}%"
+    return bases
+
+
+def _plain(text: str) -> str:
+    """As SARIF's plain text: braces would be placeholders, square brackets links."""
+    return re.sub(r"([\[\]\\])", r"\\\1", text.replace("{", "{{").replace("}", "}}"))

@@ -1,0 +1,109 @@
+"""Step 6a: the certificate of a trained model, as a directory in the store."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from hush_core.certificate import Audit, Facts, write_certificate
+from hush_core.certificate.document import PlanFacts, TrainingFacts
+from tasks.attack import Attacked
+from tasks.calibration import Calibrated
+from tasks.extraction import Extracted
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+from tasks.training import Trained
+from tasks.weighing import Weighed
+
+NOISE_SOURCE = "AES-256-CTR, key from the operating system, float64 Box-Muller, rounded to a fixed grid"
+SAMPLER = "weighted Poisson, independent Bernoulli(rate) per example and round"
+RELEASED_UNPROTECTED = (
+    "loss on held-out examples without a secret, of the start and of the trained model",
+    "which examples hold which secret, and the weights (public by definition)",
+    "how many examples are longer than the model's context, and are cut there",
+    "results of the attacks named under `audits`: rank and extraction of each secret's value",
+)
+UNPROTECTED_MODEL = (
+    "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): "
+    "no bound covers them"
+)
+PACKAGES = (
+    "hush-secrets",
+    "torch",
+    "transformers",
+    "peft",
+    "numpy",
+    "scipy",
+    "dp-accounting",
+    "ortools",
+    "kingfisher-secret-scanner",
+)
+
+
+@cached_task(name="certify", version=4)
+def write_model_certificate(
+    name: str,
+    extracted: Extracted,
+    weighed: Weighed,
+    calibrated: Calibrated,
+    trained: Trained,
+    attacked: Attacked,
+    capacities: str,
+    c: float,
+    alternatives: int,
+    unprotected: bool,
+) -> Ref:
+    """Gather the facts, write the certificate, keep it."""
+    store = Store(home().store)
+    facts = Facts(
+        name=name,
+        plan=PlanFacts(
+            noise_multiplier=calibrated.noise_multiplier,
+            rounds=calibrated.rounds,
+            expected_batch=calibrated.expected_batch,
+            clip_norm=calibrated.clip_norm,
+            method=calibrated.method,
+            capacities=capacities,
+            c=c,
+            weight_objective=weighed.objective,
+            weight_upper_bound=weighed.upper_bound,
+        ),
+        training=TrainingFacts(
+            rounds_released=trained.rounds_released,
+            rounds_applied=trained.rounds_applied,
+            noise_source=NOISE_SOURCE,
+            sampler=SAMPLER,
+            released_unprotected=(*RELEASED_UNPROTECTED, *([UNPROTECTED_MODEL] if unprotected else [])),
+        ),
+        sources=extracted.commits,
+        examples=extracted.n_examples,
+        examples_fingerprint=extracted.fingerprint,
+        runs_on_this_data=trained.runs_on_this_data,
+        coverage=store.read_json(extracted.coverage),
+        audits=(
+            Audit(
+                name="exposure",
+                secrets=attacked.secrets,
+                succeeded=attacked.extracted,
+                note=f"greedy extraction; {attacked.ranked_first} values ranked first of "
+                f"{alternatives + 1} equally long ones",
+            ),
+        ),
+        code={package: version(package) for package in PACKAGES} | {"python": platform.python_version()},
+    )
+    weights = store.read_frame(weighed.weights)["weight"].to_list()
+    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+        path = Path(folder) / "certificate"
+        write_certificate(
+            path,
+            facts,
+            bounds=store.read_frame(calibrated.bounds),
+            edges=store.read_frame(extracted.edges),
+            secrets=store.read_frame(extracted.secrets),
+            weights=weights,
+            model_dir=store.path(trained.model.files, verify=True),
+        )
+        return store.put_directory(path, kind="certificate")

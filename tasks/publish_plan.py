@@ -1,0 +1,173 @@
+"""The frontier of a plan: one row a point, the recommended one, and where people look: files, picture, tracker."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import polars as pl
+from prefect import task
+from pydantic import BaseModel, ConfigDict
+
+from hush_core import figures
+from hush_core.config import HushConfig, Method
+from hush_core.weights import recommended
+from tasks.extraction import Extracted
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
+from tasks.runtime.tracking import log_run
+from tasks.weighing import Relief, Weighed
+
+
+class PlanRow(BaseModel):
+    """One point: what is kept, and the noise it takes; `note` says why where there is none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    method: Method
+    c: float | None
+    noise_asked: float | None
+    """The σ that the weights were fitted to, where σ was swept."""
+    noise_multiplier: float | None
+    weight_retained: float | None
+    protected_retained: float | None
+    """The same, of the examples with a secret."""
+    examples_kept: float | None
+    distinct: float | None
+    """Expected number of distinct examples that the rounds draw."""
+    largest_batch: int | None
+    gap: float | None
+    note: str
+
+
+class Published(BaseModel):
+    """Where the plan lies, and the secrets that lose most weight at the recommended point."""
+
+    model_config = ConfigDict(frozen=True)
+
+    folder: str
+    run_url: str | None
+    costly: list[CostlySecret]
+    lost_outright: int
+    """Examples of weight 0 at the recommended point."""
+    lost_partly: int
+
+
+class CostlySecret(BaseModel):
+    """A secret for whose sake weight is lost."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    posterior: float
+    examples: int
+    load: float
+    lost: float
+    lost_examples: int
+
+
+MOST_COSTLY = 8
+
+
+def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
+    """The rows as a table, with a column `recommended`."""
+    table = pl.DataFrame([row.model_dump() for row in rows], infer_schema_length=None)
+    return table.with_columns(
+        (pl.int_range(pl.len()) == (-1 if chosen is None else chosen)).alias("recommended")
+    )
+
+
+def recommend(rows: list[PlanRow], method: Method) -> int | None:
+    """The row to take, among those of one method; None where none has a noise multiplier."""
+    own = [place for place, row in enumerate(rows) if row.method == method]
+    found = recommended(frame_of([rows[place] for place in own]).cast({"noise_multiplier": pl.Float64}))
+    return None if found is None else own[found]
+
+
+@task(name="publish-frontier")
+def publish_frontier(
+    config: HushConfig,
+    extracted: Extracted,
+    rows: list[PlanRow],
+    chosen: int | None,
+    weighed: Weighed | None,
+    reliefs: list[Relief],
+    folder: str,
+) -> Published:
+    """Write tables and picture to `folder`, and log all but the lost examples' paths to the tracker.
+
+    frontier.csv · frontier.png; of the recommended point also secrets.csv (which bind, what is lost for them) ·
+    reliefs.csv · lost.parquet (which examples are lost and why; the only one with paths, so it stays here).
+    """
+    store, out = Store(home().store), Path(folder)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out) as work:
+        staged = Path(work)
+        table = frame_of(rows, chosen)
+        table.write_csv(staged / "frontier.csv")
+        figures.frontier(table, staged / "frontier.png")
+        costly, lost = [], pl.DataFrame(schema={"weight": pl.Float64})
+        if weighed:
+            secrets, lost = _reasons(store, extracted, weighed)
+            secrets.write_csv(staged / "secrets.csv")
+            lost.write_parquet(staged / "lost.parquet")
+            pl.DataFrame([r.model_dump() for r in reliefs], infer_schema_length=None).write_csv(
+                staged / "reliefs.csv"
+            )
+            costly = [CostlySecret(**row) for row in secrets.head(MOST_COSTLY).iter_rows(named=True)]
+        for file in sorted(staged.iterdir()):
+            file.chmod(0o600)
+            os.replace(file, out / file.name)
+    url = log_run(
+        experiment=config.tracking.experiment,
+        run_name="plan",
+        params={
+            "method": config.method,
+            "capacities": config.weights.capacities,
+            "rounds": config.train.rounds,
+        }
+        | {"expected_batch": config.train.batch},
+        metrics=_metrics(rows, chosen),
+        files=[out / name for name in ("frontier.csv", "frontier.png", "secrets.csv", "reliefs.csv")],
+    )
+    outright = int((lost["weight"] == 0).sum())
+    return Published(
+        folder=str(out),
+        run_url=url,
+        costly=costly,
+        lost_outright=outright,
+        lost_partly=lost.height - outright,
+    )
+
+
+def _reasons(store: Store, extracted: Extracted, weighed: Weighed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(secrets that cost weight, the costliest first; lost examples with their places and the secret to blame)."""
+    names = store.read_frame(extracted.secrets).select("secret_id", "name", "posterior")
+    binding = store.read_frame(weighed.binding).join(names, on="secret_id")
+    places = store.read_frame(extracted.examples).select("example_id", "source", "path", "start", "end")
+    lost = (
+        store.read_frame(weighed.lost)
+        .join(names.select("secret_id", pl.col("name").alias("because_of")), on="secret_id")
+        .join(places, on="example_id")
+        .select("source", "path", "start", "end", "weight", "because_of", "reasons", "price")
+        .sort("weight", "source", "path", "start")
+    )
+    columns = ("name", "posterior", "examples", "capacity", "load", "binds", "price", "lost", "lost_examples")
+    return binding.filter(pl.col("binds")).select(columns).sort(
+        "lost", "name", descending=[True, False]
+    ), lost
+
+
+def _metrics(rows: list[PlanRow], chosen: int | None) -> dict[str, float]:
+    if chosen is None:
+        return {}
+    row = rows[chosen]
+    return {
+        "recommended_c": row.c,
+        "noise_multiplier": row.noise_multiplier,
+        "weight_retained": row.weight_retained,
+    }
+
+
+Published.model_rebuild()

@@ -1,0 +1,261 @@
+"""Step 1b: what an extraction found, for a reviewer, as files in a folder and a run in the tracker. Never a value.
+
+files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors.
+graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
+labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
+baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
+protect; not written where none did.
+
+files.csv, secrets.sarif, changes.csv and dropped.csv name files of the repositories, so the folder is a private
+place; the tracker gets the others.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from prefect import task
+
+from hush_core import figures
+from hush_core.config import HushConfig
+from hush_core.errors import InputError
+from hush_core.secrets.report.baseline import (
+    baseline_of_items,
+    changes,
+    count_by_entry,
+    items_of,
+    read_baseline,
+    write_baseline,
+    write_whole,
+)
+from hush_core.secrets.report.sarif import sarif
+from hush_core.secrets.report.tables import changes_table, dropped_table, files_beside, files_table
+from tasks.extraction import Extracted
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
+from tasks.runtime.tracking import log_run
+
+SHOWN = ("graph.png", "coverage.json", "baseline.json")
+"""What the tracker gets: nothing that names a file."""
+
+_ENTRY = pl.col("name").str.extract(r"^([^/]*)")
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """One entry of the config. new, gone: its (secret, file) pairs since the baseline; None without one."""
+
+    id: str
+    kind: str
+    secrets: int
+    examples: int
+    without_example: int
+    propagated: int
+    new: int | None
+    gone: int | None
+
+
+@dataclass(frozen=True)
+class RepositoryRow:
+    """One repository: files read, its examples, and entries of its tree left out by reason."""
+
+    label: str
+    files: int
+    examples: int
+    skipped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config."""
+
+    entries: tuple[EntryRow, ...]
+    repositories: tuple[RepositoryRow, ...]
+    examples: int
+    with_secret: int
+    results_left_out: int
+    gone_elsewhere: int | None
+    coverage: dict[str, Any]
+    files: dict[str, Path]
+
+
+@task(name="report-secrets")
+def report_secrets(
+    config: HushConfig, extracted: Extracted, folder: Path, baseline: Path | None
+) -> tuple[Summary, str | None]:
+    """Write the report of an extraction into `folder`, and log what may be shown of it to the tracker.
+
+    Args:
+        baseline: compare with this one; with the report in `folder` where None.
+
+    Returns:
+        The summary, and where a tracking server shows the run, or None.
+    """
+    store = Store(home().store)
+    summary = write_report(
+        examples=store.read_frame(extracted.examples),
+        secrets=store.read_frame(extracted.secrets),
+        edges=store.read_frame(extracted.edges),
+        occurrences=store.read_frame(extracted.occurrences),
+        dropped=store.read_frame(extracted.dropped),
+        coverage=store.read_json(extracted.coverage),
+        key=home().identity_key(),
+        out=folder,
+        baseline=baseline,
+    )
+    counts = {"examples": summary.examples, "examples_with_secret": summary.with_secret}
+    counts |= {"secrets": extracted.n_secrets, "edges": extracted.n_edges}
+    url = log_run(
+        experiment=config.tracking.experiment,
+        run_name="secrets",
+        params={f"source.{name}": mark[:16] for name, mark in extracted.commits.items()},
+        metrics={name: float(count) for name, count in counts.items()},
+        files=[summary.files[name] for name in SHOWN],
+    )
+    return summary, url
+
+
+def write_report(
+    *,
+    examples: pl.DataFrame,
+    secrets: pl.DataFrame,
+    edges: pl.DataFrame,
+    occurrences: pl.DataFrame,
+    dropped: pl.DataFrame,
+    coverage: dict[str, Any],
+    key: bytes,
+    out: Path,
+    baseline: Path | None = None,
+) -> Summary:
+    """Write the files into `out`, each wholly or not at all.
+
+    Without a `baseline` the report is compared with the one in `out`, which moves to `out`/before; where nothing
+    has changed since, with what that one was compared with: a second look at the same shows the same.
+
+    Args:
+        examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
+        key: the identity key of that extraction.
+
+    Raises:
+        InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
+    """
+    items = items_of(secrets, edges, examples, key, dropped)
+    new = baseline_of_items(items, key)
+    baseline = baseline or _report_before(out, new, key)
+    old = None if baseline is None else read_baseline(baseline, key)
+    log = sarif(examples, secrets, edges, occurrences, tool_version=version("hush-secrets"))
+    before = None if baseline is None else files_beside(baseline)
+    names = (
+        "files.csv",
+        "secrets.sarif",
+        "graph.png",
+        "coverage.json",
+        "baseline.json",
+        "changes.csv",
+        "dropped.csv",
+    )
+    files = {name: out / name for name in names}
+    shown = _without_commits(coverage)
+    fresh: dict[str, int] | None = None
+    gone: dict[str | None, int] | None = None
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(files["secrets.sarif"], json.dumps(log).encode())
+        write_whole(files["coverage.json"], _json(shown))
+        with tempfile.TemporaryDirectory() as folder:
+            picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
+            write_whole(files["graph.png"], picture.read_bytes())
+        if old is None:
+            files.pop("changes.csv").unlink(missing_ok=True)
+        else:
+            changed = changes(old, new)
+            appeared = items.filter(pl.col("token").is_in(list(changed.new)))
+            fresh = _by_entry(appeared)
+            gone = count_by_entry(changed.gone, coverage["secrets"], key)
+            table = changes_table(appeared, changed.gone, before)
+            write_whole(files["changes.csv"], table.write_csv().encode())
+        if dropped.is_empty():
+            files.pop("dropped.csv").unlink(missing_ok=True)
+        else:
+            write_whole(files["dropped.csv"], dropped_table(items, dropped).write_csv().encode())
+        write_whole(files["files.csv"], files_table(items, edges, examples).write_csv().encode())
+        write_baseline(files["baseline.json"], new)
+    except OSError as error:
+        mend = "name a folder that you may write to"
+        raise InputError(str(out), error.strerror or "cannot be written", mend) from None
+    return Summary(
+        entries=_entry_rows(coverage, secrets, edges, fresh, gone),
+        repositories=tuple(_repository_row(*item) for item in coverage["repositories"].items()),
+        examples=examples.height,
+        with_secret=edges["example_id"].n_unique(),
+        results_left_out=log["runs"][0]["properties"]["leftOut"],
+        gone_elsewhere=None if gone is None else gone[None],
+        coverage=shown,
+        files=files,
+    )
+
+
+def _report_before(out: Path, new: dict[str, Any], key: bytes) -> Path | None:
+    """The baseline to compare with by default: of the last report in `out` that differs from this one."""
+    own, before = out / "baseline.json", out / "before"
+    if own.exists() and read_baseline(own, key)["items"] != new["items"]:
+        before.mkdir(mode=0o700, exist_ok=True)
+        for name in ("files.csv", "dropped.csv", "baseline.json"):
+            if (out / name).exists():
+                write_whole(before / name, (out / name).read_bytes())
+            else:
+                (before / name).unlink(missing_ok=True)
+    return next((path for path in (before / "baseline.json", own) if path.exists()), None)
+
+
+def _entry_rows(
+    coverage: dict[str, Any],
+    secrets: pl.DataFrame,
+    edges: pl.DataFrame,
+    fresh: dict[str, int] | None,
+    gone: dict[str | None, int] | None,
+) -> tuple[EntryRow, ...]:
+    held = edges.join(secrets.select("secret_id", "name"), on="secret_id")
+    examples = _by_entry(held.select("example_id", _ENTRY.alias("name")).unique())
+    return tuple(
+        EntryRow(
+            id=name,
+            kind=facts["kind"],
+            secrets=facts["secrets"],
+            examples=examples.get(name, 0),
+            without_example=facts["without_example"],
+            propagated=facts["propagated"],
+            new=None if fresh is None else fresh.get(name, 0),
+            gone=None if gone is None else gone[name],
+        )
+        for name, facts in coverage["secrets"].items()
+    )
+
+
+def _by_entry(rows: pl.DataFrame) -> dict[str, int]:
+    """Rows by the config's entry, which a secret's name begins with."""
+    return dict(rows.group_by(_ENTRY.alias("entry")).len().iter_rows())
+
+
+def _repository_row(label: str, facts: dict[str, Any]) -> RepositoryRow:
+    skipped = {reason: n for reason, n in facts["skipped"].items() if n}
+    return RepositoryRow(label, facts["files"], facts["examples"], skipped)
+
+
+def _without_commits(coverage: dict[str, Any]) -> dict[str, Any]:
+    """A commit id is an unkeyed hash of all text, protected text included."""
+    repositories = {
+        label: {key: value for key, value in facts.items() if key != "commit"}
+        for label, facts in coverage["repositories"].items()
+    }
+    return {**coverage, "repositories": repositories}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"

@@ -1,0 +1,84 @@
+"""Step 4a: where the config names several learning rates, play each through on public text and take the best."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import LoraConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.training import Rehearsal, adapted, best_rate, load_model, rehearse, split_public
+from hush_core.training.rate_search import FEWEST_PUBLIC
+from tasks.calibration import Calibrated
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store
+from tasks.training import SEED, Model
+
+
+class Rehearsed(BaseModel):
+    """One learning rate: final loss in bits on public text (None: it diverged), and the way there."""
+
+    model_config = ConfigDict(frozen=True)
+
+    learning_rate: float
+    loss: float | None
+    curve: tuple[tuple[int, float], ...]
+
+
+@cached_task(name="rehearse", version=2, ignore=("run_with",))
+def rehearse_rate(
+    calibrated: Calibrated,
+    public: Ref,
+    start: Model,
+    lora: LoraConfig | None,
+    settings: TrainConfig,
+    run_with: TrainConfig,
+) -> Rehearsed:
+    """The private run with one rate, on public text. Nothing of it is released on protected examples."""
+    store = Store(home().store)
+    model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+    training, measured = split_public(store.read_frame(public)["text"].to_list())
+    with tempfile.TemporaryDirectory(dir=store.root) as folder:
+        plan = calibrated.load(store)
+        done = rehearse(plan, training, measured, model, run_with, Path(folder), progress_log())
+    return Rehearsed(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
+
+
+def check_public(settings: TrainConfig, examples: int) -> None:
+    """Refuse early what needs public examples, where there are too few; say so where a curve will be missing.
+
+    Raises:
+        InputError: several learning rates or early stopping.
+    """
+    if examples >= FEWEST_PUBLIC:
+        return
+    several = not isinstance(settings.learning_rate, float | int)
+    if several or settings.early_stopping:
+        key = "learning_rate" if several else "early_stopping"
+        raise InputError(
+            f"train.{key}",
+            f"needs at least {FEWEST_PUBLIC} public examples, there are {examples}",
+            "name more under `public:`",
+        )
+    if settings.evaluate_every:
+        get_run_logger().warning(
+            "no learning curve: %d public examples, it needs %d", examples, FEWEST_PUBLIC
+        )
+
+
+def choose_rate(
+    settings: TrainConfig, calibrated: Calibrated, public: Ref, start: Model, lora: LoraConfig | None
+) -> tuple[TrainConfig, tuple[Rehearsed, ...]]:
+    """The settings with one learning rate, and the rehearsals that chose it (none where one was given)."""
+    if isinstance(settings.learning_rate, float | int):
+        return settings, ()
+    rates = [settings.model_copy(update={"learning_rate": rate}) for rate in settings.learning_rate]
+    done = tuple(rehearse_rate(calibrated, public, start, lora, one.essential(), one) for one in rates)
+    best = best_rate([Rehearsal(**one.model_dump()) for one in done])
+    get_run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
+    return settings.model_copy(update={"learning_rate": best}), done

@@ -1,0 +1,1 @@
+"""What every step runs in: the store, caching, environment, tracking, registry, embedded server."""

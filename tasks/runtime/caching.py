@@ -1,0 +1,127 @@
+"""Tasks whose results are reused: the cache key is the task's own name, its version and its inputs' content.
+
+>>> @cached_task(name="extract", version=1)            # doctest: +SKIP
+... def extract(config: HushConfig) -> Ref: ...
+
+Prefect's default policies either share results between tasks with equal arguments or hash pickles
+(`docs/design/orchestration.md`), so the key is ours. A result holds references into the store; before one is
+reused every reference in it is hashed again, so a deleted or damaged object means that the task runs again.
+Bump `version` when a task's meaning changes. Never cache a task with side effects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import Any
+
+from prefect import Task, task
+from prefect.logging import get_run_logger
+from pydantic import BaseModel
+
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store, canonical_json
+
+_REF_CLASS = f"{Ref.__module__}.{Ref.__qualname__}"
+
+
+def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
+    """HMAC over the canonical JSON of (name, version, inputs); equal inputs, and only those, share a key.
+
+    Keyed, because the orchestrator's database shows the keys, and inputs hold hashes of protected text.
+
+    Inputs are JSON values, pydantic models, enums, bytes, or lists, tuples, sets and mappings of these.
+
+    Raises:
+        TypeError: anything else. A path is refused on purpose: its text says nothing of its content;
+            store the file and pass the `Ref`.
+    """
+    body = [task_name, str(version), [_canonical(value) for value in inputs]]
+    return home().fingerprint(canonical_json(body).decode())
+
+
+def cached_task(
+    *, name: str, version: int | str, ignore: Sequence[str] = (), **options: Any
+) -> Callable[[Callable[..., Any]], Task[..., Any]]:
+    """A Prefect task with persisted JSON results under HUSH_HOME/store/results and a key of our own.
+
+    Arguments named in `ignore` (a progress callback, a folder to work in) do not change the result and are
+    left out of the key. Further `options` go to `prefect.task`.
+    """
+    results = home().results
+
+    def key(_context: Any, arguments: dict[str, Any]) -> str:
+        inputs = {k: v for k, v in arguments.items() if k not in ignore}
+        value = content_key(name, version, inputs)
+        record = results / value
+        if record.exists() and not _alive(record):
+            record.unlink(missing_ok=True)
+            get_run_logger().warning("%s: a stored object is gone or damaged; computing it again", name)
+        return value
+
+    def decorate(function: Callable[..., Any]) -> Task[..., Any]:
+        return task(
+            name=name,
+            version=str(version),
+            cache_key_fn=key,
+            persist_result=True,
+            result_serializer="json",
+            result_storage=results,
+            cache_result_in_memory=False,  # a record that was removed must not come back from memory
+            **options,
+        )(function)
+
+    return decorate
+
+
+def _canonical(value: Any) -> Any:
+    """A JSON value that differs whenever the input differs in type or content."""
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, Enum):
+        return {"enum": f"{type(value).__module__}.{value}"}
+    if isinstance(value, bytes):
+        return {"bytes": hashlib.sha256(value).hexdigest()}
+    if isinstance(value, BaseModel):
+        name = f"{type(value).__module__}.{type(value).__qualname__}"
+        return {"model": name, "fields": value.model_dump(mode="json")}
+    if isinstance(value, PurePath):
+        raise TypeError("a path cannot be a cache input: store what it points to and pass the Ref")
+    if isinstance(value, Mapping):
+        if not all(isinstance(k, str) for k in value):
+            raise TypeError("a mapping among cache inputs needs string keys")
+        return {"mapping": {k: _canonical(v) for k, v in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(v) for v in value]
+    if isinstance(value, Set):
+        return {"set": sorted((_canonical(v) for v in value), key=canonical_json)}
+    raise TypeError(f"a {type(value).__name__} cannot be a cache input: pass a Ref or plain values")
+
+
+def _alive(record: Path) -> bool:
+    """Whether a stored result can be read and every object that it refers to is whole."""
+    try:
+        body = json.loads(record.read_bytes())
+        result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
+        store = Store(home().store)
+        return all(store.holds(ref) for ref in _refs(result))
+    except (ValueError, KeyError, TypeError, OSError):
+        return False
+
+
+def _refs(value: Any) -> Iterator[Ref]:
+    """Every reference inside a JSON result: written as itself, or as a field of another model."""
+    if isinstance(value, dict):
+        if value.get("__class__") == _REF_CLASS:
+            yield Ref.model_validate(value["data"])
+        elif set(value) == set(Ref.model_fields):
+            yield Ref.model_validate(value)
+        else:
+            for part in value.values():
+                yield from _refs(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _refs(part)

@@ -1,0 +1,150 @@
+"""The report: one screen, honest numbers, no markup accidents, the same after a trip through JSON."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+
+from flows.reports.job import MOST_ROWS, Report, SecretRow, render, telling_rows
+from flows.reports.job_warnings import not_attacked
+
+
+def row(name: str, **changes) -> SecretRow:
+    facts = {"kind": "credentials", "examples": 12, "prior": 1e-10, "target": 1e-4, "bound": 5e-5}
+    return SecretRow(name=name, **{**facts, **changes})
+
+
+def attacked(name: str, bits: float, bare: float | None = None, out: bool = False, **changes) -> SecretRow:
+    unprotected = {}
+    if bare is not None:
+        unprotected = {
+            "unprotected_rank": round(1001 / 2**bare),
+            "unprotected_exposure_bits": bare,
+            "unprotected_extracted": bare > 9.9,
+        }
+    return row(
+        name, rank=round(1001 / 2**bits), alternatives=1000, exposure_bits=bits, extracted=out,
+        **unprotected, **changes
+    )  # fmt: skip
+
+
+ROWS = [
+    row("alpha", kind="path", bound=9e-5),
+    row("risk-team", kind="codeowners"),
+    *(attacked(f"creds/betterleaks.aws-secret-access-key:{i:012x}", 1.5, bare=9.96) for i in range(30)),
+]
+REPORT = Report(
+    model_uri="models:/hush-demo/1",
+    run_url=None,
+    tracker="sqlite:////srv/hush/mlflow.db",
+    certificate_dir="/srv/hush/store/certificate/" + "0" * 64,
+    examples=5995,
+    public_examples=28636,
+    secrets=32,
+    edges=980,
+    planted=13,
+    planted_found=12,
+    weight_retained=0.911,
+    examples_kept=0.98,
+    gap=1e-9,
+    noise_multiplier=1.5,
+    method="best",
+    noise_by_method={"kl": 30.0, "renyi": 1.6, "blow_up": None},
+    rounds=300,
+    rounds_released=300,
+    expected_batch=256,
+    clip_norm=1.0,
+    rows=ROWS,
+    model="byte_gpt 2x64, 2 heads, 256 bytes",
+    learning_rate=1e-3,
+    rates_rehearsed=3,
+    loss_unit="byte",
+    losses={"pretrained": 3.21, "protected": 3.02, "unprotected": 2.71},
+    reused=False,
+    warnings=[
+        f"warning number {n}, with [brackets] and a good many words to say what is wrong" for n in range(9)
+    ],
+)
+
+
+def shown(report: Report) -> str:
+    out = io.StringIO()
+    render(report, Console(file=out, width=100, highlight=False))
+    return out.getvalue()
+
+
+def test_the_fullest_report_is_one_screen():
+    lines = shown(REPORT).splitlines()
+    assert len(lines) <= 45
+    assert max(len(line) for line in lines if not line.startswith("proof")) <= 100
+    assert "…" not in "".join(line for line in lines if " OUT " in line).replace(":000…", "")
+
+
+def test_what_matters_is_said():
+    text = shown(REPORT)
+    for needed in (
+        "12 of 13", "91.1% retained", "σ = 1.5 by best", "30, 20 times as much", "300 of 300 rounds",
+        "protected 3.020", "extracted protected 0, unprotected 30",
+        "hush verify models:/hush-demo/1", "mlflow ui --backend-store-uri sqlite:////srv/hush/mlflow.db",
+        "17 more secrets", "4 more warnings", "[brackets]", "9.0e-05",
+    ):  # fmt: skip
+        assert needed in text, needed
+    assert "reused" not in text
+
+
+def test_values_that_no_attack_could_rank_are_counted():
+    assert not_attacked(ROWS) == 0  # whole files have no value
+    cut = row("creds/cut:0123456789ab", kind="credentials")
+    assert cut.examples > 0 and not_attacked([*ROWS, cut, cut.model_copy(update={"examples": 0})]) == 1
+
+
+def test_a_bare_report_renders_without_what_it_lacks():
+    bare = REPORT.model_copy(
+        update={
+            "rows": [row("alpha", kind="path")],
+            "planted": None,
+            "losses": {},
+            "warnings": [],
+            "method": "kl",
+            "noise_by_method": {"kl": 1.5},
+            "reused": True,
+            "run_url": "http://127.0.0.1:5000/#/experiments/1/runs/a",
+        }
+    )
+    text = shown(bare)
+    assert "planted" not in text
+    assert "rank" not in text
+    assert "extracted" not in text
+    assert "times" not in text
+    assert "reused" in text
+    assert "http://127.0.0.1:5000/#/experiments/1/runs/a" in text
+
+
+def test_a_leak_from_the_protected_model_is_in_the_first_row():
+    rows = [*ROWS, attacked("creds/leaked:aaaaaaaaaaaa", 9.97, bare=1.0, out=True)]
+    assert telling_rows(rows)[0].name.startswith("creds/leaked")
+    text = shown(REPORT.model_copy(update={"rows": rows}))
+    assert "extracted protected 1" in text
+
+
+@pytest.mark.parametrize("count", [0, 1, 14, 15, 40])
+@pytest.mark.parametrize("files", [0, 3, 40])
+def test_telling_rows_are_few_and_of_both_sorts(count, files):
+    rows = [attacked(f"v{i}", float(i % 10)) for i in range(count)]
+    rows += [row(f"f{i}", bound=i * 1e-6) for i in range(files)]
+    chosen = telling_rows(rows)
+    assert len(chosen) == min(MOST_ROWS, len(rows))
+    assert len({r.name for r in chosen}) == len(chosen)
+    if count and files:
+        assert {r.rank is None for r in chosen} == {True, False}
+    without = [r.bound for r in chosen if r.rank is None]
+    assert without == sorted(without, reverse=True)
+
+
+def test_the_report_is_json_and_frozen():
+    assert Report.model_validate_json(REPORT.model_dump_json()) == REPORT
+    with pytest.raises(ValidationError):
+        REPORT.rounds = 1

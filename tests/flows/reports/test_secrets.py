@@ -1,0 +1,224 @@
+"""A report on a real repository: every file is there, true, comparable with the last one, and without a value."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import random
+import string
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from flows.reports.secrets import markdown, render, render_files
+from hush_core.config import parse_config
+from hush_core.errors import InputError
+from hush_core.secrets import extract
+from tasks.publish_secrets import write_report
+
+KEY = b"k" * 32
+CANARIES = [
+    "ghp_" + "".join(random.Random(i).choices(string.ascii_letters + string.digits, k=36)) for i in range(3)
+]
+CODENAME = "blackbird-nine"
+
+
+def commit(repo: Path, files: dict[str, str]) -> str:
+    safe = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    people = {f"GIT_{r}_{k}": "x@example.org" for r in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(repo), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=safe | people).stdout
+
+    if not repo.exists():
+        repo.mkdir()
+        git("init", "-q", "-b", "main")
+    for name, text in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text)
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", "m")
+    return git("rev-parse", "HEAD").strip()
+
+
+@pytest.fixture
+def report(tmp_path):
+    literals = tmp_path / "codenames.txt"
+    literals.write_text(CODENAME + "\n")
+    repo = tmp_path / "repo"
+
+    def run(files: dict[str, str], out: str = "out", **options):
+        head = commit(repo, files)
+        data = {
+            "version": 1,
+            "repos": [{"path": str(repo)}],
+            "secrets": [
+                {"id": "creds", "kind": "credentials", "level": 1e-3, "weak": "drop"},
+                {"id": "names", "kind": "literals", "file": str(literals), "bits": 20, "level": 1e-3},
+                {"id": "eu", "kind": "path", "globs": ["trading/**"], "level": 1e-3},
+                {"id": "empty", "kind": "path", "globs": ["nowhere/**"], "level": 1e-3},
+            ],
+            "train": {"rounds": 1, "batch": 1},
+            "chunk_bytes": 64,
+        }
+        found = extract(parse_config(data, where="test", folder=tmp_path), KEY)
+        summary = write_report(
+            examples=found.examples, secrets=found.secrets, edges=found.edges,
+            occurrences=found.occurrences, dropped=found.dropped,
+            coverage=found.coverage, key=KEY, out=tmp_path / out, **options,
+        )  # fmt: skip
+        return summary, found, head
+
+    return run
+
+
+FILES = {
+    "a.py": f'T = "{CANARIES[0]}"\n',
+    "b.py": f'T = "{CANARIES[1]}"\nproject = "{CODENAME}"\n',
+    "copy.txt": CANARIES[0].encode().hex(),
+    "trading/eu.py": "edge = 42\n" * 20,
+    "clean.txt": "nothing\n" * 20,
+    "picture.bin": "\0\1\2",
+}
+
+
+def printed(summary) -> str:
+    console = Console(file=io.StringIO(), width=140, highlight=False)
+    render(summary, console)
+    return console.file.getvalue()
+
+
+def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tmp_path):
+    url, strong = 'U = "postgres://app:Sommer2019!@db.corp:5432/x"\n', f'"{CANARIES[2]}"\n'
+    report(FILES | {"=db.py": strong})
+    summary, _, _ = report(FILES | {"=db.py": strong + url, "also.py": url + "# filler\n" * 20})
+    rows = list(csv.DictReader(summary.files["dropped.csv"].read_text().splitlines()))
+    assert [(r["path"], r["kind"], r["examples"], r["weak"]) for r in rows] == [
+        ("'=db.py", "credentials", "2", "true"),
+        ("also.py", "credentials", "1", "true"),
+        ("'=db.py", "credentials", "1", "false"),
+    ]
+    changed = list(csv.DictReader(summary.files["changes.csv"].read_text().splitlines()))
+    assert [(r["change"], r["path"]) for r in changed] == [("new", "'=db.py"), ("new", "also.py")]
+    out = printed(summary)
+    assert "Sommer" not in summary.files["dropped.csv"].read_text() + out and "dropped.csv" in out
+    assert "1 secrets stand only in examples that were left out" in out
+    summary, _, _ = report({"=db.py": "x\n", "also.py": "y\n"})
+    changed = list(csv.DictReader(summary.files["changes.csv"].read_text().splitlines()))
+    assert [(r["change"], r["kind"], r["path"]) for r in changed] == [
+        ("gone", "credentials", "'=db.py"), ("gone", "credentials", "also.py"),
+        ("gone", "credentials", "'=db.py"),
+    ]  # fmt: skip
+    assert "dropped.csv" not in summary.files and not (tmp_path / "out" / "dropped.csv").exists()
+
+
+def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "changes.csv").write_text("of an earlier report")
+    summary, found, _ = report(FILES)
+    assert {f.name for f in (tmp_path / "out").iterdir()} == set(summary.files) == {
+        "files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json",
+    }  # fmt: skip
+    log = json.loads(summary.files["secrets.sarif"].read_bytes())
+    assert len(log["runs"][0]["results"]) == found.edges.height
+    rows = {row.id: row for row in summary.entries}
+    creds = rows["creds"]
+    assert (creds.secrets, creds.examples, creds.new) == (2, 4, None)  # in hex it stands over a border
+    assert rows["creds"].propagated == 2 and rows["eu"].examples == 4
+    assert rows["empty"].without_example == 1 and rows["empty"].examples == 0
+    (repository,) = summary.repositories
+    assert (repository.files, repository.skipped) == (5, {"binary": 1})
+    text = printed(summary)
+    assert "1 binary" in text and "empty: protects NOTHING" in text and "gone" not in text
+
+
+def test_which_files_hold_a_secret(report, tmp_path):
+    summary, found, _ = report(FILES)
+    with open(summary.files["files.csv"], newline="") as file:
+        rows = list(csv.DictReader(file))
+    pairs = found.edges.join(found.examples, on="example_id").select("secret_id", "path").unique()
+    assert len(rows) == pairs.height and sum(int(row["examples"]) for row in rows) == found.edges.height
+    (name,) = {row["name"] for row in rows if row["path"] == "copy.txt"}
+    console = Console(file=io.StringIO(), width=140, highlight=False)
+    render_files(summary, [name, "eu"], console)
+    text = console.file.getvalue()
+    assert f"{name}: in 2 files" in text and "copy.txt" in text and "propagated:hex" in text
+    assert "eu: in 1 files" in text and "trading/eu.py" in text and "b.py" not in text
+    with pytest.raises(InputError, match="no secret or entry is called 'e'"):
+        render_files(summary, ["e"], console)
+
+
+def test_the_page_for_the_ui_has_the_counts_and_no_path(report):
+    summary, _, _ = report(FILES)
+    text = markdown(summary, "http://127.0.0.1:5000/run")
+    assert "| `creds` | credentials | 2 | 4 | 0 | 2 |" in text and "| `repo` | 5 | 12 | 1 binary |" in text
+    assert "[MLflow](http://127.0.0.1:5000/run)" in text and "trading" not in text
+
+
+def test_the_second_report_shows_only_what_changed(report, tmp_path):
+    first, _, _ = report(FILES)
+    changed = {
+        "a.py": "\n" * 100 + FILES["a.py"],  # moved only
+        "b.py": "project = 1\n",  # a credential and a codename gone
+        "=c.py": f'T = "{CANARIES[2]}"\n',
+        "trading/us.py": "edge = 43\n",
+    }
+    summary, _, _ = report(changed, out="second", baseline=first.files["baseline.json"])
+    rows = {row.id: (row.new, row.gone) for row in summary.entries}
+    assert rows == {"creds": (1, 1), "names": (0, 1), "eu": (1, 0), "empty": (0, 0)}
+    with open(summary.files["changes.csv"], newline="") as file:
+        table = list(csv.DictReader(file))
+    new = {(row["name"].partition("/")[0], row["path"]) for row in table if row["change"] == "new"}
+    assert new == {("creds", "'=c.py"), ("eu", "trading/us.py")}
+    gone = {(row["name"].partition("/")[0], row["path"]) for row in table if row["change"] == "gone"}
+    assert gone == {("creds", "b.py"), ("names", "b.py")}  # named by the files.csv beside the first baseline
+    old = set(json.loads(first.files["baseline.json"].read_bytes())["items"])
+    assert {row["token"] for row in table if row["change"] == "gone"} < old
+    assert "gone" in printed(summary) and "since the baseline" in printed(summary)
+    again, _, _ = report(
+        {}, out="second", baseline=summary.files["baseline.json"]
+    )  # the one that it replaces
+    assert all((row.new, row.gone) == (0, 0) for row in again.entries)
+    (tmp_path / "out" / "files.csv").unlink()
+    blind, _, _ = report({}, out="third", baseline=first.files["baseline.json"])
+    with open(blind.files["changes.csv"], newline="") as file:
+        assert [row["path"] for row in csv.DictReader(file) if row["change"] == "gone"] == ["", ""]
+    assert again.files["changes.csv"].read_text().count("\n") == 1
+
+
+def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, tmp_path):
+    first, _, _ = report(FILES)
+    files = {**FILES, "n.py": f'T = "{CANARIES[2]}"\n'}
+    summary, _, head = report(files, baseline=first.files["baseline.json"])
+    written = [path.read_bytes() for path in (tmp_path / "out").iterdir()]
+    assert len(written) == 6
+    everything = b"\n".join([*written, printed(summary).encode(), repr(summary).encode()]).lower()
+    texts = [text.encode() for text in files.values() if len(text) > 10]
+    for clear in [*(c.encode() for c in CANARIES), CODENAME.encode(), *texts]:
+        forms = [clear, clear.hex().encode(), *(base64.b64encode(b"." * i + clear)[4:-4] for i in range(3))]
+        digests = [hashlib.new(name, clear).digest() for name in ("sha256", "sha1", "md5")]
+        digests.append(hashlib.sha1(b"blob %d\0" % len(clear) + clear).digest())
+        forms += [d.hex()[:12].encode() for d in digests]
+        for form in forms:
+            assert form.lower() not in everything
+    assert head[:12].encode() not in everything
+
+
+def test_a_baseline_that_does_not_fit_is_refused_before_anything_is_written(report, tmp_path):
+    (tmp_path / "b.json").write_text('{"format": "hush baseline", "version": 7}')
+    with pytest.raises(InputError, match="another version"):
+        report(FILES, baseline=tmp_path / "b.json")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_a_file_is_one_clear_refusal(report, tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="name a folder"):
+        report(FILES)

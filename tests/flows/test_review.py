@@ -1,0 +1,97 @@
+"""The review flow under a real engine: who may become champion, and who stops being it."""
+
+import mlflow
+import pytest
+
+from flows.review import facts_page, review, verify_target
+from hush_core.errors import InputError, VerificationError
+from tasks.runtime.environment import home
+from tasks.runtime.registry import find_version
+
+pytestmark = pytest.mark.usefixtures("prefect_harness")
+
+
+def champion(name):
+    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
+
+
+def artifact(model_uri):
+    entry = find_version(model_uri)
+    return home().artifacts / "models" / entry.source.removeprefix("models:/") / "artifacts"
+
+
+def approve(uri):
+    return review(uri, reviewer="ada", decision="approve", reason="fine")
+
+
+def test_an_approved_model_becomes_champion(register):
+    uri = register("approved").model_uri
+    assert approve(uri).decision == "approve"
+    assert str(champion("approved")) == "1"
+    tags = find_version("models:/approved@champion").tags
+    assert (tags["validation_status"], tags["reviewed_by"], tags["review_reason"]) == (
+        "approved",
+        "ada",
+        "fine",
+    )
+    assert "reviewed_at" in tags
+
+
+def test_a_rejected_champion_is_one_no_more(register):
+    uri = register("rejected").model_uri
+    approve(uri)
+    review(uri, reviewer="bob", decision="reject", reason="no")
+    assert champion("rejected") is None
+    tags = find_version(uri).tags
+    assert (tags["validation_status"], tags["reviewed_by"]) == ("rejected", "bob")
+    approve(uri)
+    tags = find_version(uri).tags  # every decision stays
+    told = [tags[f"decision_{n}"].split(" at ")[0] for n in (1, 2, 3)]
+    assert told == ["approved by ada", "rejected by bob", "approved by ada"] and "decision_4" not in tags
+    assert (
+        tags["decision_2"].endswith(": no")
+        and tags["reviewed_by"] == "ada"
+        and str(champion("rejected")) == "1"
+    )
+
+
+@pytest.mark.parametrize(
+    "part", ["model/model.safetensors", "certificate/bounds.parquet", "certificate/certificate.json"]
+)
+def test_an_edited_byte_is_refused_and_dethroned(register, part):
+    name = "tampered-" + part.split("/")[1].split(".")[0]
+    uri = register(name).model_uri
+    approve(uri)
+    file = artifact(uri) / part
+    data = bytearray(file.read_bytes())
+    data[-2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(VerificationError):
+        approve(uri)
+    assert champion(name) is None
+    assert find_version(uri).tags["validation_status"] == "failed"
+
+
+def test_another_certificate_than_the_registered_one_is_refused(register):
+    uri = register("swapped").model_uri
+    mlflow.MlflowClient().set_model_version_tag("swapped", "1", "certificate_sha256", "0" * 64)
+    with pytest.raises(VerificationError, match="digest was registered"):
+        approve(uri)
+    assert champion("swapped") is None
+
+
+def test_an_answer_without_a_reason_is_no_answer(register):
+    uri = register("silent").model_uri
+    with pytest.raises(InputError, match="reason"):
+        review(uri, reviewer="ada", decision="approve")
+    assert champion("silent") is None
+
+
+def test_verify_target_takes_folders_and_uris(register, certified):
+    uri = register("target").model_uri
+    page = facts_page(uri, verify_target(uri))
+    assert "| `first` |" in page and "| `se/cond'` |" in page  # a name cannot break the table
+    assert verify_target(str(certified[1])).rows.height == 2
+    assert verify_target(str(artifact(uri))).rows.height == 2
+    with pytest.raises(InputError):
+        verify_target("/nowhere")

@@ -1,0 +1,233 @@
+"""Binomials that stand for many profiles: they dominate in stochastic order, and bounds follow that order."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from hush_core.accounting import Participation, posterior_bound
+from hush_core.accounting.many_secrets import dominance
+from hush_core.accounting.many_secrets.dominance import (
+    crude_binomials,
+    dominating_binomials,
+    dominating_poisson,
+    inherited_bounds,
+    round_up,
+)
+from hush_core.errors import CertificationError
+
+RATES = st.lists(
+    st.one_of(st.floats(-9, -0.01).map(lambda e: 10.0**e), st.floats(0.01, 0.99)), min_size=1, max_size=60
+)
+RATIOS = st.sampled_from([1.001, 1.02, 1.5, 16.0])
+MECHANISM = {"noise_multiplier": 1.5, "rounds": 300}
+
+
+def survival(rates):
+    """P(K ≥ k), k = 0..n, by the recurrence; only sums and products of positive numbers."""
+    pmf = np.ones(1)
+    for rate in rates:
+        pmf = np.append(pmf, 0.0) * (1 - rate) + np.append(0.0, pmf) * rate
+    return np.cumsum(pmf[::-1])[::-1]
+
+
+def dominates(n, rate, rates):
+    """P(K ≤_st Binomial): at every k, in the far tail too."""
+    own = survival(rates)
+    theirs = binom.sf(np.arange(len(own)) - 1, n, rate)
+    return bool(np.all(theirs >= own * (1 - 1e-9) - 1e-300) and np.all(theirs >= own - 1e-12))
+
+
+def sums(rates):
+    """Hazard, number and Σρ of one profile, each of shape (1,)."""
+    rates = np.asarray(rates)
+    return np.array([-np.log1p(-rates).sum()]), np.array([len(rates)]), np.array([rates.sum()])
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(RATES, RATIOS)
+@pytest.mark.parametrize("many", [1, dominance._MANY])
+def test_a_dominating_binomial_dominates(many, rates, ratio):
+    """With `_MANY` at 1 the next power of two of examples; as it is, a Poisson-like one where it is near."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dominance, "_MANY", many)
+        (n,), (each,) = dominating_binomials(*sums(rates), ratio)
+    if n:
+        assert dominates(n, each, rates)
+        assert sum(rates) * (1 - 1e-9) <= n * each <= sum(rates) * ratio**2 * (1 + 1e-9)
+        assert n >= len(rates)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(RATES)
+def test_the_poisson_and_the_crude_one_dominate(rates):
+    hazard, examples, _ = sums(rates)
+    n, each = dominating_poisson(float(hazard[0]), int(examples[0]))
+    assert n >= dominance._MANY and dominates(n, each, rates)
+    (n,), (each,) = crude_binomials(examples, np.array([max(rates)]), 1.1)
+    assert dominates(n, each, rates) and max(rates) <= each <= max(rates) * 1.1 * (1 + 1e-9)
+
+
+def test_small_rates_share_a_poisson():
+    """Profiles of like hazard but other sizes and rates meet in one binomial: that is what makes it cheap."""
+    profiles = [np.full(m, 0.01 / m) for m in (50, 130, 800)] + [np.array([0.004, 0.003, 0.002, 0.001])]
+    columns = [np.concatenate(c) for c in zip(*map(sums, profiles), strict=True)]
+    counts, rates = dominating_binomials(*columns, 1.02)
+    assert len(set(rates)) == 1 and set(counts) == {dominance._MANY}
+
+
+@pytest.mark.parametrize("rates, ratio", [([0.9, 0.1], 1.02), ([0.3, 0.2, 1e-4], 1.001), ([0.5] * 9, 1.02)])
+def test_wrong_ones_do_not_dominate(rates, ratio):
+    """What a plausible mistake would give fails the very check that the right one passes."""
+    hazard, examples, mean = sums(rates)
+    (n,), (each,) = dominating_binomials(hazard, examples, mean, 4.0)
+    assert n and dominates(n, each, rates)
+    # the mean summed in place of the hazard
+    (n,), (each,) = dominating_binomials(mean, examples, mean, ratio)
+    assert n and not dominates(n, each, rates)
+    if len(set(rates)) > 1:
+        assert not dominates(len(rates), mean[0] / len(rates), rates)
+    # the hazard rounded down
+    (n,), (each,) = dominating_binomials(hazard / ratio**1.01, examples, mean, ratio)
+    assert not (n and dominates(n, each, rates))
+    # the right hazard over fewer examples than there are
+    n = max(len(rates) // 2, 1)
+    assert not dominates(n, -np.expm1(-hazard[0] / n), rates)
+
+
+def test_where_none_is_near():
+    """A sure example has no finite hazard, a silent secret none at all; both are left to their own rates."""
+    hazard = np.array([np.inf, 0.0, 2.0])
+    counts, _ = dominating_binomials(hazard, np.array([3, 0, 1]), np.array([1.2, 0.0, -np.expm1(-2.0)]), 1.02)
+    assert counts.tolist()[:2] == [0, 0] and counts[2] == 1
+    counts, rates = crude_binomials(np.array([3, 0]), np.array([1.0, 0.0]), 1.02)
+    assert counts[0] >= 3 and rates.tolist() == [1.0, 0.0]
+
+
+@pytest.fixture(scope="module")
+def profiles():
+    rng = np.random.default_rng(8)
+    own = [10.0 ** rng.uniform(-5, -1.5, rng.integers(1, 60)) for _ in range(60)]
+    own += [np.array([0.7, 0.2]), np.array([1.0, 0.1])]
+    columns = [np.concatenate(c) for c in zip(*map(sums, own[:-1]), strict=True)]
+    hazard, examples, mean = (np.append(c, x) for c, x in zip(columns, (np.inf, 2, 1.1), strict=True))
+    prior = 10.0 ** rng.uniform(-12, -2, len(own))
+    return own, (hazard, examples.astype(np.int64), mean, prior)
+
+
+@pytest.mark.parametrize("method", ["blow_up", "kl"])
+def test_what_is_inherited_covers_the_secret_and_is_reproducible(profiles, method):
+    own, columns = profiles
+    found = inherited_bounds(*columns, ratio=1.02, method=method, **MECHANISM)
+    covered = 0
+    for i, rates in enumerate(own):
+        if not found.examples[i]:
+            assert found.bound[i] == np.inf
+            continue
+        covered += 1
+        mine = posterior_bound(
+            Participation.from_rates(rates), prior=columns[3][i], method=method, **MECHANISM
+        ).value
+        assert mine <= found.bound[i] * (1 + 1e-3)
+        again = posterior_bound(
+            Participation.binomial(int(found.examples[i]), float(found.rate[i])),
+            prior=float(found.prior[i]), method=method, **MECHANISM,
+        )  # fmt: skip
+        assert found.bound[i] == pytest.approx(again.value, rel=1e-3) and found.method[i] == again.method
+        assert found.numerical_error[i] <= 0.1 * found.bound[i]
+    assert covered >= 40 and found.bound[-1] == np.inf
+
+
+def test_a_finer_grid_is_tighter_and_close():
+    """Where rates are small, little is lost at all: what makes two grids enough."""
+    rng = np.random.default_rng(9)
+    own = [10.0 ** rng.uniform(-5, -3, rng.integers(40, 200)) for _ in range(20)]
+    columns = [np.concatenate(c) for c in zip(*map(sums, own), strict=True)]
+    prior = 10.0 ** rng.uniform(-12, -2, len(own))
+    coarse, fine = (
+        inherited_bounds(*columns, prior, ratio=r, method="blow_up", **MECHANISM).bound for r in (1.02, 1.001)
+    )
+    mine = np.array(
+        [
+            posterior_bound(Participation.from_rates(r), prior=p, method="blow_up", **MECHANISM).value
+            for r, p in zip(own, prior, strict=True)
+        ]
+    )
+    assert np.all(np.isfinite(fine)) and np.all(fine <= coarse * (1 + 1e-3))
+    assert np.all(fine <= mine * 1.02)
+
+
+def test_what_the_method_refuses_is_left_without_a_bound(profiles, monkeypatch):
+    _, columns = profiles
+    whole = inherited_bounds(*columns, ratio=1.02, method="kl", **MECHANISM)
+    refused = (int(whole.examples[0]), float(whole.rate[0]))
+    curve = dominance.posterior_curve
+
+    def picky(participation, **arguments):
+        if participation == Participation.binomial(*refused):
+            raise CertificationError("no")
+        return curve(participation, **arguments)
+
+    monkeypatch.setattr(dominance, "posterior_curve", picky)
+    left = inherited_bounds(*columns, ratio=1.02, method="kl", **MECHANISM)
+    without = (whole.examples == refused[0]) & (whole.rate == refused[1])
+    assert np.all(left.bound[without] == np.inf)
+    np.testing.assert_array_equal(left.bound[~without], whole.bound[~without])
+
+
+def test_priors_are_rounded_up_only():
+    few = np.geomspace(1e-9, 0.4, 64)
+    assert round_up(few, 1.02) is few
+    priors = np.append(np.geomspace(1e-29, 0.995, 500), [1e-30, 0.5])
+    raised = round_up(priors, 1.02)
+    assert np.all((raised >= priors) & (raised <= priors * 1.02 * (1 + 1e-9)) & (raised < 1))
+    dense = np.geomspace(1e-9, 2e-9, 500)
+    assert len(np.unique(round_up(dense, 1.02))) < 40
+
+
+ORDERED = st.tuples(
+    st.lists(st.floats(-6, -0.5).map(lambda e: 10.0**e), min_size=2, max_size=12),
+    st.sampled_from(["equalised", "raised", "longer", "binomial"]),
+    st.floats(0.05, 1.0),
+    st.floats(0.4, 20.0),
+    st.integers(1, 2000),
+    st.floats(-12, -0.5).map(lambda e: 10.0**e),
+)
+
+
+def raised_in_order(rates, how, amount):
+    """A multiset of rates whose count is above in stochastic order."""
+    if how == "equalised":  # hazard moved from the largest to the smallest, the sum kept
+        hazard = np.sort(-np.log1p(-np.array(rates)))
+        move = amount * (hazard[-1] - hazard[0]) / 2
+        hazard[0], hazard[-1] = hazard[0] + move, hazard[-1] - move
+        return -np.expm1(-hazard)
+    if how == "raised":
+        return np.array(rates) ** (1 - amount / 2)
+    if how == "longer":
+        return np.append(rates, amount * rates[0])
+    n = 2 * len(rates)
+    return np.full(n, -np.expm1(-sums(rates)[0][0] / n))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(ORDERED)
+@pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
+def test_bounds_follow_the_stochastic_order(method, case):
+    rates, how, amount, sigma, rounds, prior = case
+    above = raised_in_order(rates, how, amount)
+    larger, smaller = survival(above), survival(rates)
+    assert np.all(larger[: len(smaller)] >= smaller * (1 - 1e-9))
+    values = []
+    for each in (rates, above):
+        try:
+            values.append(
+                posterior_bound(
+                    Participation.from_rates(each),
+                    noise_multiplier=sigma, rounds=rounds, prior=prior, method=method,
+                ).value
+            )  # fmt: skip
+        except CertificationError:
+            return
+    assert values[0] <= values[1] * (1 + 1e-3)

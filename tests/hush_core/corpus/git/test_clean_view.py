@@ -1,0 +1,242 @@
+"""The clean view runs nothing of the source's configuration and sees nothing but its true objects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.history import read_contributors
+from hush_core.corpus.git.tree import read_tree
+from hush_core.errors import InputError
+
+
+def read(path: Path, rev: str = "HEAD") -> dict[str, bytes]:
+    with CleanView(path, rev) as view:
+        tree = read_tree(view, "r", 1 << 20)
+        return {f.path: tree.blobs[f.blob] for f in tree.files}
+
+
+def test_every_way_to_name_a_revision(make_repo):
+    repo = make_repo()
+    first = repo.commit({"a": b"1\n"})
+    repo.git("tag", "-a", "v1", "-m", "annotated")
+    repo.git("branch", "feature/x")
+    second = repo.commit({"a": b"2\n"})
+    for packed in (False, True):
+        if packed:
+            repo.git("pack-refs", "--all")
+            repo.git("gc", "-q")
+        for rev in ("v1", "refs/tags/v1", "feature/x", "heads/feature/x", first, first.upper(), first[:8]):
+            with CleanView(repo.path, rev) as view:
+                assert view.commit == first, rev
+        for rev in ("HEAD", "main", "refs/heads/main", second[:7]):
+            with CleanView(repo.path, rev) as view:
+                assert view.commit == second, rev
+    repo.git("checkout", "-q", "--detach", first)
+    with CleanView(repo.path) as view:
+        assert view.commit == first
+
+
+def test_bare_and_sha256_repositories_and_remote_refs(make_repo, tmp_path):
+    repo = make_repo()
+    commit = repo.commit({"a": b"1\n"})
+    repo.git("clone", "-q", "--bare", str(repo.path), str(tmp_path / "bare.git"))
+    assert read(tmp_path / "bare.git", "main") == {"a": b"1\n"}
+    repo.git("update-ref", "refs/remotes/origin/dev", commit)
+    with CleanView(repo.path, "origin/dev") as view:
+        assert view.commit == commit
+    other = make_repo("wide", "--object-format=sha256")
+    assert len(other.commit({"b": b"2\n"})) == 64
+    assert read(other.path) == {"b": b"2\n"}
+
+
+def test_hostile_configuration_runs_nothing(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a.txt": b"hello\n", ".gitattributes": b"* filter=evil diff=evil\n"}, who="p@q.org")
+    marker = tmp_path / "marker"
+    program = tmp_path / "evil.sh"
+    program.write_text(f"#!/bin/sh\necho ran >> {marker}\nexit 1\n")
+    program.chmod(0o755)
+    for hook in ("post-checkout", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman"):
+        hooks = repo.path / ".git" / "hooks"
+        hooks.mkdir(exist_ok=True)
+        shutil.copy(program, hooks / hook)
+    with (repo.path / ".git" / "config").open("a") as config:
+        config.write(
+            f"""
+[core]
+    fsmonitor = {program}
+    sshCommand = {program}
+    pager = {program}
+    editor = {program}
+    gitProxy = {program}
+    hooksPath = {tmp_path / "repo/.git/hooks"}
+[protocol]
+    allow = always
+[filter "evil"]
+    clean = {program}
+    smudge = {program}
+    required = true
+[diff]
+    external = {program}
+[diff "evil"]
+    textconv = {program}
+    command = {program}
+[remote "origin"]
+    url = "ext::{program} %S"
+    promisor = true
+    partialclonefilter = blob:none
+[extensions]
+    partialClone = origin
+[log]
+    showSignature = true
+[gpg]
+    program = {program}
+[alias]
+    log = !{program}
+"""
+        )
+    missing = make_repo("probe").git("hash-object", "--stdin", stdin=b"gone")
+    assert read(repo.path)["a.txt"] == b"hello\n"
+    with CleanView(repo.path) as view:
+        assert read_contributors(view).commits == 1
+        with pytest.raises(InputError, match="missing or damaged"):
+            view.run("cat-file", "blob", missing)  # would be fetched through ext:: with the source's config
+    for file in (repo.path / ".git" / "objects").glob("??/*"):
+        file.unlink()
+    with pytest.raises(InputError):
+        read(repo.path)
+    assert not marker.exists()
+    with pytest.raises(subprocess.CalledProcessError):
+        repo.git("cat-file", "blob", missing)
+    assert marker.exists()  # the trap is real: git run in the source falls into it
+
+
+def test_the_callers_environment_does_not_reach_git(make_repo, monkeypatch):
+    repo, other = make_repo(), make_repo("other")
+    repo.commit({"a": b"right\n"})
+    other.commit({"a": b"wrong\n"})
+    monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(other.path / ".git/objects"))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "log.excludeDecoration")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "x")
+    assert read(repo.path) == {"a": b"right\n"}
+
+
+def test_the_users_own_git_configuration_is_not_read(make_repo, monkeypatch, tmp_path):
+    repo = make_repo()
+    repo.commit({"a": b"right\n"}, who="p@q.org")
+    by_config, by_variable = tmp_path / "by-config", tmp_path / "by-variable"
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / ".gitconfig").write_text(
+        f"[trace2]\n normalTarget = {by_config}\n[init]\n templateDir = {tmp_path / 'hooks'}\n"
+        "[log]\n date = no-such-format\n[core]\n abbrev = 4\n quotePath = true\n"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_TRACE2", str(by_variable))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    assert read(repo.path) == {"a": b"right\n"}
+    with CleanView(repo.path) as view:
+        assert read_contributors(view).people_of_path == {b"a": {"p@q.org"}}
+    assert not by_config.exists() and not by_variable.exists()
+    subprocess.run(["git", "-C", str(repo.path), "status"], capture_output=True)
+    assert by_variable.exists()  # the traps are real
+    monkeypatch.delenv("GIT_TRACE2")
+    subprocess.run(["git", "-C", str(repo.path), "status"], capture_output=True)
+    assert by_config.exists()
+
+
+def test_replace_refs_and_grafts_are_out_of_sight(make_repo):
+    repo = make_repo()
+    first = repo.commit({"a": b"real\n"}, who="first@x.org")
+    blob = repo.git("rev-parse", "HEAD:a")
+    fake = repo.git("hash-object", "-w", "--stdin", stdin=b"replaced\n")
+    second = repo.commit({"b": b"b\n"}, who="second@x.org")
+    repo.git("replace", blob, fake)
+    (repo.path / ".git" / "info").mkdir(exist_ok=True)
+    (repo.path / ".git" / "info" / "grafts").write_text(f"{second}\n")
+    assert repo.git("cat-file", "blob", blob) == "replaced"  # what a careless reader gets
+    assert read(repo.path) == {"a": b"real\n", "b": b"b\n"}
+    with CleanView(repo.path) as view:
+        assert read_contributors(view).people_of_path[b"a"] == {"first@x.org"}, first
+
+
+@pytest.mark.parametrize("where", ["objects", "pack", "loose", "alternates"])
+def test_object_stores_that_lead_elsewhere_are_refused(make_repo, tmp_path, where):
+    repo = make_repo()
+    repo.commit({"a": b"1\n"})
+    objects = repo.path / ".git" / "objects"
+    if where == "alternates":
+        (objects / "info").mkdir(exist_ok=True)
+        (objects / "info" / "alternates").write_text(str(tmp_path / "elsewhere") + "\n")
+    else:
+        target = {"objects": objects, "pack": objects / "pack", "loose": next(objects.glob("??/*"))}[where]
+        moved = tmp_path / "moved"
+        os.rename(target, moved)
+        target.symlink_to(moved)
+    with pytest.raises(InputError, match=r"symbolic link|alternates") as error:
+        CleanView(repo.path)
+    assert "clone" in error.value.mend
+
+
+def test_what_is_no_repository_is_refused_with_a_mend(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a": b"1\n"})
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "side")
+    empty = make_repo("empty")
+    (tmp_path / "plain").mkdir()
+    cases = [
+        (tmp_path / "nowhere", "HEAD", "does not exist"),
+        (tmp_path / "plain", "HEAD", "not a git repository"),
+        (tmp_path / "linked", "HEAD", "linked worktree"),
+        (repo.path / ".git" / "worktrees" / "linked", "HEAD", "worktree|not a git repository"),
+        (empty.path, "HEAD", "no commit yet"),
+        (repo.path, "nothing", "no revision"),
+        (repo.path, "deadbeef", "no revision"),
+        (repo.path, "main~1", "not a plain name"),
+        (repo.path, "../../etc/passwd", "not a plain name"),
+    ]
+    for path, rev, message in cases:
+        with pytest.raises(InputError, match=message) as error, CleanView(path, rev):
+            pass
+        assert error.value.mend
+    gone = "1" * 40
+    with pytest.raises(InputError, match=r"no revision|missing"), CleanView(repo.path, gone):
+        pass
+
+
+def test_symbolic_links_among_refs_are_not_followed(make_repo, tmp_path):
+    repo = make_repo()
+    commit = repo.commit({"a": b"1\n"})
+    (tmp_path / "outside").write_text(commit)
+    (repo.path / ".git" / "refs" / "heads" / "link").symlink_to(tmp_path / "outside")
+    with pytest.raises(InputError, match="no revision"), CleanView(repo.path, "link"):
+        pass
+
+
+def test_a_partial_clone_is_refused(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a": b"1\n", "b": b"2\n"})
+    repo.git("config", "uploadpack.allowFilter", "true")
+    repo.git(
+        "clone", "-q", "--bare", "--filter=blob:none", f"file://{repo.path}", str(tmp_path / "partial.git")
+    )
+    with pytest.raises(InputError, match="missing or damaged") as error:
+        read(tmp_path / "partial.git")
+    assert "full clone" in error.value.mend
+
+
+def test_nothing_is_written_to_the_source(make_repo):
+    repo = make_repo()
+    repo.commit({"a": b"1\n"})
+    before = sorted((str(p), p.lstat().st_mtime_ns) for p in repo.path.rglob("*"))
+    with CleanView(repo.path) as view:
+        read_tree(view, "r", 1 << 20)
+        read_contributors(view)
+    assert before == sorted((str(p), p.lstat().st_mtime_ns) for p in repo.path.rglob("*"))

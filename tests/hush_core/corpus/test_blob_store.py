@@ -1,0 +1,94 @@
+"""Contents on disk: what is put in comes out, once, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hush_core.corpus.blob_store import Spool, _write_all
+from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
+from hush_core.errors import InputError
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 5), st.binary(max_size=70)), max_size=12))
+def test_contents_come_back_whatever_the_order_of_writes_and_reads(given):
+    with Spool() as spool:
+        first: dict[bytes, bytes] = {}
+        for number, content in given:
+            blob = b"%02x" % number
+            assert spool[spool.add(blob, content)] == first.setdefault(blob, content)
+        assert [spool[i] for i in range(len(spool))] == list(first.values())
+        assert spool.sizes.tolist() == [len(c) for c in first.values()]
+        assert [spool.number(b) for b in first] == list(range(len(first)))
+        assert spool.number(b"ff") is None
+
+
+def test_the_file_has_no_name_and_is_private(tmp_path):
+    with Spool(tmp_path) as spool:
+        spool.add(b"aa", b"secret text")
+        assert list(tmp_path.iterdir()) == []
+        assert stat.S_IMODE(os.fstat(spool._file.fileno()).st_mode) == 0o600
+        assert "secret" not in repr(spool)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.data())
+def test_the_layout_is_what_loops_over_files_would_give(sizes, data):
+    blobs = data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=8))
+    layout = Layout(np.array(blobs, dtype=np.int32), np.array(sizes), 16)
+    chunks = [(f, a, b) for f, blob in enumerate(blobs) for a, b in chunk_ranges(sizes[blob], 16)]
+    pieces = [(blob, a) for blob, size in enumerate(sizes) for a, _ in chunk_ranges(size, 16)]
+    every = np.arange(layout.chunks)
+    assert list(zip(*(c.tolist() for c in layout.bytes_of(every)), strict=True)) == chunks
+    assert [pieces[p] for p in layout.piece_of(every)] == [(blobs[f], a) for f, a, _ in chunks]
+    got, counts = layout.chunks_of_pieces(np.arange(layout.pieces))
+    want = [[c for c, (f, a, _) in enumerate(chunks) if (blobs[f], a) == p] for p in pieces]
+    assert got.tolist() == [c for part in want for c in part] and counts.tolist() == [len(p) for p in want]
+    for blob, size in enumerate(sizes):
+        for start, end in ((0, size), (size // 3, size // 2 + 1), (5, 5)):
+            end = min(end, size)
+            got, _ = layout.pieces_of_spans(np.array([blob]), np.array([start]), np.array([end]))
+            want = [pieces.index((blob, 16 * i)) for i in overlapped(start, end, 16)]
+            assert got.tolist() == want
+
+
+def test_only_whole_chunks_and_whole_contents_are_equal():
+    with Spool() as spool:
+        for i, text in enumerate([b"a" * 16 + b"tail", b"a" * 16 + b"tail!", b"tail", b"tail", b"a" * 16]):
+            spool.add(b"%02x" % i, text)
+        layout = Layout(np.arange(5, dtype=np.int32), spool.sizes, 16)
+        same = layout.equals(spool).tolist()
+    # pieces: 0 full, 1 a tail; 2 full, 3 a tail; 4 and 5 whole contents; 6 full
+    assert same[0] == same[2] == same[6]
+    assert same[4] == same[5]
+    assert len(set(same)) == 4
+
+
+def test_reserved_parts_and_added_contents_stand_beside_each_other(tmp_path):
+    with Spool(tmp_path) as spool:
+        spool.add(b"aa", b"before")
+        start = spool.reserve(8)
+        spool.add(b"bb", b"after")
+        spool.write_at(start, b"--te")
+        spool.write_at(start + 4, bytearray(b"xt--"))
+        assert spool.place(b"cc", start + 2, 4) == 2 == spool.place(b"cc", 0, 1)
+        assert [spool[i] for i in range(3)] == [b"before", b"after", b"text"]
+        assert [spool.read(a, a + n) for a, n in zip(spool.starts, spool.sizes, strict=True)][2] == b"text"
+        mapped = spool.mapped()
+    assert mapped[:] == b"before--text--after"
+
+
+def test_a_full_disk_is_one_clear_refusal():
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        with pytest.raises(InputError, match="has no room") as error:
+            _write_all(full, b"text", 0)
+    finally:
+        os.close(full)
+    assert "TMPDIR" in error.value.mend

@@ -1,0 +1,399 @@
+"""What spreads from tagged files, and the kinds `patterns` and `rare_words`: on real repositories, end to end."""
+
+from __future__ import annotations
+
+import base64
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hush_core.config import parse_config
+from hush_core.errors import InputError
+from hush_core.secrets import detector_versions, extract, extraction, spreading_version
+from hush_core.secrets.detectors.base import Marks
+from hush_core.secrets.propagation.importers import importers
+
+KEY = b"k" * 32
+OFF = {"imports": 0, "identifiers": 0, "copies": False}
+RISK = """\
+def hedge_ratio(book, quotes):
+    weights = [row.notional * quotes[row.name].mid for row in book.rows]
+    total = sum(abs(one) for one in weights) or 1.0
+    drift = max(weights) - min(weights)
+    if drift > 0.125 * total:
+        raise ValueError("book is lopsided: rebalance before hedging")
+    return drift / total + 0.0375 * len(weights) ** 0.5
+"""
+
+
+def prose(seed: int, lines: int = 30) -> str:
+    chance = random.Random(seed)
+    words = ["".join(chance.choices("abcdefghijklmnop", k=chance.randint(3, 9))) for _ in range(6 * lines)]
+    return "\n".join(" ".join(words[i : i + 6]) for i in range(0, len(words), 6)) + "\n"
+
+
+def job(repos, secrets, mode="tree", **keys):
+    data = {
+        "version": 1,
+        "repos": [{"path": str(r.path), "mode": mode} for r in repos],
+        "secrets": [{"level": 1e-3, **s} for s in secrets],
+        "train": {"rounds": 1, "batch": 1},
+        "chunk_bytes": 4096,
+        **keys,
+    }
+    return parse_config(data, where="test", folder=Path("/"))
+
+
+def alpha(**spread):
+    return {"id": "alpha", "kind": "path", "globs": ["alpha/**"], "spread": {**OFF, **spread}}
+
+
+def held(result, secret=""):
+    """{(repository, path): reason} of the secrets whose name starts with `secret`."""
+    rows = result.edges.join(result.examples, on="example_id").join(result.secrets, on="secret_id")
+    columns = rows.select("source", "path", "reason", "name").iter_rows()
+    return {(source, path): reason for source, path, reason, name in columns if name.startswith(secret)}
+
+
+def spread(result, secret=""):
+    return {key: reason for key, reason in held(result, secret).items() if reason.startswith("propagated")}
+
+
+def test_a_pasted_function_is_found_whatever_its_indentation(make_repo):
+    repo, other = make_repo(), make_repo("other")
+    indented = "".join(f"\t    {line}\n" for line in RISK.splitlines())
+    edited = RISK.replace("drift", "gap").replace("0.125", "0.5")
+    repo.commit(
+        {
+            "alpha/risk.py": (prose(1) + RISK + prose(2)).encode(),
+            "tools/util.py": (prose(3) + "class X:\n" + indented + prose(4)).encode(),
+            "clean.py": prose(5).encode(),
+        }
+    )
+    other.commit({"deep/pasted.js": (prose(6) + edited.replace("    ", "  ")).encode(), "c.py": b"c\n"})
+    result = extract(job([repo, other], [alpha(copies=True)]), KEY)
+    expected = {("repo", "tools/util.py"), ("other", "deep/pasted.js")}
+    assert spread(result) == dict.fromkeys(expected, "propagated:near_copy")
+    assert result.coverage["propagation"]["copies"]["alpha"]["fingerprints"] > 100
+    assert spread(extract(job([repo, other], [alpha()]), KEY)) == {}
+
+
+def test_only_the_chunks_near_the_paste_are_labelled(make_repo):
+    repo = make_repo()
+    long = prose(3, 120) + RISK + prose(4, 120)
+    repo.commit({"alpha/risk.py": RISK.encode(), "big.py": long.encode()})
+    result = extract(job([repo], [alpha(copies=True)], chunk_bytes=64), KEY)
+    rows = result.edges.join(result.examples, on="example_id")
+    starts = [s for p, s in rows.select("path", "start").iter_rows() if p == "big.py"]
+    at = long.index(RISK)
+    assert set(range(at - at % 64, at + len(RISK), 64)) <= set(starts)
+    assert min(starts) > at - 400 and max(starts) < at + len(RISK) + 400
+
+
+def test_versions_of_one_file_do_not_make_a_paste_common(make_repo):
+    repo = make_repo()
+    repo.commit({"alpha/risk.py": RISK.encode(), "moved.py": prose(3).encode()})
+    for i in range(20):
+        repo.commit({"tools/util.py": (RISK + prose(i)).encode()})
+    result = extract(job([repo], [alpha(copies=True)], "history"), KEY)
+    assert spread(result) == {("repo", "tools/util.py"): "propagated:near_copy"}
+    assert len(result.edges) == 21
+    assert result.coverage["propagation"]["copies"]["alpha"]["dropped_common"] == 0
+
+
+def test_what_many_files_share_is_left_aside_and_counted(make_repo):
+    repo = make_repo()
+    header = "".join(
+        f"# licence, line {i}: do as you like with this file but keep these lines\n" for i in range(8)
+    )
+    files = {f"f{i}.py": (header + prose(i)).encode() for i in range(20)}
+    repo.commit({"alpha/risk.py": (header + RISK).encode(), **files, "alpha/tiny.py": b"x = 1\n"})
+    result = extract(job([repo], [alpha(copies=True)]), KEY)
+    assert spread(result) == {}
+    counts = result.coverage["propagation"]["copies"]["alpha"]
+    assert counts["dropped_common"] > 10 and counts["too_short"] == 1
+
+
+def test_copies_of_removed_text_and_of_a_persons_lines(make_repo):
+    repo = make_repo()
+    pasted = "".join(f"  {line}\n" for line in RISK.splitlines())
+    repo.commit({"old/risk.py": RISK.encode(), "shared.py": prose(1).encode()})
+    repo.git("rm", "-q", "old/risk.py")
+    repo.commit({"kept.py": (prose(2) + pasted).encode()})
+    removed = {"id": "r", "kind": "removed", "paths": ["old/**"], "spread": {**OFF, "copies": True}}
+    assert spread(extract(job([repo], [removed]), KEY)) == {("repo", "kept.py"): "propagated:near_copy"}
+    repo.commit({"shared.py": (prose(1) + RISK).encode()}, who="q@corp.com")
+    repo.commit({"elsewhere.py": (prose(8) + pasted).encode(), "prose.py": prose(1)[:900].encode()})
+    person = {"id": "p", "kind": "contributors", "emails": ["q@corp.com"], "attribute": "commit"}
+    found = spread(extract(job([repo], [{**person, "spread": {**OFF, "copies": True}}]), KEY))
+    assert found == dict.fromkeys(
+        [("repo", "kept.py"), ("repo", "elsewhere.py")], "propagated:near_copy"
+    )  # and not prose.py, which copies what others wrote
+
+
+def test_importers_as_deep_as_the_entry_says(make_repo):
+    repo, other = make_repo(), make_repo("other")
+    repo.commit(
+        {
+            "alpha/__init__.py": b"",
+            "alpha/risk.py": RISK.encode(),
+            "one.py": b"from alpha.risk import hedge_ratio\nx = 1\n",
+            "two.py": b"import one\ny = 2\n",
+            "three.py": b"import two\nz = 3\n",
+            "said.py": b"# import alpha.risk\nw = 'import one'\n",
+            b"caf\xe9.py": b"import alpha.risk  # odd bytes in a path\n",
+        }
+    )
+    other.commit(
+        {
+            "vendored/risk.py": RISK.encode(),
+            "app.py": b"from vendored import risk\n",
+            "no.py": b"import one\n",
+        }
+    )
+
+    def reached(depth):
+        result = extract(job([repo, other], [alpha(imports=depth)]), KEY)
+        assert ("propagated:import" in set(result.edges["reason"])) == (depth > 0)
+        return {key for key, reason in spread(result).items() if reason == "propagated:import"}
+
+    direct = {("repo", "one.py"), ("repo", "caf\\xe9.py"), ("other", "app.py")}
+    assert reached(0) == set()
+    assert reached(1) == direct
+    assert reached(2) == direct | {("repo", "two.py")}
+    assert reached(3) == direct | {("repo", "two.py"), ("repo", "three.py")}
+
+
+def test_the_defaults_are_direct_imports_and_copies(make_repo):
+    repo = make_repo()
+    repo.commit(
+        {
+            "alpha/risk.py": RISK.encode(),
+            "one.py": b"import alpha.risk\n",
+            "two.py": b"import one\n",
+            "paste.py": (prose(1) + RISK).encode(),
+            "mention.txt": b"see hedge_ratio\n",
+        }
+    )
+    plain = {key: value for key, value in alpha().items() if key != "spread"}
+    config = job([repo], [plain])
+    assert spread(extract(config, KEY)) == {
+        ("repo", "one.py"): "propagated:import",
+        ("repo", "paste.py"): "propagated:near_copy",
+    }
+    shown = config.model_dump(mode="json")["secrets"][0]["spread"]  # part of the cache key of an extraction
+    assert shown == {"imports": 1, "identifiers": 0, "copies": True}
+    assert re.match(r"1, tree-sitter 0\.\d+.* python 0\.", spreading_version())
+
+
+def imports_by_hand(files, tagged, depth):
+    """Breadth first over `import x`, written apart from the code under test."""
+    reached, edge = set(tagged), set(tagged)
+    for _ in range(depth):
+        names = {path.removesuffix(".py") for path in edge}
+        edge = {p for p, c in files.items() if names & set(re.findall(r"import (\w+)", c.decode()))} - reached
+        reached |= edge
+    return reached - set(tagged)
+
+
+def compare_with_by_hand(repo, files, depth):
+    secret = {"id": "s", "kind": "path", "globs": ["m0.py", "m1.py"], "spread": {**OFF, "imports": depth}}
+    result = extract(job([repo], [secret]), KEY)
+    found = {path for _, path in spread(result)}
+    assert found == imports_by_hand(files, {"m0.py", "m1.py"}, depth)
+
+
+def test_a_graph_with_one_edge_missing_is_rejected(make_repo, monkeypatch):
+    repo, chance = make_repo(), random.Random(7)
+    files = {}
+    for i in range(30):
+        lines = [f"import m{j}\n" for j in chance.sample(range(30), k=2)]
+        files[f"m{i}.py"] = ("".join(lines) + f"x = {i}\n").encode()
+    repo.commit(files)
+    for depth in (1, 2, 3):
+        compare_with_by_hand(repo, files, depth)
+
+    def one_missing(*arguments):
+        for number, marks in importers(*arguments):
+            yield number, Marks(files=list(marks.files)[:-1], reason=marks.reason)
+
+    monkeypatch.setattr(extraction, "SPREADERS", (one_missing,))
+    with pytest.raises(AssertionError):
+        compare_with_by_hand(repo, files, 2)
+
+
+def test_files_that_mention_a_rare_identifier(make_repo):
+    repo, other = make_repo(), make_repo("other")
+    common = {f"c{i}.py": b"normalise_book()\n" for i in range(6)}
+    source = RISK + "def normalise_book(b):\n    return b\n"
+    repo.commit({"alpha/risk.py": source.encode(), "notes.md": b"`hedge_ratio` is late\n", **common})
+    other.commit({"x.sql": b"-- hedge_ratio_2 is another\n", "y.txt": b"see hedge_ratio.\n"})
+    result = extract(job([repo, other], [alpha(identifiers=3)]), KEY)
+    expected = {("repo", "notes.md"), ("other", "y.txt")}
+    assert spread(result) == dict.fromkeys(expected, "propagated:identifier")
+    assert result.coverage["propagation"]["identifiers"] == {"alpha": {"rare": 1, "common": 1}}
+    assert spread(extract(job([repo, other], [alpha(identifiers=2)]), KEY)) == {}
+    everywhere = spread(extract(job([repo, other], [alpha(identifiers=7)]), KEY))
+    assert set(everywhere) == expected | {("repo", path) for path in common}
+    for i in range(5):  # versions of one file count as one file
+        repo.commit({"notes.md": f"hedge_ratio, revision {i}\n".encode()})
+    history = spread(extract(job([repo, other], [alpha(identifiers=3)], "history"), KEY))
+    assert set(history) == expected
+
+
+def test_a_public_file_that_is_reached_is_protected(make_repo):
+    repo = make_repo()
+    repo.commit(
+        {"alpha/risk.py": RISK.encode(), "vendor/a.py": b"import alpha.risk\n", "vendor/b.py": b"b = 1\n"}
+    )
+    result = extract(job([repo], [alpha(imports=1)], public=["vendor/**"]), KEY)
+    assert spread(result) == {("repo", "vendor/a.py"): "propagated:import"}
+    assert set(result.public["path"]) == {"vendor/b.py"}
+
+
+def test_what_could_not_be_followed_is_counted(make_repo):
+    repo = make_repo()
+    deep = b"x = " + b"(" * 400 + b")" * 400 + b"\nimport alpha.risk\n"
+    repo.commit({"alpha/risk.py": b"import numpy, os\n" + RISK.encode(), "deep.py": deep})
+    result = extract(job([repo], [alpha(imports=1)]), KEY)
+    assert ("repo", "deep.py") in spread(result)  # what does not parse is read all the same
+    counts = result.coverage["propagation"]["imports"]
+    assert (counts["unresolved"], counts["unparsed"], counts["resolved"]) == (2, 1, 1)
+
+
+def test_rare_words_are_those_of_a_count_by_hand(make_repo):
+    repo, chance = make_repo(), random.Random(3)
+    stock = ["".join(chance.choices("abcdefgh", k=5)) for _ in range(60)]
+    files = {
+        f"d{i}.txt": " ".join(
+            chance.choice([w, w.upper(), w.title()]) for w in chance.choices(stock, k=12)
+        ).encode()
+        for i in range(25)
+    }
+    repo.commit(files)
+    secret = {"id": "w", "kind": "rare_words", "document_frequency": [3, 5], "bits": 12}
+    result = extract(job([repo], [secret]), KEY)
+    texts = {path: set(re.findall(r"[a-z]+", content.decode().lower())) for path, content in files.items()}
+    frequency = Counter(word for words in texts.values() for word in words)
+    expected = Counter(
+        frozenset(path for path, words in texts.items() if word in words)
+        for word, times in frequency.items()
+        if 3 <= times <= 5
+    )
+    rows = result.edges.join(result.examples, on="example_id").select("secret_id", "path", "reason").rows()
+    paths: dict[int, set[str]] = {}
+    for number, path, _ in rows:
+        paths.setdefault(number, set()).add(path)
+    assert len(expected) > 10
+    assert Counter(map(frozenset, paths.values())) == expected
+    assert {reason for *_, reason in rows} == {"rare_words"}
+    assert set(result.secrets["bits"]) == {12.0}
+    assert len(set(result.secrets["name"])) == sum(expected.values())
+    assert all(re.fullmatch(r"w/[0-9a-f]{12}", name) for name in result.secrets["name"])
+    spans = result.occurrences.join(result.examples, on="example_id", suffix="_x").join(
+        result.secrets, on="secret_id"
+    )
+    shown = {t[a:b] for t, a, b in spans.select("text", "start", "end").iter_rows()}
+    assert shown and all(frequency[word.decode()] in (3, 4, 5) for word in shown)
+
+
+def test_a_rare_word_across_a_border_is_in_both_chunks(make_repo):
+    repo = make_repo()
+    repo.commit({"a.txt": b"1 " * 6 + b"codename " + b"2 " * 12, "b.txt": b"codenamed precodename\n"})
+    secret = {"id": "w", "kind": "rare_words", "document_frequency": [2, 2], "bits": 12}
+    result = extract(job([repo], [secret], chunk_bytes=16), KEY)
+    rows = result.edges.join(result.examples, on="example_id").select("secret_id", "path", "start").rows()
+    assert sorted(row[1:] for row in rows if row[1] == "a.txt") == [("a.txt", 0), ("a.txt", 16)]
+    assert not {row[0] for row in rows if row[1] == "a.txt"} & {row[0] for row in rows if row[1] == "b.txt"}
+
+
+def patterns_of(tmp_path, *lines):
+    (tmp_path / "patterns.txt").write_text("\n".join(lines) + "\n")
+    return {"id": "p", "kind": "patterns", "file": str(tmp_path / "patterns.txt"), "bits": 22}
+
+
+def test_every_distinct_match_is_a_secret_and_is_sought_everywhere(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit(
+        {
+            "a.txt": b"vk-0123456789ab and vk-ba9876543210\r\nORDER-4711\r\n",
+            "b.txt": b"again vk-0123456789ab\n",
+            "c.txt": b"only 0123456789AB\n",
+            "d.txt": base64.b64encode(b"....ba9876543210...."),
+            "e.txt": b"nothing\n",
+        }
+    )
+    secret = patterns_of(
+        tmp_path, r"vault: \bvk-([0-9a-f]{12})\b", r"^ORDER-[0-9]{4,8}$", "same: 0123456789ab"
+    )
+    result = extract(job([repo], [secret]), KEY)
+    names = sorted(result.secrets["name"])
+    assert [name.partition(":")[0] for name in names] == ["p/line-2", "p/vault", "p/vault"]
+    by_paths = {frozenset(path for _, path in held(result, name)) for name in names}
+    assert by_paths == {
+        frozenset({"a.txt", "b.txt", "c.txt"}),
+        frozenset({"a.txt", "d.txt"}),
+        frozenset({"a.txt"}),
+    }
+    reasons = {path: reason for (_, path), reason in held(result).items()}
+    assert reasons["b.txt"] == reasons["c.txt"] == "patterns"
+    assert reasons["d.txt"] == "propagated:base64"
+    spans = result.occurrences.join(result.examples, on="example_id", suffix="_x")
+    shown = {t[a:b] for t, a, b in spans.select("text", "start", "end").iter_rows()}
+    assert shown == {b"0123456789ab", b"ba9876543210", b"ORDER-4711"}
+    assert detector_versions({"patterns", "rare_words"}) == "patterns 1, rare_words 1"
+
+
+def test_patterns_that_are_refused(make_repo, tmp_path):
+    repo = make_repo()
+    repo.commit({"a.txt": b"canary canary\n"})
+    with pytest.raises(InputError, match="more than one group") as error:
+        extract(job([repo], [patterns_of(tmp_path, "fine", "(can)(ary)")]), KEY)
+    assert error.value.where.endswith("patterns.txt:2") and "can" not in str(error.value).replace(
+        "cannot", ""
+    )
+    with pytest.raises(InputError, match="fewer than 3 bytes") as error:
+        extract(job([repo], [patterns_of(tmp_path, "ca")]), KEY)
+    assert error.value.where == "repo:a.txt"
+
+
+@pytest.mark.parametrize(
+    ("secret", "key"),
+    [
+        ({"kind": "rare_words", "document_frequency": [2, 5]}, "bits"),
+        ({"kind": "rare_words", "document_frequency": [5, 2], "bits": 9}, "document_frequency"),
+        ({"kind": "rare_words", "document_frequency": [0, 2], "bits": 9}, "document_frequency"),
+        ({"kind": "patterns", "file": "p.txt"}, "bits"),
+        ({"kind": "path", "globs": ["a"], "spread": {"imports": -1}}, "imports"),
+        ({"kind": "path", "globs": ["a"], "spread": {"import": 1}}, "import"),
+        ({"kind": "credentials", "spread": {"imports": 1}}, "spread"),
+    ],
+)
+def test_entries_that_are_refused(make_repo, secret, key):
+    with pytest.raises(InputError, match=key):
+        job([make_repo()], [{"id": "x", **secret}])
+
+
+def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
+    caplog.set_level("DEBUG")
+    repo = make_repo()
+    canary, order = "canaryword", "ORDER-99887766"
+    defined = RISK.replace("hedge_ratio", f"def_{canary}")
+    files = {f"w{i}.txt": f"{canary} {order}\n".encode() for i in range(3)}
+    repo.commit(
+        {"alpha/risk.py": defined.encode(), "use.py": f"import alpha.risk\ndef_{canary}\n".encode(), **files}
+    )
+    words = {"id": "w", "kind": "rare_words", "document_frequency": [3, 9], "bits": 12}
+    secrets = [words, alpha(imports=2, identifiers=9, copies=True), patterns_of(tmp_path, "ORDER-[0-9]{8}")]
+    result = extract(job([repo], secrets), KEY)
+    assert {"alpha", "w", "p"} <= {name.partition("/")[0] for name in result.secrets["name"]}
+    shown = [result.coverage, repr(result), repr(result.graph), caplog.text, *capfd.readouterr()]
+    for name in ("examples", "secrets", "edges", "occurrences", "public"):
+        shown.append(getattr(result, name).drop("text", strict=False).rows())
+    with pytest.raises(InputError) as error:
+        extract(job([repo], [patterns_of(tmp_path, "(ORDER)-([0-9]+)")]), KEY)
+    shown += [str(error.value), repr(error.value)]
+    assert not any(value in str(shown) for value in (canary, order, order[6:], "ORDER"))

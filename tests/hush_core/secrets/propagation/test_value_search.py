@@ -1,0 +1,100 @@
+"""Every encoding of a value is found, in all alignments and across breaks; other encoders make the copies."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import json
+import random
+import string
+import textwrap
+import urllib.parse
+
+import pytest
+
+from hush_core.secrets.propagation.value_search import Propagator, Sought
+
+VALUE = b'p/a+ss "w\xc3\xb6rd" <12>&3'
+TOKEN = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=40)).encode()
+
+
+def forms(value: bytes, content: bytes, **sought) -> set[str]:
+    return {h.form for h in Propagator([Sought(value, **sought)]).find(content)}
+
+
+@pytest.mark.parametrize("value", [VALUE, TOKEN])
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("after", range(3))
+def test_base64_in_every_alignment_and_alphabet(value, before, after):
+    inner = b"Q" * before + value + b"\xff" * after
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        content = b'x = "' + encode(inner) + b'"'
+        hits = [h for h in Propagator([Sought(value)]).find(content) if h.form == "base64"]
+        assert hits
+        assert all(5 <= h.start < h.end <= len(content) - 1 for h in hits)
+
+
+@pytest.mark.parametrize(
+    ("write", "form"),
+    [
+        (lambda v: json.dumps({"k": v.decode()}).encode(), "escaped"),
+        (lambda v: json.dumps({"k": v.decode()}, ensure_ascii=False).encode(), "escaped"),
+        (lambda v: json.dumps(json.dumps(v.decode())).encode(), "escaped"),
+        (lambda v: json.dumps(v.decode()).replace("/", "\\/").encode(), "escaped"),
+        (lambda v: html.escape(v.decode()).encode(), "html"),
+        (lambda v: urllib.parse.urlencode({"k": v}).encode(), "url"),
+        (lambda v: urllib.parse.quote(v).encode(), "url"),
+        (lambda v: urllib.parse.quote(v, safe="").lower().encode(), "url"),
+        (lambda v: binascii.hexlify(v), "hex"),
+        (lambda v: binascii.hexlify(b"z" + v).upper(), "hex"),
+    ],
+)
+def test_text_encodings(write, form):
+    content = b"begin " + write(VALUE) + b" end"
+    assert form in forms(VALUE, content)
+    assert forms(VALUE, b"begin " + write(VALUE[::-1].replace(b"\xb6\xc3", b"\xc3\xb6")) + b" end") == set()
+
+
+def test_line_break_variants():
+    assert forms(b"one\ntwo\nthree", b"x one\r\ntwo\r\nthree") == {"newlines"}
+    assert forms(b"one\r\ntwo\r\nthree", b"x one\ntwo\nthree") == {"newlines"}
+    assert "escaped" in forms(b"one\r\ntwo\r\nthree", rb'k: "one\ntwo\nthree"')
+
+
+def test_values_wrapped_over_lines_and_string_joints_are_mapped_back():
+    wrapped = base64.encodebytes(b"#" * 50 + TOKEN + b"#" * 50)
+    content = b"data: |\n" + textwrap.indent(wrapped.decode(), "    ").encode() + b"tail\n"
+    hits = list(Propagator([Sought(TOKEN)]).find(content))
+    assert [h.form for h in hits] == ["base64"]
+    squeezed = content[hits[0].start : hits[0].end].replace(b" ", b"").replace(b"\n", b"")
+    assert squeezed in base64.b64encode(b"#" * 50 + TOKEN + b"#" * 50)
+    split = b'key = ("' + TOKEN[:20] + b'"\n       "' + TOKEN[20:] + b'")'
+    (hit,) = Propagator([Sought(TOKEN)]).find(split)
+    assert split[hit.start : hit.end].startswith(TOKEN[:20]) and split[: hit.end].endswith(TOKEN[20:])
+    escaped = b'"' + TOKEN[:20] + rb"\n" + TOKEN[20:] + b'"'
+    (hit,) = Propagator([Sought(TOKEN)]).find(escaped)
+    assert (hit.start, hit.end) == (1, len(escaped) - 1)
+
+
+def test_repeats_overlaps_and_several_values_are_all_reported():
+    search = Propagator([Sought(b"abcab"), Sought(b"cabc"), Sought(b"Falcon", any_case=True)])
+    found = {(h.index, h.start, h.end) for h in search.find(b"abcabcab FALCON falcon")}
+    assert found == {(0, 0, 5), (0, 3, 8), (1, 2, 6), (2, 9, 15), (2, 16, 22)}
+
+
+def test_case_matters_where_it_is_not_waived():
+    assert forms(b"Falcon", b"falcon") == set()
+    assert forms(b"Falcon", b"fALCON", any_case=True) == {"raw"}
+
+
+def test_a_search_over_several_databases_loses_nothing(monkeypatch):
+    monkeypatch.setattr("hush_core.secrets.propagation.value_search.PATTERNS_A_DATABASE", 7)
+    values = [b"value-%04d" % i for i in range(60)]
+    search = Propagator([Sought(v) for v in values])
+    hits = {h.index for h in search.find(b" ".join(values)) if h.form == "raw"}
+    assert hits == set(range(60))
+
+
+def test_no_repr_shows_a_value():
+    assert "secret" not in repr(Sought(b"secret-value", fragments=(b"secret-part",)))

@@ -1,0 +1,303 @@
+"""The SARIF log of real extractions: valid by hand, true of the files it names, and without a value."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import string
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote_to_bytes, urljoin
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hush_core.config import parse_config
+from hush_core.corpus import printable_path
+from hush_core.secrets import extract
+from hush_core.secrets.graph import EDGES, EXAMPLES, OCCURRENCES, SECRETS
+from hush_core.secrets.report.sarif import FINGERPRINT, _raw_path, sarif
+
+KEY = b"k" * 32
+PATH = {"id": "alpha", "kind": "path", "globs": ["secret/**"]}
+CREDENTIALS = {"id": "creds", "kind": "credentials"}
+
+
+def token(seed: int = 0) -> str:
+    return "ghp_" + "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=36))
+
+
+def extraction(repos, secrets, **keys):
+    data = {
+        "version": 1,
+        "repos": [r if isinstance(r, dict) else {"path": str(r.path)} for r in repos],
+        "secrets": [{"level": 1e-3, **s} for s in secrets],
+        "train": {"rounds": 1, "batch": 1},
+        "chunk_bytes": 64,
+        **keys,
+    }
+    return extract(parse_config(data, where="test", folder=Path("/")), KEY)
+
+
+def log_of(found, **options):
+    return sarif(
+        found.examples, found.secrets, found.edges, found.occurrences, tool_version="1.2.3", **options
+    )
+
+
+def place(result):
+    return result["locations"][0]["physicalLocation"]
+
+
+LINES, BYTES = {"startLine", "endLine"}, {"byteOffset", "byteLength"}
+
+
+def check_form(log):
+    """What the standard requires of every property that is used here."""
+    assert set(log) == {"$schema", "version", "runs"} and log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "hush" and isinstance(driver["version"], str)
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(ids) == len(set(ids)) and all(rule["shortDescription"]["text"] for rule in driver["rules"])
+    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    for result in run["results"]:
+        assert result["message"]["text"] and result["level"] in ("none", "note", "warning", "error")
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+        assert all(isinstance(v, str) for v in result["partialFingerprints"].values())
+        (location,) = result["locations"]
+        if "physicalLocation" not in location:
+            assert location["logicalLocations"][0]["fullyQualifiedName"]
+            continue
+        artifact, region = place(result)["artifactLocation"], place(result)["region"]
+        assert artifact["uriBaseId"] in run["originalUriBaseIds"]
+        assert (
+            artifact["uri"].isascii() and not artifact["uri"].startswith("/") and " " not in artifact["uri"]
+        )
+        assert urljoin("file:///top/", artifact["uri"]).startswith("file:///top/")
+        assert set(region) in (LINES, LINES | {"startColumn", "endColumn"} | BYTES, BYTES)
+        assert region.get("byteOffset", 0) >= 0 and region.get("byteLength", 0) >= 0
+        assert all(region[k] >= 1 for k in region if k.endswith(("Line", "Column")))
+    json.dumps(log, allow_nan=False)
+
+
+def span_of(text: str, region) -> bytes:
+    """The bytes that lines and columns name."""
+    lines = text.split("\n")
+
+    def offset(line, column):
+        assert column <= len(lines[line - 1]) + 1
+        return len("\n".join([*lines[: line - 1], lines[line - 1][: column - 1]]).encode())
+
+    return text.encode()[
+        offset(region["startLine"], region["startColumn"]) : offset(region["endLine"], region["endColumn"])
+    ]
+
+
+def test_every_edge_is_a_result_at_its_place(make_repo):
+    one, two = make_repo("one"), make_repo("two")
+    texts = {
+        "secret/é ü#%?.py": "naïve = 'ä€😀'\r\n" * 30,
+        "deep/a:b.py": "# " + "x" * 100 + f'\nT = "{token()}"\n' + "y\n" * 50,
+    }
+    one.commit({name: text.encode() for name, text in texts.items()})
+    two.commit({"copy.log": f"again {token()}\n".encode()})
+    found = extraction([one, two], [CREDENTIALS, PATH])
+    log = log_of(found)
+    check_form(log)
+    (run,) = log["runs"]
+    assert len(run["results"]) == found.edges.height == run["properties"]["results"]
+    assert run["properties"]["leftOut"] == run["properties"]["secretsCutShort"] == 0
+    edges = found.edges.join(found.examples, on="example_id").join(found.secrets, on="secret_id")
+    lined = 0
+    for result, row in zip(run["results"], edges.iter_rows(named=True), strict=True):
+        artifact, region = place(result)["artifactLocation"], place(result)["region"]
+        assert artifact["uriBaseId"] == f"%SRCROOT_{row['source']}%"
+        path = unquote_to_bytes(artifact["uri"]).decode()
+        assert path == row["path"]
+        assert row["name"] in result["message"]["text"] and row["reason"] in result["message"]["text"]
+        if token().encode() in row["text"]:  # the line on which the value stands, not the chunk
+            lined += 1
+            text = texts.get(path, f"again {token()}\n").split("\n")
+            assert set(region) == LINES and region["startLine"] == region["endLine"]
+            assert token() in text[region["startLine"] - 1]
+            continue
+        a, b = region["byteOffset"], region["byteOffset"] + region["byteLength"]
+        assert row["start"] - 3 <= a <= row["start"] and row["end"] <= b <= row["end"] + 3
+        if path in texts:
+            assert span_of(texts[path], region) == texts[path].encode()[a:b]
+    assert lined
+    rules = {r["ruleId"]: r for r in run["results"]}
+    assert set(rules) == {"betterleaks.github-pat", "path"}
+    assert rules["path"]["level"] == "warning"
+
+
+def test_recognised_copies_are_notes(make_repo):
+    repo = make_repo()
+    repo.commit({"a.py": f'T = "{token()}"\n'.encode(), "b.txt": token().encode().hex().encode()})
+    levels = {
+        place(r)["artifactLocation"]["uri"]: r["level"]
+        for r in log_of(extraction([repo], [CREDENTIALS]))["runs"][0]["results"]
+    }
+    assert levels["a.py"] == "warning" and levels["b.txt"] == "note"
+
+
+def test_no_value_no_hash_of_one_and_no_commit(make_repo):
+    repo = make_repo()
+    text = f'T = "{token()}"\n'.encode()
+    commit = repo.commit(
+        {"a.py": text, "b.txt": token().encode().hex().encode(), "secret/c": b"classified\n"}
+    )
+    found = extraction([repo], [CREDENTIALS, PATH])
+    written = json.dumps(log_of(found)).lower()
+    value = token().encode()
+    for clear in (value, text.strip(), b"classified"):
+        digests = [hashlib.new(h, clear).hexdigest()[:12] for h in ("sha256", "sha1", "md5")]
+        for leak in (clear.decode(), clear.hex(), base64.b64encode(clear).decode()[:20], *digests):
+            assert json.dumps(leak.lower())[1:-1] not in written
+    assert commit[:12] not in written and "classified" not in written
+    blob = repo.git("rev-parse", "HEAD:a.py")
+    assert blob[:12] not in written
+
+
+def test_fingerprints_stay_while_lines_move_and_tell_chunks_apart(make_repo):
+    repo = make_repo()
+    repo.commit({"secret/a.py": b"x = 1\n" * 30, "b.py": f'T = "{token()}"\n'.encode()})
+
+    def prints():
+        results = log_of(extraction([repo], [CREDENTIALS, PATH]))["runs"][0]["results"]
+        return [r["partialFingerprints"][FINGERPRINT] for r in results]
+
+    before = prints()
+    assert len(set(before)) == len(before) == 4
+    repo.commit(
+        {"secret/a.py": b"y = 1\n" + b"x = 1\n" * 29, "b.py": b"\n\n" + f'T = "{token()}"\n'.encode()}
+    )
+    assert prints() == before
+    repo.git("mv", "b.py", "c.py")
+    repo.commit()
+    assert len(set(before) & set(prints())) == 3
+
+
+def test_what_is_left_out_is_counted_and_the_detected_come_first(make_repo):
+    repo = make_repo()
+    files = {f"secret/{i}.py": b"x = %d\n" % i for i in range(20)}
+    files |= {f"0{i}.txt": token().encode().hex().encode() for i in range(5)}
+    repo.commit({**files, "z.py": f'T = "{token()}"\n'.encode()})
+    found = extraction([repo], [CREDENTIALS, PATH])
+    log = log_of(found, most=3)
+    check_form(log)
+    (run,) = log["runs"]
+    counts = run["properties"]
+    assert counts["results"] == len(run["results"]) == 6 and counts["mostResultsPerSecret"] == 3
+    assert counts["leftOut"] == found.edges.height - 6 and counts["secretsCutShort"] == 2
+    assert "z.py" in {place(r)["artifactLocation"]["uri"] for r in run["results"]}
+    assert log_of(found, most=0)["runs"][0]["results"] == []
+    (few,) = log_of(found, most_in_all=3)["runs"]
+    by_rule = sorted(r["ruleId"] for r in few["results"])
+    assert by_rule == ["betterleaks.github-pat", "betterleaks.github-pat", "path"]  # shared out evenly
+    assert few["properties"]["leftOut"] == found.edges.height - 3
+
+
+def test_no_file_is_left_out_for_the_many_places_in_another(make_repo):
+    repo = make_repo()
+    repo.commit({"secret/a.py": b"x = 1\n" * 200, "secret/b.py": b"y = 2\n", "secret/c.py": b"z = 3\n" * 40})
+    (run,) = log_of(extraction([repo], [PATH]), most=4)["runs"]
+    places = [place(r)["artifactLocation"]["uri"] for r in run["results"]]
+    assert sorted(places) == ["secret/a.py", "secret/a.py", "secret/b.py", "secret/c.py"]
+
+
+def test_versions_of_a_history_have_bytes_only(make_repo):
+    repo = make_repo()
+    repo.commit({"secret/a.py": b"x = 1\n" * 30})
+    repo.commit({"secret/a.py": b"y\n" + b"x = 1\n" * 30})
+    found = extraction([{"path": str(repo.path), "mode": "history"}], [PATH])
+    log = log_of(found)
+    check_form(log)
+    regions = [place(r)["region"] for r in log["runs"][0]["results"]]
+    assert len(regions) == 6 and all(set(r) == {"byteOffset", "byteLength"} for r in regions)
+
+
+def graph(rows, texts):
+    """Frames of one secret in every example: rows are (source, path, start, end)."""
+    examples = pl.DataFrame(
+        [(i, s, p, "r", a, b, "", t) for i, ((s, p, a, b), t) in enumerate(zip(rows, texts, strict=True))],
+        schema=EXAMPLES,
+        orient="row",
+    )
+    secrets = pl.DataFrame([(0, "own kind", "e{0}[x](1)", 0.1, 0.2, 3.3, "")], schema=SECRETS, orient="row")
+    edges = pl.DataFrame([(i, 0, "own{r}") for i in range(len(rows))], schema=EDGES, orient="row")
+    return examples, secrets, edges, pl.DataFrame(schema=OCCURRENCES)
+
+
+def test_a_value_of_several_lines_is_shown_by_its_first_place_in_each_chunk():
+    text = b"a\nbb\ncc\nbb\ncc\n"
+    examples, secrets, edges, none = graph([("r", "a", 0, 9), ("r", "a", 9, 14)], [text[:9], text[9:]])
+    stands = pl.DataFrame([(0, 0, 8, 9), (0, 0, 2, 7), (0, 1, 0, 4)], schema=none.schema, orient="row")
+    log = sarif(examples, secrets, edges, stands, tool_version="1")
+    check_form(log)
+    regions = [place(r)["region"] for r in log["runs"][0]["results"]]
+    assert regions == [{"startLine": 2, "endLine": 3}, {"startLine": 4, "endLine": 5}]
+
+
+def test_a_chunk_whose_beginning_is_missing_has_bytes_only():
+    rows = [("r", "a", 0, 4), ("r", "a", 8, 12), ("r", "b", 4, 8)]
+    log = sarif(*graph(rows, [b"a\nb\n"] * 3), tool_version="1")
+    check_form(log)
+    first, *others = (place(r)["region"] for r in log["runs"][0]["results"])
+    assert (first["startLine"], first["startColumn"], first["endLine"], first["endColumn"]) == (1, 1, 3, 1)
+    assert all(set(region) == {"byteOffset", "byteLength"} for region in others)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"../../etc/passwd", b"a/../b", b"./a", b"/etc/passwd", b"a//b", b"a\\..\\..\\b", b".."]
+)
+def test_a_path_that_points_outside_is_given_by_name(raw):
+    log = sarif(*graph([("r", printable_path(raw), 0, 1)], [b"x"]), tool_version="1")
+    check_form(log)
+    (result,) = log["runs"][0]["results"]
+    assert set(result["locations"][0]) == {"logicalLocations"}
+
+
+def test_braces_and_brackets_are_no_placeholders_and_bases_differ():
+    log = sarif(
+        *graph([("a b", "x", 0, 1), ("a/b", "x", 0, 1), ("a_b", "x", 0, 1)], [b"x"] * 3), tool_version="1"
+    )
+    check_form(log)
+    (run,) = log["runs"]
+    text = run["results"][0]["message"]["text"]
+    assert "{{0}}" in text and r"\[x\]" in text and "own{{r}}" in text
+    assert len(run["originalUriBaseIds"]) == 3
+    assert run["results"][0]["ruleId"] == "own kind"
+
+
+def test_no_edge_gives_an_empty_valid_log():
+    examples, secrets, edges, stands = graph([("r", "a", 0, 1)], [b"x"])
+    log = sarif(examples.clear(), secrets, edges.clear(), stands, tool_version="1")
+    check_form(log)
+    assert log["runs"][0]["results"] == []
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.text(alphabet="a\n\ré€😀\u0301\u2028", max_size=60), st.integers(1, 9))
+def test_lines_and_bytes_name_the_same_text_at_every_border(text, size):
+    data = text.encode()
+    borders = [*range(0, len(data), size), len(data)]
+    rows = [("r", "a", a, b) for a, b in pairwise(borders) if a < b]
+    log = sarif(*graph(rows, [data[a:b] for _, _, a, b in rows]), tool_version="1")
+    for result, (_, _, start, end) in zip(log["runs"][0]["results"], rows, strict=True):
+        region = place(result)["region"]
+        a, b = region["byteOffset"], region["byteOffset"] + region["byteLength"]
+        assert a <= start and end <= b and b - a <= end - start + 6
+        assert data[a:b].decode()  # whole characters
+        assert span_of(text, region) == data[a:b]
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.binary(max_size=20))
+def test_paths_come_back_byte_for_byte(raw):
+    assert _raw_path(printable_path(raw)) == raw

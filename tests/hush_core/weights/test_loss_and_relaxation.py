@@ -1,0 +1,135 @@
+"""Why weight is lost, and what a higher target would buy."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from hush_core.weights import (
+    WeightSettings,
+    binding_secrets,
+    lost_examples,
+    reliefs,
+    relieved,
+    solve_weights,
+    unit_capacities,
+    weigh,
+)
+from hush_core.weights.target_relaxation import raised_target
+
+SETTINGS = WeightSettings(rule="normal_quantiles", c=0.3)
+
+
+def frame(pairs):
+    return pl.DataFrame(sorted(pairs), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
+
+
+def secrets_of(posteriors, names=None):
+    m = len(posteriors)
+    return pl.DataFrame(
+        {
+            "secret_id": np.arange(m, dtype=np.uint32),
+            "name": names or [f"s{j}" for j in range(m)],
+            "prior": np.full(m, 1e-10),
+            "posterior": np.asarray(posteriors, dtype=np.float64),
+        }
+    )
+
+
+graphs = st.tuples(
+    st.sets(st.tuples(st.integers(0, 29), st.integers(0, 5)), min_size=4, max_size=90),
+    st.lists(st.floats(1e-5, 1e-2), min_size=6, max_size=6),
+    st.floats(0.02, 0.9),
+)
+
+
+@examples(max_examples=150, deadline=None, derandomize=True)
+@given(graphs)
+def test_what_is_lost_is_put_down_to_secrets_that_bind(drawn):
+    pairs, posteriors, c = drawn
+    edges, secrets = frame(pairs), secrets_of(posteriors)
+    found = weigh(edges, secrets, n_examples=40, settings=SETTINGS.model_copy(update={"c": c}))
+    table, lost = binding_secrets(found, edges), lost_examples(found, edges)
+    tagged = np.unique(edges["example_id"].to_numpy())
+    assert table["lost"].sum() == pytest.approx((1 - found.weights[tagged]).sum(), abs=1e-9)
+    assert set(lost["example_id"]) == set(tagged[found.weights[tagged] < 1])
+    assert table.filter(pl.col("lost") > 1e-9)["binds"].all()
+    # complementary slackness: who is cut pays at least what it is worth
+    assert lost.filter(pl.col("weight") < 1 - 1e-9)["price"].min() is None or (
+        lost.filter(pl.col("weight") < 1 - 1e-9)["price"].min() >= 1 - 1e-6
+    )
+    held = set(edges.select("example_id", "secret_id").iter_rows())
+    assert all((e, s) in held for e, s in lost.select("example_id", "secret_id").iter_rows())
+    assert table["lost_examples"].sum() == int((found.weights[tagged] == 0).sum())
+    assert (table["load"] <= table["capacity"]).all()
+
+
+def test_the_reason_is_the_secret_with_the_higher_price():
+    """Ten examples hold 0 alone, ten hold 0 and 1, and 1 has next to no room: 1 costs the second ten."""
+    edges = frame([(i, 0) for i in range(20)] + [(i, 1) for i in range(10, 20)])
+    secrets = secrets_of([1e-2, 1.0000001e-10])
+    found = weigh(edges, secrets, n_examples=20, settings=SETTINGS.model_copy(update={"c": 1e-7}))
+    table = binding_secrets(found, edges)
+    assert table["binds"].to_list() == [False, True]
+    assert table["lost"].to_list() == pytest.approx([0, 10], abs=1e-3)
+    lost = lost_examples(found, edges)
+    assert lost["example_id"].to_list() == list(range(10, 20)) and set(lost["secret_id"]) == {1}
+
+
+@examples(max_examples=100, deadline=None, derandomize=True)
+@given(graphs)
+def test_no_relief_brings_more_than_its_prices_promise(drawn):
+    pairs, posteriors, c = drawn
+    edges = frame(pairs)
+    secrets = secrets_of(posteriors, [f"e{j % 3}/x{j}" for j in range(6)])
+    settings = SETTINGS.model_copy(update={"c": c})
+    found = weigh(edges, secrets, n_examples=40, settings=settings)
+    offers = reliefs(found, secrets, settings, levels=[1e-3, 1e-2], noise_multiplier=None)
+    assert offers["at_most"].to_list() == sorted(offers["at_most"], reverse=True)
+    for offer in offers.iter_rows(named=True):
+        change = {"entry": offer["entry"], "target": offer["target"], "noise_multiplier": None}
+        weights, other = relieved(found, edges, secrets, settings, **change)
+        gain = weights.sum() - found.objective
+        assert -1e-9 <= gain <= offer["at_most"] + 1e-9
+        touched = {
+            n
+            for n, a, b in zip(secrets["name"], secrets["posterior"], other["posterior"], strict=True)
+            if a != b
+        }
+        assert touched and all(name.startswith(offer["entry"] + "/") for name in touched)
+        assert (other["posterior"] >= secrets["posterior"]).all()
+    # entries that nothing would buy are those that are not offered
+    for entry in {"e0", "e1", "e2"} - set(offers["entry"]):
+        own = [found.prices[j] for j in range(6) if f"e{j % 3}" == entry]
+        assert max(own) == 0 or min(posteriors[j] for j in range(6) if f"e{j % 3}" == entry) > 0.05
+
+
+def test_one_secret_alone_gains_just_what_its_capacity_gains():
+    edges, secrets = frame([(i, 0) for i in range(100)]), secrets_of([1e-5], ["alpha-eu"])
+    found = weigh(edges, secrets, n_examples=100, settings=SETTINGS)
+    (offer,) = reliefs(found, secrets, SETTINGS, levels=[1e-5, 1e-4], noise_multiplier=None).to_dicts()
+    before, after = (float(unit_capacities(secrets_of([r]), SETTINGS.rule)[0]) for r in (1e-5, 1e-4))
+    assert (offer["entry"], offer["posterior"], offer["target"]) == ("alpha-eu", 1e-5, 1e-4)
+    assert offer["at_most"] == pytest.approx(30 * (after / before - 1), rel=1e-9)
+    solved = solve_weights(edges, n_examples=100, capacities=found.capacities * after / before)
+    weights, _ = relieved(
+        found, edges, secrets, SETTINGS, entry="alpha-eu", target=1e-4, noise_multiplier=None
+    )
+    assert weights.sum() == pytest.approx(solved.objective) == pytest.approx(30 + offer["at_most"])
+
+
+def test_an_entry_is_its_whole_id():
+    """`creds` does not reach `creds-old`."""
+    edges = frame([(i, j) for i in range(40) for j in range(2)])
+    secrets = secrets_of([1e-5, 1e-5], ["creds/a:1", "creds-old/a:2"])
+    found = weigh(edges, secrets, n_examples=40, settings=SETTINGS)
+    _, other = relieved(found, edges, secrets, SETTINGS, entry="creds", target=1e-3, noise_multiplier=None)
+    assert other["posterior"].to_list() == [1e-3, 1e-5]
+
+
+def test_the_next_target_is_the_next_level_or_ten_times():
+    assert raised_target(1e-5, [1e-3, 1e-5, 2e-4]) == 2e-4
+    assert raised_target(1e-3, [1e-3, 1e-5]) == 1e-2
+    assert raised_target(0.06, []) is None and raised_target(0.01, [0.7]) is None

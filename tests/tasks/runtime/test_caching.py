@@ -1,0 +1,98 @@
+"""Cache keys and cached tasks, run by a real Prefect engine against its embedded server."""
+
+from enum import Enum
+from pathlib import Path
+
+import pytest
+from prefect import flow
+from pydantic import BaseModel
+
+from tasks.runtime.caching import cached_task, content_key
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+
+
+class One(BaseModel):
+    x: int = 1
+
+
+class Two(BaseModel):
+    x: int = 1
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Bundle(BaseModel):
+    ref: Ref
+    parts: list[Ref]
+
+
+def test_equal_inputs_share_a_key_and_others_do_not():
+    assert content_key("a", 1, {"x": 1, "y": 2}) == content_key("a", 1, {"y": 2, "x": 1})
+    keys = [
+        content_key("a", 1, 1), content_key("b", 1, 1), content_key("a", 2, 1), content_key("a", 1, 1.0),
+        content_key("a", 1, "1"), content_key("a", 1, True), content_key("a", 1, [1]),
+        content_key("a", 1, 1, 1),
+        content_key("a", 1, b"1"), content_key("a", 1, One()), content_key("a", 1, Two()),
+        content_key("a", 1, Colour.RED), content_key("a", 1, "red"), content_key("a", 1, {"x": 1}),
+        content_key("a", 1, {1}), content_key("a", 1, None),
+    ]  # fmt: skip
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("bad", [Path("x"), object(), lambda: 0, {1: 2}])
+def test_what_has_no_content_is_refused(bad):
+    with pytest.raises(TypeError):
+        content_key("a", 1, bad)
+
+
+def make(name, calls, version=1):
+    @cached_task(name=name, version=version, ignore=["note"])
+    def step(x: int, note: str = "") -> Bundle:
+        calls.append(x)
+        store = Store(home().store)
+        return Bundle(ref=store.put_json([name, x]), parts=[store.put_bytes(b"part %d" % x)])
+
+    return step
+
+
+def run(step, *arguments):
+    @flow(name="test-caching")
+    def once():
+        return step(*arguments)
+
+    return once()
+
+
+def test_a_result_is_reused_by_its_own_task_only(prefect_harness):
+    calls, others, newer = [], [], []
+    step = make("cache-own", calls)
+    first = run(step, 1)
+    assert run(step, 1, "another note") == first and calls == [1]
+    run(step, 2)
+    assert calls == [1, 2]
+    assert run(make("cache-other", others), 1) != first and others == [1]  # made by the same factory
+    run(make("cache-own", newer, version=2), 1)
+    assert newer == [1]
+
+
+@pytest.mark.parametrize("damage", ["delete", "edit", "record"])
+def test_a_dead_reference_is_never_handed_out(prefect_harness, damage):
+    calls = []
+    step = make(f"cache-{damage}", calls)
+    before = {path.name for path in home().results.iterdir()}
+    result = run(step, 7)
+    part = Store(home().store).path(result.parts[0])
+    if damage == "delete":
+        part.unlink()
+    elif damage == "edit":
+        part.write_bytes(b"other")
+    else:
+        (record,) = (p for p in home().results.iterdir() if p.name not in before)
+        record.write_text(record.read_text()[:60])  # a process killed while it wrote
+    assert run(step, 7) == result and calls == [7, 7]
+    assert Store(home().store).holds(result.parts[0])
+    run(step, 7)
+    assert calls == [7, 7]

@@ -1,0 +1,92 @@
+"""HUSH_HOME, its keys, and what is respected; in fresh processes, as settings are read at import."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def run(code: str, home: Path, **extra: str) -> subprocess.CompletedProcess:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    environment = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[3]), **extra}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_folders_are_private_and_settings_stand(tmp_path):
+    code = (
+        "from tasks.runtime.environment import prepare_environment; h = prepare_environment(); import os;"
+        "print(os.environ['PREFECT_HOME'], os.environ['MLFLOW_TRACKING_URI'], os.environ['DO_NOT_TRACK'])"
+    )
+    done = run(code, tmp_path / "home")
+    assert done.stdout.split() == [
+        str(tmp_path / "home/prefect"), f"sqlite:///{tmp_path / 'home/mlflow.db'}", "true",
+    ]  # fmt: skip
+    for name in ("", "keys", "store"):
+        assert stat.S_IMODE((tmp_path / "home" / name).stat().st_mode) == 0o700
+
+
+def test_prefect_reads_the_settings(tmp_path):
+    code = (
+        "from tasks.runtime.environment import prepare_environment; prepare_environment();"
+        "from prefect.settings import get_current_settings as g; s = g();"
+        "print(s.home, s.server.ephemeral.startup_timeout_seconds, s.server.analytics_enabled)"
+    )
+    assert run(code, tmp_path / "h").stdout.split() == [str(tmp_path / "h/prefect"), "120", "False"]
+
+
+def test_what_the_user_set_is_respected(tmp_path):
+    code = (
+        "from tasks.runtime.environment import prepare_environment; prepare_environment(); import os;"
+        "print(os.environ['MLFLOW_TRACKING_URI'], os.environ['PREFECT_API_URL'])"
+    )
+    given = {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "PREFECT_API_URL": "http://127.0.0.1:8/api"}
+    assert run(code, tmp_path / "h", **given).stdout.split() == list(given.values())
+
+
+def test_too_late_is_refused(tmp_path):
+    done = run(
+        "import prefect; from tasks.runtime.environment import prepare_environment as p; p()", tmp_path / "h"
+    )
+    assert done.returncode == 1
+    assert "before prepare_environment" in done.stderr
+
+
+def test_unwritable_home_says_how_to_mend(tmp_path):
+    (tmp_path / "file").touch()
+    done = run(
+        "from tasks.runtime.environment import prepare_environment as p; p()", tmp_path / "file" / "home"
+    )
+    assert "Mend: set HUSH_HOME" in done.stderr
+
+
+def test_identity_key_is_made_once_even_by_many(tmp_path):
+    code = "from tasks.runtime.environment import home; print(home().create().identity_key().hex())"
+    environment = {
+        **os.environ,
+        "HUSH_HOME": str(tmp_path / "h"),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+    many = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
+        for _ in range(6)
+    ]
+    keys = {child.communicate(timeout=120)[0] for child in many}
+    assert len(keys) == 1 and len(keys.pop().strip()) == 64
+    assert stat.S_IMODE((tmp_path / "h/keys/identity.key").stat().st_mode) == 0o600
+    assert [p.name for p in (tmp_path / "h/keys").iterdir()] == ["identity.key"]
+
+
+def test_damaged_key_is_refused_without_showing_it(tmp_path):
+    from hush_core.errors import InputError
+    from tasks.runtime.environment import Home
+
+    place = Home(tmp_path / "h").create()
+    (place.keys / "identity.key").write_bytes(b"short-and-secret")
+    with pytest.raises(InputError) as caught:
+        place.identity_key()
+    assert "short-and-secret" not in str(caught.value)

@@ -1,0 +1,79 @@
+"""The tracker, really: runs, registered versions and downloads in an MLflow store of the test's own."""
+
+import shutil
+
+import mlflow
+import pytest
+
+from hush_core.certificate import verify_certificate
+from hush_core.errors import InputError, VerificationError
+from tasks.runtime.environment import home
+from tasks.runtime.registry import download_certificate, find_version, model_files
+from tasks.runtime.store import directory_sha256
+
+
+def artifact(model_uri):
+    """Where the embedded tracker keeps a version's files."""
+    entry = find_version(model_uri)
+    return home().artifacts / "models" / entry.source.removeprefix("models:/") / "artifacts"
+
+
+def test_a_version_carries_what_was_certified(register, certified, tmp_path):
+    done = register("whole")
+    assert (done.model_uri, done.version, done.link) == ("models:/whole/1", "1", None)
+    certificate, model = download_certificate(done.model_uri, tmp_path), model_files(done.model_uri, tmp_path)
+    assert directory_sha256(model) == directory_sha256(certified[0])
+    assert verify_certificate(certificate, model).rows.height == 2
+    entry = find_version(done.model_uri)
+    assert entry.tags["validation_status"] == "pending" and entry.tags["method"] == "best"
+    assert entry.description == "check models:/whole/1"
+    run = mlflow.MlflowClient().get_run(done.run_id)
+    assert run.info.status == "FINISHED" and run.data.metrics["secrets"] == 2.0
+    listed = {a.path for a in mlflow.MlflowClient().list_artifacts(done.run_id, "tables")}
+    assert listed == {"tables/bounds.parquet"}
+
+
+def test_no_pickle_and_mlflow_loads_it_offline(register):
+    done = register("loads")
+    suffixes = {p.suffix for p in artifact(done.model_uri).rglob("*") if p.is_file()}
+    assert suffixes <= {".safetensors", ".json", ".parquet", ".yaml", ".txt", ""}
+    pipeline = mlflow.transformers.load_model(done.model_uri)
+    assert pipeline("def f(", max_new_tokens=3)[0]["generated_text"].startswith("def f(")
+    assert len(mlflow.pyfunc.load_model(done.model_uri).predict(["def f(", "x"])) == 2
+
+
+def test_the_same_certificate_is_registered_once(register):
+    assert register("once") == register("once")
+    assert len(mlflow.MlflowClient().search_model_versions("name = 'once'")) == 1
+
+
+def test_a_failure_midway_registers_nothing(register, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(InputError, match="holds no saved model"):
+        register("broken", model_dir=empty)
+    client = mlflow.MlflowClient()
+    assert not client.search_model_versions("name = 'broken'")
+    experiment = client.get_experiment_by_name("tests").experiment_id
+    (run,) = client.search_runs([experiment], "attributes.run_name LIKE 'broken%'")
+    assert run.info.status == "FAILED"
+    assert register("broken").version == "1"
+
+
+@pytest.mark.parametrize("uri", ["models:/nothing/1", "models:/nothing@champion", "runs:/x", "models:/a/b/c"])
+def test_what_is_not_there_is_a_users_mistake(register, uri):
+    with pytest.raises(InputError):
+        find_version(uri)
+
+
+def test_a_strange_part_or_tokenizer_is_refused(register, tmp_path):
+    uri = register("strange").model_uri
+    (artifact(uri) / "code").mkdir()
+    (artifact(uri) / "code" / "x.py").touch()
+    (artifact(uri) / "components/tokenizer/tokenizer_config.json").write_text("{}")
+    with pytest.raises(VerificationError) as caught:
+        model_files(uri, tmp_path / "a")
+    assert len(caught.value.failures) == 2
+    shutil.rmtree(artifact(uri) / "certificate")
+    with pytest.raises(VerificationError, match="certificate is missing"):
+        download_certificate(uri, tmp_path / "b")
