@@ -258,25 +258,25 @@ def extraction(repo: Path, folder: Path, task: dict) -> dict:
 
 def literals(repo: Path, folder: Path, task: dict) -> dict:
     """The search of `literals`, in all encodings, in the first 200 MB of the pack; the same text for grep."""
-    from hush_core.corpus import CleanView, Spool
-    from hush_core.corpus.git.blobs import reachable_blobs, sizes_in_pack_order, spool_blobs
+    from hush_core.corpus import BlobStore, CleanView
+    from hush_core.corpus.git.blobs import reachable_blobs, sizes_in_pack_order, store_blobs
     from hush_core.secrets.detectors.scans import looked_at
-    from hush_core.secrets.propagation.value_search import Propagator, Sought
+    from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
     draw = random.Random(7)
     words = ["".join(draw.choices(string.ascii_lowercase, k=draw.randint(4, 9))) for _ in range(20_000)]
     values: set[str] = set()
     while len(values) < task["count"]:
         values.add("-".join(draw.choices(words, k=2)))
-    with CleanView(repo, task["rev"]) as view, Spool(folder) as contents:
+    with CleanView(repo, task["rev"]) as view, BlobStore(folder) as contents:
         total, chosen = 0, {}
         for blob, size in sizes_in_pack_order(view, reachable_blobs(view)).items():
             if size < 1 << 20 and total < task["bytes"]:
                 chosen[blob], total = size, total + size
-        spool_blobs(view, chosen, contents)
+        store_blobs(view, chosen, contents)
         size = int(contents.sizes.sum())
         began = time.perf_counter()
-        look = Propagator([Sought(v.encode(), any_case=True, reason="literals") for v in sorted(values)])
+        look = ValueSearch([SearchTerm(v.encode(), any_case=True, reason="literals") for v in sorted(values)])
         row = {"literals": len(values), "patterns": look.patterns, "bytes": size}
         row["compile"] = time.perf_counter() - began
         times, used = [], []

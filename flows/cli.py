@@ -240,9 +240,9 @@ def _prepare() -> Any:
     from tasks.runtime.environment import prepare_environment
 
     home = prepare_environment()
-    from tasks.runtime.error_logging import one_line_refusals
+    from tasks.runtime.error_logging import one_line_errors
 
-    one_line_refusals()
+    one_line_errors()
     return home
 
 

@@ -17,7 +17,7 @@ from tasks.extraction import Extracted, extract_secrets, sources
 from tasks.publish_plan import publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
-from tasks.weighing import Relief, relieve
+from tasks.weighing import Relaxation, relax_target
 
 SOLVED_AGAIN = 5
 """So many entries of the config are relaxed for what they would buy; the others get the bound of the prices."""
@@ -50,21 +50,21 @@ def plan(
     points = sweep_points(config, extracted, scales)
     rows = [row_of(point) for point in points]
     chosen = recommend(rows, config.method)
-    weighed = reliefs = None
+    weighed = relaxations = None
     if chosen is not None:
-        weighed, reliefs = points[chosen].weighed, relieve_point(points[chosen], extracted, config)
+        weighed, relaxations = points[chosen].weighed, relax_point(points[chosen], extracted, config)
     folder = out or str(home().report_folder("plans", Path(config_file)))
-    published = publish_frontier(config, extracted, rows, chosen, weighed, reliefs or [], folder)
+    published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], folder)
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
-    report = build_report(config, extracted, rows, chosen, reliefs or [], published, notes)
+    report = build_report(config, extracted, rows, chosen, relaxations or [], published, notes)
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report
 
 
-def relieve_point(point: Point, extracted: Extracted, config: HushConfig) -> list[Relief]:
+def relax_point(point: Point, extracted: Extracted, config: HushConfig) -> list[Relaxation]:
     """What relaxing each entry of the config would buy at this point."""
-    return relieve(
+    return relax_target(
         point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
         rounds=config.train.rounds, expected_batch=config.train.batch, method=point.method,
-        noise_multiplier=point.priced.noise_multiplier, most=SOLVED_AGAIN,
+        noise_multiplier=point.estimate.noise_multiplier, most=SOLVED_AGAIN,
     )  # fmt: skip

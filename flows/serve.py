@@ -74,9 +74,9 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.review import review
     from flows.secrets import secrets
     from flows.train import train
-    from tasks.runtime.error_logging import one_line_refusals
+    from tasks.runtime.error_logging import one_line_errors
 
-    one_line_refusals()
+    one_line_errors()
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)

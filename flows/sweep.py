@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hush_core.config import HushConfig, Method
 from hush_core.errors import HushError, InputError
 from hush_core.weights import Scale, WeightSettings, weight_settings
-from tasks.calibration import Priced, price_weights
+from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.publish_plan import PlanRow
 from tasks.weighing import Weighed, weigh_examples
@@ -24,7 +24,7 @@ class Point:
     method: Method
     settings: WeightSettings
     weighed: Weighed | None = None
-    priced: Priced | None = None
+    estimate: NoiseEstimate | None = None
     note: str = ""
 
 
@@ -80,15 +80,15 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
         if point.weighed.largest_batch < settings.batch:
             point.note = f"train.batch: at most {point.weighed.largest_batch} can be drawn from this weight"
             continue
-        future = price_weights.submit(
+        future = estimate_noise.submit(
             point.weighed.weights, extracted.edges, extracted.secrets, rounds=settings.rounds,
             expected_batch=settings.batch, method=point.method,
         )  # fmt: skip
         running.append((point, future))
     for point, future in running:
         result = future.result(raise_on_failure=False)
-        if isinstance(result, Priced):
-            point.priced = result
+        if isinstance(result, NoiseEstimate):
+            point.estimate = result
         else:
             point.note = refusal(result)
 
@@ -102,16 +102,16 @@ def refusal(error: object) -> str:
 
 def row_of(point: Point) -> PlanRow:
     """The point as a row of the price list."""
-    weighed, priced = point.weighed, point.priced
+    weighed, estimate = point.weighed, point.estimate
     return PlanRow(
         method=point.method,
         c=weighed.c if weighed else point.settings.c,
         noise_asked=point.settings.noise_multiplier,
-        noise_multiplier=priced.noise_multiplier if priced else None,
+        noise_multiplier=estimate.noise_multiplier if estimate else None,
         weight_retained=weighed.retained if weighed else None,
         protected_retained=weighed.protected_retained if weighed else None,
         examples_kept=weighed.kept if weighed else None,
-        distinct=priced.distinct if priced else None,
+        distinct=estimate.distinct if estimate else None,
         largest_batch=weighed.largest_batch if weighed else None,
         gap=weighed.gap if weighed else None,
         note=point.note,

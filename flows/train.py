@@ -70,7 +70,7 @@ def run_job(config: HushConfig) -> Outcome:
     start = pretrain(
         public, examples, held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
     )
-    settings, rehearsed = choose_rate(config.train, calibrated, public, start, lora)
+    settings, tried = choose_rate(config.train, calibrated, public, start, lora)
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
         calibrated, examples, held_out, public, start, lora,
@@ -91,7 +91,7 @@ def run_job(config: HushConfig) -> Outcome:
         calibrated=calibrated,
         by_method=by_method,
         pretrained=start,
-        rehearsed=rehearsed,
+        tried=tried,
         learning_rate=settings.learning_rate,
         trained=trained,
         before_attacked=before,

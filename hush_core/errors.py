@@ -15,15 +15,15 @@ class InputError(HushError):
     """The user's input cannot be used: config, repository, table or model. The command line exits with 2.
 
     >>> str(InputError("demo.yaml: rounds", "must be at least 1, got 0", "give a positive number"))
-    'demo.yaml: rounds: must be at least 1, got 0. Mend: give a positive number'
+    'demo.yaml: rounds: must be at least 1, got 0. Hint: give a positive number'
     """
 
-    def __init__(self, where: str, what: str, mend: str) -> None:
-        super().__init__(where, what, mend)
-        self.where, self.what, self.mend = where, what, mend
+    def __init__(self, where: str, what: str, hint: str) -> None:
+        super().__init__(where, what, hint)
+        self.where, self.what, self.hint = where, what, hint
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}. Mend: {self.mend}"
+        return f"{self.where}: {self.what}. Hint: {self.hint}"
 
 
 class CertificationError(HushError):

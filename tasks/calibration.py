@@ -70,7 +70,7 @@ def calibrate_noise(
     )
 
 
-class Priced(BaseModel):
+class NoiseEstimate(BaseModel):
     """What weights cost: the noise multiplier that certifies every secret, and what the rounds will see."""
 
     model_config = ConfigDict(frozen=True)
@@ -81,9 +81,9 @@ class Priced(BaseModel):
 
 
 @cached_task(name="price", version=1)
-def price_weights(
+def estimate_noise(
     weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method
-) -> Priced:
+) -> NoiseEstimate:
     """The noise by one method, without the table of bounds."""
     store = Store(home().store)
     rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
@@ -92,4 +92,4 @@ def price_weights(
         progress=progress_log(),
     )  # fmt: skip
     get_run_logger().info("%s: noise multiplier %.4g", method, sigma)
-    return Priced(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
+    return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))

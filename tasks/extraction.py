@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
-from hush_core.secrets import detector_versions, extract, source_revisions, spreading_version
+from hush_core.secrets import detector_versions, extract, propagation_version, source_revisions
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -74,7 +74,7 @@ def sources(config: HushConfig) -> Sources:
         identity=home().fingerprint("identity"),
         rules=version("kingfisher-secret-scanner"),
         detectors=detector_versions({s.kind for s in config.secrets}),
-        spreading=spreading_version(),
+        spreading=propagation_version(),
     )
 
 

@@ -17,7 +17,7 @@ from tasks.extraction import Extracted
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import log_run
-from tasks.weighing import Relief, Weighed
+from tasks.weighing import Relaxation, Weighed
 
 
 class PlanRow(BaseModel):
@@ -92,7 +92,7 @@ def publish_frontier(
     rows: list[PlanRow],
     chosen: int | None,
     weighed: Weighed | None,
-    reliefs: list[Relief],
+    relaxations: list[Relaxation],
     folder: str,
 ) -> Published:
     """Write tables and picture to `folder`, and log all but the lost examples' paths to the tracker.
@@ -112,7 +112,7 @@ def publish_frontier(
             secrets, lost = _reasons(store, extracted, weighed)
             secrets.write_csv(staged / "secrets.csv")
             lost.write_parquet(staged / "lost.parquet")
-            pl.DataFrame([r.model_dump() for r in reliefs], infer_schema_length=None).write_csv(
+            pl.DataFrame([r.model_dump() for r in relaxations], infer_schema_length=None).write_csv(
                 staged / "reliefs.csv"
             )
             costly = [CostlySecret(**row) for row in secrets.head(MOST_COSTLY).iter_rows(named=True)]

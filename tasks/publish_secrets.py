@@ -187,8 +187,8 @@ def write_report(
         write_whole(files["files.csv"], files_table(items, edges, examples).write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:
-        mend = "name a folder that you may write to"
-        raise InputError(str(out), error.strerror or "cannot be written", mend) from None
+        hint = "name a folder that you may write to"
+        raise InputError(str(out), error.strerror or "cannot be written", hint) from None
     return Summary(
         entries=_entry_rows(coverage, secrets, edges, fresh, gone),
         repositories=tuple(_repository_row(*item) for item in coverage["repositories"].items()),

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.errors import InputError
-from hush_core.training import Rehearsal, adapted, best_rate, load_model, rehearse, split_public
+from hush_core.training import RateTrial, adapted, best_rate, load_model, split_public, try_rate
 from hush_core.training.rate_search import FEWEST_PUBLIC
 from tasks.calibration import Calibrated
 from tasks.runtime.caching import cached_task
@@ -20,7 +20,7 @@ from tasks.runtime.store import Ref, Store
 from tasks.training import SEED, Model
 
 
-class Rehearsed(BaseModel):
+class TriedRate(BaseModel):
     """One learning rate: final loss in bits on public text (None: it diverged), and the way there."""
 
     model_config = ConfigDict(frozen=True)
@@ -31,22 +31,22 @@ class Rehearsed(BaseModel):
 
 
 @cached_task(name="rehearse", version=2, ignore=("run_with",))
-def rehearse_rate(
+def trial_of_rate(
     calibrated: Calibrated,
     public: Ref,
     start: Model,
     lora: LoraConfig | None,
     settings: TrainConfig,
     run_with: TrainConfig,
-) -> Rehearsed:
+) -> TriedRate:
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
     store = Store(home().store)
     model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
     training, measured = split_public(store.read_frame(public)["text"].to_list())
     with tempfile.TemporaryDirectory(dir=store.root) as folder:
         plan = calibrated.load(store)
-        done = rehearse(plan, training, measured, model, run_with, Path(folder), progress_log())
-    return Rehearsed(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
+        done = try_rate(plan, training, measured, model, run_with, Path(folder), progress_log())
+    return TriedRate(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
 
 
 def check_public(settings: TrainConfig, examples: int) -> None:
@@ -73,12 +73,12 @@ def check_public(settings: TrainConfig, examples: int) -> None:
 
 def choose_rate(
     settings: TrainConfig, calibrated: Calibrated, public: Ref, start: Model, lora: LoraConfig | None
-) -> tuple[TrainConfig, tuple[Rehearsed, ...]]:
+) -> tuple[TrainConfig, tuple[TriedRate, ...]]:
     """The settings with one learning rate, and the rehearsals that chose it (none where one was given)."""
     if isinstance(settings.learning_rate, float | int):
         return settings, ()
     rates = [settings.model_copy(update={"learning_rate": rate}) for rate in settings.learning_rate]
-    done = tuple(rehearse_rate(calibrated, public, start, lora, one.essential(), one) for one in rates)
-    best = best_rate([Rehearsal(**one.model_dump()) for one in done])
+    done = tuple(trial_of_rate(calibrated, public, start, lora, one.essential(), one) for one in rates)
+    best = best_rate([RateTrial(**one.model_dump()) for one in done])
     get_run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
     return settings.model_copy(update={"learning_rate": best}), done

@@ -15,7 +15,7 @@ from hush_core.config import ByteGptModel, HushConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
-from tasks.rate_search import Rehearsed
+from tasks.rate_search import TriedRate
 from tasks.runtime.environment import home
 from tasks.runtime.registry import Registered, record_run
 from tasks.runtime.store import Ref, Store
@@ -33,7 +33,7 @@ class Outcome(BaseModel):
     calibrated: Calibrated
     by_method: dict[str, Calibrated | None]
     pretrained: Model
-    rehearsed: tuple[Rehearsed, ...]
+    tried: tuple[TriedRate, ...]
     """Each learning rate played through on public text; none where the config names one rate."""
     learning_rate: float
     trained: Trained
@@ -127,7 +127,7 @@ def losses(outcome: Outcome) -> dict[str, float]:
 
 def learning_table(outcome: Outcome) -> pl.DataFrame:
     """run · rounds · bits: loss on public text of the protected run, and of each rehearsal of its rate."""
-    runs = {f"rehearsal, rate {one.learning_rate:g}": one.curve for one in outcome.rehearsed}
+    runs = {f"rehearsal, rate {one.learning_rate:g}": one.curve for one in outcome.tried}
     runs[figures.RUN] = outcome.trained.curve
     rows = [(name, rounds, bits) for name, curve in runs.items() for rounds, bits in curve]
     return pl.DataFrame(
@@ -232,9 +232,7 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
             f"- weight retained {w.retained:.1%} (certified within {w.gap:.1e} of the best possible)",
             f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
-            + (
-                f", best of {len(outcome.rehearsed)} in rehearsal on public text" if outcome.rehearsed else ""
-            ),
+            + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
             f"- run {t.runs_on_this_data} on this data; sources: "
             + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),

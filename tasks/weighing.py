@@ -15,8 +15,8 @@ from hush_core.weights import (
     binding_secrets,
     largest_batch,
     lost_examples,
-    reliefs,
-    relieved,
+    relaxations,
+    relaxed_weights,
     sampling_rates,
     weigh,
 )
@@ -100,7 +100,7 @@ def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, settings: WeightSe
     return result
 
 
-class Relief(BaseModel):
+class Relaxation(BaseModel):
     """What raising one entry's target would buy; the weight and the noise are those of the program solved again."""
 
     model_config = ConfigDict(frozen=True)
@@ -127,7 +127,7 @@ class Relief(BaseModel):
 
 
 @cached_task(name="relieve", version=1)
-def relieve(
+def relax_target(
     weighed: Weighed,
     edges: Ref,
     secrets: Ref,
@@ -138,25 +138,25 @@ def relieve(
     method: Method,
     noise_multiplier: float,
     most: int,
-) -> list[Relief]:
+) -> list[Relaxation]:
     """What raising an entry's target to the next level would buy, for all; the best `most` are solved again."""
     store = Store(home().store)
     graph, table = store.read_frame(edges), store.read_frame(secrets)
     weighing = weighed.load(store)
     now = {"noise_multiplier": noise_multiplier}
-    offers = reliefs(weighing, table, settings, levels=levels, **now)
+    offers = relaxations(weighing, table, settings, levels=levels, **now)
     found, progress = [], progress_log()
     for place, offer in enumerate(offers.iter_rows(named=True)):
         gain = noise = None
         if place < most:
             progress("relaxing entries", place, min(most, offers.height))
             change = {"entry": offer["entry"], "target": offer["target"]}
-            weights, other = relieved(weighing, graph, table, settings, **change, **now)
+            weights, other = relaxed_weights(weighing, graph, table, settings, **change, **now)
             gain = float(weights.sum()) - weighing.objective
             try:
                 rates = sampling_rates(weights, expected_batch)
                 noise = noise_for_all(graph, rates, other, rounds=rounds, method=method)
             except HushError as error:
                 get_run_logger().warning("%s relaxed: %s", offer["entry"], error)
-        found.append(Relief(gain=gain, noise_multiplier=noise, **offer))
+        found.append(Relaxation(gain=gain, noise_multiplier=noise, **offer))
     return found

@@ -110,7 +110,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         clip_norm=calibrated.clip_norm,
         model=model_in_words(config),
         learning_rate=outcome.learning_rate,
-        rates_rehearsed=len(outcome.rehearsed),
+        rates_rehearsed=len(outcome.tried),
         rows=rows,
         losses=losses(outcome),
         loss_unit=outcome.trained.model.unit,

@@ -12,9 +12,9 @@ from hush_core.figures import short_name
 from hush_core.weights import RULE
 from tasks.extraction import Extracted
 from tasks.publish_plan import PlanRow, Published
-from tasks.weighing import Relief
+from tasks.weighing import Relaxation
 
-MOST_RELIEFS = 5
+MOST_RELAXATIONS = 5
 
 
 class PlanReport(BaseModel):
@@ -29,7 +29,7 @@ class PlanReport(BaseModel):
     recommended: int | None
     """The place in `rows`, by `rule`."""
     rule: str
-    reliefs: list[Relief]
+    relaxations: list[Relaxation]
     """At the recommended point."""
     published: Published
     notes: list[str]
@@ -51,7 +51,7 @@ def build_report(
     extracted: Extracted,
     rows: list[PlanRow],
     chosen: int | None,
-    reliefs: list[Relief],
+    relaxations: list[Relaxation],
     published: Published,
     notes: list[str],
 ) -> PlanReport:
@@ -62,7 +62,7 @@ def build_report(
         rows=rows,
         recommended=chosen,
         rule=RULE,
-        reliefs=reliefs,
+        relaxations=relaxations,
         published=published,
         notes=notes,
     )
@@ -152,8 +152,10 @@ def _render_costs(report: PlanReport, console: Console) -> None:
             f"{s.lost_examples:,}",
         )  # fmt: skip
     console.print(table)
-    for number, relief in enumerate(report.reliefs[:MOST_RELIEFS]):
-        console.print(f"[bold]{'' if number else 'relax':<5}[/bold] {escape(relief.words)}", soft_wrap=True)
+    for number, relaxation in enumerate(report.relaxations[:MOST_RELAXATIONS]):
+        console.print(
+            f"[bold]{'' if number else 'relax':<5}[/bold] {escape(relaxation.words)}", soft_wrap=True
+        )
 
 
 def _lost(published: Published) -> str:
@@ -186,7 +188,7 @@ def markdown(report: PlanReport) -> str:
                 for s in published.costly
             ),
             "",
-            *(f"- {relief.words}" for relief in report.reliefs[:MOST_RELIEFS]),
+            *(f"- {relaxation.words}" for relaxation in report.relaxations[:MOST_RELAXATIONS]),
         ]
     lines += ["", *(f"- **!** {note}" for note in report.notes)]
     where = f"[MLflow]({report.published.run_url}), " if report.published.run_url else ""

@@ -17,13 +17,30 @@ from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all
 from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
-from hush_core.accounting.many_secrets.secret_bounds import certify
+from hush_core.accounting.many_secrets.secret_bounds import bound_secrets
 from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
 
 __all__ = [
-    "Bound", "Calibration", "Curves", "Divergence", "Participation", "PosteriorCurve", "PrivacyProfile",
-    "calibrate", "certify", "f_divergence", "largest_expected_count", "leakage_bits", "noise_for_all",
-    "posterior_bound", "posterior_by_divergence", "posterior_curve", "posterior_curves",
-    "privacy_profile", "second_route", "smallest_noise", "target_kl",
+    "Bound",
+    "Calibration",
+    "Curves",
+    "Divergence",
+    "Participation",
+    "PosteriorCurve",
+    "PrivacyProfile",
+    "bound_secrets",
+    "calibrate",
+    "f_divergence",
+    "largest_expected_count",
+    "leakage_bits",
+    "noise_for_all",
+    "posterior_bound",
+    "posterior_by_divergence",
+    "posterior_curve",
+    "posterior_curves",
+    "privacy_profile",
+    "second_route",
+    "smallest_noise",
+    "target_kl",
 ]  # fmt: skip

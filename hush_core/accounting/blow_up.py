@@ -65,7 +65,7 @@ def blow_up_posteriors(
     priors: np.ndarray,
     *,
     cut: float,
-    raised: float = 0.0,
+    moved_up: float = 0.0,
     lower: bool = False,
 ) -> BlowUp:
     """The tight posterior after T rounds, for every prior.
@@ -73,14 +73,14 @@ def blow_up_posteriors(
     Args:
         pair: one round's dominating pair, mass 1. priors: (k,), each in (0, 1).
         cut: mass that P may lose per round in the tail of the loss (added at infinity).
-        raised: mass of K that `pair` holds above its true place (taken off `lower`).
+        moved_up: mass of K that `pair` holds above its true place (taken off `lower`).
 
     Errors: `CertificationError` where a check fails or the cuts are not small against the result.
     """
     result = BlowUp(np.full(len(priors), np.inf), np.zeros(len(priors)), np.zeros(len(priors)))
     power = _power_of_the_sum(pair, rounds, priors)
     open_ = power < _SURE
-    result.upper[~open_], result.lower[~open_] = 1.0, power[~open_] - rounds * raised
+    result.upper[~open_], result.lower[~open_] = 1.0, power[~open_] - rounds * moved_up
     while open_.any():
         prior = float(priors[open_].min())
         low = -9.0 * pair.sigma
@@ -88,12 +88,12 @@ def blow_up_posteriors(
         # a loss beyond the grid in any round: detected for sure
         detected = -float(np.expm1(rounds * np.log1p(-min(pair.p_above(high), _SURE))))
         if detected >= _SURE:
-            result.upper[open_], result.lower[open_] = 1.0, detected - rounds * raised
+            result.upper[open_], result.lower[open_] = 1.0, detected - rounds * moved_up
             break
         for tries, (law, reference, loss) in enumerate(_compositions(pair, rounds, prior, low, high, lower)):
             _improve(result, open_, _upper(law, priors[open_], rounds, detected))
             if reference is not None:
-                share = 1 - rounds * (loss.raised + raised)
+                share = 1 - rounds * (loss.moved_up + moved_up)
                 sure = (detected, rounds * loss.infinity_reference)
                 found = share * _lower(law, reference, priors[open_], *sure)
                 result.lower[open_] = np.maximum(result.lower[open_], found)
@@ -252,11 +252,14 @@ def _upper(law: TiltedLaw, priors: np.ndarray, rounds: int, detected: float) -> 
     place = len(q_above) - np.searchsorted(q_above[::-1], priors, side="right")
     places = np.clip(place[:, None] + np.arange(-2, 3), 0, len(q_above) - 1)
     round_off = tails.error[places] + summing[places]
-    value = (factor[places] * priors[:, None] + delta[places]) * growth + round_off + law.lost + detected
+    value = (factor[places] * priors[:, None] + delta[places]) * growth + round_off + law.truncated + detected
     best = value.argmin(axis=1)[:, None]
     upper = np.take_along_axis(value, best, axis=1)[:, 0]
     # what is astray is in the masses already; it may stand for nothing, too
-    cut = np.take_along_axis(round_off + law.stray * tails.weight[places], best, axis=1)[:, 0] + law.lost
+    cut = (
+        np.take_along_axis(round_off + law.aliasing * tails.weight[places], best, axis=1)[:, 0]
+        + law.truncated
+    )
     # t → −∞: the trivial event
     return np.minimum(upper, 1.0), np.where(upper < 1, cut, 0.0)
 
@@ -270,8 +273,8 @@ def _lower(
     """
     p_tails, q_tails = _tails(law), _tails(reference)
     size = min(len(p_tails.values), len(q_tails.values))
-    power = p_tails.at_least[-size:] - p_tails.error[-size:] - law.stray * p_tails.weight[-size:]
-    level = q_tails.at_least[-size:] + q_tails.error[-size:] + reference.stray * q_tails.weight[-size:]
+    power = p_tails.at_least[-size:] - p_tails.error[-size:] - law.aliasing * p_tails.weight[-size:]
+    level = q_tails.at_least[-size:] + q_tails.error[-size:] + reference.aliasing * q_tails.weight[-size:]
     power = np.maximum(power, 0.0) + detected
     level = level + falsely
     # from the highest threshold down; (0, 0) is the test that never fires

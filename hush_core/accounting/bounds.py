@@ -192,11 +192,11 @@ def _by(
     counts = participation.distribution.trimmed(cut if method == "blow_up" else min(cut, DIVERGENCE_CUT))
     pair = DominatingPair(counts, sigma)
     # P = (1 − tail)·pair + tail·(certain detection), in each of T rounds
-    lost = rounds * counts.tail
-    errors, least = np.full(len(priors), lost), np.full(len(priors), np.nan)
+    truncated = rounds * counts.tail
+    errors, least = np.full(len(priors), truncated), np.full(len(priors), np.nan)
     if method == "blow_up":
-        raised = counts.raised + counts.tail
-        result = blow_up_posteriors(pair, rounds, priors, cut=cut, raised=raised, lower=lower)
+        moved_up = counts.moved_up + counts.tail
+        result = blow_up_posteriors(pair, rounds, priors, cut=cut, moved_up=moved_up, lower=lower)
         values, errors = result.upper, errors + result.cut
         least = np.maximum(result.lower, priors) if lower else least
     elif method == "kl":
@@ -206,7 +206,7 @@ def _by(
     if not np.all(np.isfinite(values)):
         raise CertificationError(f"{method} gave no finite number")
     errors = np.where(values < 1, errors, 0.0)
-    curve = _curve(priors, np.minimum(np.maximum(values, priors) + lost, 1.0), method, errors, least)
+    curve = _curve(priors, np.minimum(np.maximum(values, priors) + truncated, 1.0), method, errors, least)
     if np.any(curve.lower > curve.values):
         raise CertificationError("the lower bound is above the upper one; one of the two is wrong")
     return curve

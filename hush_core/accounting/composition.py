@@ -32,8 +32,8 @@ class TiltedLaw:
 
     Attributes:
         error: how far each of `masses` may be from the truth.
-        stray: how far all of them together may be, beyond `error`: what wrapped around, what lay outside.
-        lost: a bound on mass (not tilted) that belongs above the window and is in none of the masses.
+        aliasing: how far all of them together may be, beyond `error`: what wrapped around, what lay outside.
+        truncated: a bound on mass (not tilted) that belongs above the window and is in none of the masses.
     """
 
     step: float
@@ -42,8 +42,8 @@ class TiltedLaw:
     tilt: float
     scale: float
     error: float = 0.0
-    stray: float = 0.0
-    lost: float = 0.0
+    aliasing: float = 0.0
+    truncated: float = 0.0
 
     @classmethod
     def of(cls, step: float, first: int, mass: np.ndarray, tilt: float) -> TiltedLaw:
@@ -88,10 +88,16 @@ class TiltedLaw:
         raised = np.maximum(self.masses, 0.0) + self.error
         first, (masses,) = connect_the_dots(self.values, self.step * factor, (raised,), (self.tilt,))
         total = float(masses.sum())
-        stray = (self.stray + 2 * self.error * len(raised)) / float(raised.sum())
+        aliasing = (self.aliasing + 2 * self.error * len(raised)) / float(raised.sum())
         scale = self.scale + float(np.log(total))
         return TiltedLaw(
-            self.step * factor, first, masses / total, self.tilt, scale, stray=stray, lost=self.lost
+            self.step * factor,
+            first,
+            masses / total,
+            self.tilt,
+            scale,
+            aliasing=aliasing,
+            truncated=self.truncated,
         )
 
 
@@ -190,7 +196,7 @@ def convolve(parts: Parts, window: Window) -> TiltedLaw:
     # the standard bound for a radix-r FFT, |error| ≤ c·log2(n)·eps·‖input‖_1, with c = 4 and ‖input‖_1 = 1
     one = 4 * _EPS * (np.log2(size) + 2)
     spectrum, log_grown, rounds_error = np.ones(size // 2 + 1, dtype=np.complex128), 0.0, 0.0
-    stray, rounds = 0.0, 0
+    aliasing, rounds = 0.0, 0
     for law, n in parts:
         if not n:
             continue
@@ -200,7 +206,7 @@ def convolve(parts: Parts, window: Window) -> TiltedLaw:
         log_grown = log_grown + n * np.log(grown)
         rounds_error = rounds_error + n * one / grown
         spectrum *= _power(own, n)
-        stray += n * law.stray
+        aliasing += n * law.aliasing
         rounds += n
     masses = irfft(spectrum, size)
     grown = np.exp(log_grown)
@@ -216,10 +222,10 @@ def convolve(parts: Parts, window: Window) -> TiltedLaw:
             f"a composed mass is {masses.min():.1e}, more than round-off ({error:.1e}) below 0"
         )
     masses = masses[np.mod(window.first + np.arange(size), size)]
-    kept = sum(n * np.log1p(-min(law.lost, 1 - _EPS)) for law, n in parts)
-    lost = -float(np.expm1(kept)) + window.above
-    stray = float(np.expm1(stray)) + window.outside
-    return TiltedLaw(step, window.first, masses, tilt, scale, error, stray, lost)
+    kept = sum(n * np.log1p(-min(law.truncated, 1 - _EPS)) for law, n in parts)
+    truncated = -float(np.expm1(kept)) + window.above
+    aliasing = float(np.expm1(aliasing)) + window.outside
+    return TiltedLaw(step, window.first, masses, tilt, scale, error, aliasing, truncated)
 
 
 def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:

@@ -30,7 +30,7 @@ class DiscreteLoss:
     """P(L = (first + i)·step) = mass[i]; P(L = ∞) = infinity. Sums to 1. Q's masses are e^{−v}·mass.
 
     reference, infinity_reference: the masses of Q when x is binned as P's were; x below `low` is in none.
-    raised: the share of mass[0] that lay below `low`.
+    moved_up: the share of mass[0] that lay below `low`.
     """
 
     step: float
@@ -39,7 +39,7 @@ class DiscreteLoss:
     infinity: float
     reference: np.ndarray
     infinity_reference: float
-    raised: float
+    moved_up: float
 
     @property
     def values(self) -> np.ndarray:

@@ -92,7 +92,7 @@ def largest_hazard(
 def _largest_hazard(prior: float, target: float, mechanism: dict) -> float:
     """The same for one pair, from the Gaussian limit's guess; not on the grid."""
 
-    def miss(log_hazard: float) -> float:
+    def calibration_gap(log_hazard: float) -> float:
         """log bound/target: at most 0 where it is allowed; grows."""
         bound = float(_bounds(float(np.exp(log_hazard)), np.array([prior]), mechanism)[0])
         ratio = float(np.log(bound / target))
@@ -103,16 +103,16 @@ def _largest_hazard(prior: float, target: float, mechanism: dict) -> float:
     guess = mechanism["noise_multiplier"] * (ndtri(target) - ndtri(prior)) / mechanism["rounds"] ** 0.5
     low = high = float(np.clip(np.log(guess), least, most))
     step = _STEP
-    while miss(low) > 0:
+    while calibration_gap(low) > 0:
         if low <= least:
             return 0.0
         low, step = max(low - step, least), 2 * step
-    while miss(high) <= 0:
+    while calibration_gap(high) <= 0:
         if high >= most:
             return float(np.exp(high))
         high, step = min(high + step, most), 2 * step
-    root = float(brentq(miss, low, high, xtol=PRECISION / 2))
-    while root > low and miss(root) > 0:
+    root = float(brentq(calibration_gap, low, high, xtol=PRECISION / 2))
+    while root > low and calibration_gap(root) > 0:
         root = max(root - PRECISION / 4, low)
     return float(np.exp(root))
 

@@ -32,7 +32,7 @@ def smallest_noise(
     if participation.mean == 0:
         return 0.0
 
-    def miss(log_sigma: float) -> float:
+    def calibration_gap(log_sigma: float) -> float:
         """log bound/target at a σ: at most 0 where it is certified, +inf where the bound refuses."""
         try:
             bound = posterior_bound(
@@ -45,7 +45,7 @@ def smallest_noise(
         return min(ratio, 0.0) if bound.value <= posterior else max(ratio, 1e-300)
 
     guess = gaussian_noise(participation.mean, rounds, prior, posterior)
-    return _sigma(falling_root(miss, float(np.log(guess))))
+    return _sigma(falling_root(calibration_gap, float(np.log(guess))))
 
 
 def _sigma(log_sigma: float) -> float:
@@ -53,30 +53,30 @@ def _sigma(log_sigma: float) -> float:
 
 
 def falling_root(
-    miss: Callable[[float], float], guess: float, precision: float = PRECISION, step: float = 0.1
+    calibration_gap: Callable[[float], float], guess: float, precision: float = PRECISION, step: float = 0.1
 ) -> float:
-    """The log of a σ where `miss`, which falls, is at most 0, no more than `precision` above one where it is not.
+    """The log of a σ where the gap, which falls, is at most 0, at most `precision` above one where it is not.
 
     `step` is the first one from the guess; it doubles. Then regula falsi with halved weights (Illinois); plain
-    halving where the upper side refuses. The answer is a point that was itself evaluated, so noise in `miss` costs
+    halving where the upper side refuses. The answer is a point that was itself evaluated, so noise in the gap costs
     precision and not validity.
     """
     least, most = float(np.log(LEAST_NOISE)), float(np.log(MOST_NOISE))
     high = float(np.clip(guess, least, most))
-    at_high = miss(high)
+    at_high = calibration_gap(high)
     low, at_low = high, at_high
     while at_high > 0:
         if high >= most:
             raise CertificationError(f"no noise multiplier up to {MOST_NOISE:g} is certified")
         low, at_low = high, at_high
         high = min(high + step, most)
-        step, at_high = step * 2, miss(high)
+        step, at_high = step * 2, calibration_gap(high)
     while at_low <= 0:
         if low <= least:
             return low  # certified at the smallest noise that we certify at all
         high, at_high = low, at_low
         low = max(low - step, least)
-        step, at_low = step * 2, miss(low)
+        step, at_low = step * 2, calibration_gap(low)
     weight_low, weight_high, last = at_low, at_high, 0
     while high - low > precision:
         if np.isfinite(weight_low) and weight_high < 0:
@@ -86,7 +86,7 @@ def falling_root(
             middle = float(np.clip(low + share * (high - low) + margin / 2, low + margin, high - margin))
         else:
             middle = 0.5 * (low + high)
-        found = miss(middle)
+        found = calibration_gap(middle)
         if found > 0:
             low, weight_low = middle, found
             weight_high = weight_high / 2 if last > 0 else weight_high

@@ -31,13 +31,13 @@ _MANY = 16
 class CountDistribution:
     """P(K = first + i) = pmf[i]; P(K > first + len(pmf) − 1) ≤ tail; what lay below `first` is in pmf[0].
 
-    `raised`: how much lay below and was raised; a lower bound takes it off again.
+    `moved_up`: how much lay below and was raised; a lower bound takes it off again.
     """
 
     first: int
     pmf: np.ndarray
     tail: float
-    raised: float = 0.0
+    moved_up: float = 0.0
 
     @property
     def last(self) -> int:
@@ -55,9 +55,9 @@ class CountDistribution:
         if not n_top and not n_low:
             return self
         kept = pmf[n_low : len(pmf) - n_top].copy()
-        raised = float(from_bottom[n_low - 1]) if n_low else 0.0
-        kept[0] += raised
-        return CountDistribution(self.first + n_low, kept, self.tail + removed, self.raised + raised)
+        moved_up = float(from_bottom[n_low - 1]) if n_low else 0.0
+        kept[0] += moved_up
+        return CountDistribution(self.first + n_low, kept, self.tail + removed, self.moved_up + moved_up)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class Participation:
             raise CertificationError(f"the participation probabilities sum to {total!r}, not 1")
         pmf = result.pmf * ((1 - result.tail) / total)
         pmf.setflags(write=False)
-        return CountDistribution(result.first + sure, pmf, result.tail, result.raised)
+        return CountDistribution(result.first + sure, pmf, result.tail, result.moved_up)
 
 
 def _checked(rates: np.ndarray, where: str) -> np.ndarray:
@@ -169,7 +169,7 @@ def _pieces(rates: np.ndarray, counts: np.ndarray) -> list[CountDistribution]:
 
 def _convolve(a: CountDistribution, b: CountDistribution) -> CountDistribution:
     pmf = np.convolve(a.pmf, b.pmf)
-    joint = CountDistribution(a.first + b.first, pmf, a.tail + b.tail, a.raised + b.raised)
+    joint = CountDistribution(a.first + b.first, pmf, a.tail + b.tail, a.moved_up + b.moved_up)
     return joint.trimmed(_CUT) if len(joint.pmf) > _BLOCK // 2 else joint
 
 
@@ -189,4 +189,4 @@ def _binomial(count: int, rate: float) -> CountDistribution:
     below = np.cumprod(down / ((count - down + 1) * odds))
     pmf = np.concatenate([below[::-1], [1.0], above])
     tail = 0.0 if high == count else _CUT
-    return CountDistribution(low, pmf * ((1 - tail) / pmf.sum()), tail, raised=_CUT if low else 0.0)
+    return CountDistribution(low, pmf * ((1 - tail) / pmf.sum()), tail, moved_up=_CUT if low else 0.0)

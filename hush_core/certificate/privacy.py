@@ -95,8 +95,8 @@ def _chosen(profiles: Profiles, table: pl.DataFrame, names: Sequence[str]) -> li
         wanted = dict.fromkeys(int(i) for i in profiles.of_secret[ids])
     else:
         wanted = dict.fromkeys(int(i) for i in np.argsort(-profiles.mean, kind="stable"))
-    heard = [i for i in wanted if profiles.mean[i] > 0]
-    return heard if names else heard[:MOST_PROFILES]
+    sampled = [i for i in wanted if profiles.mean[i] > 0]
+    return sampled if names else sampled[:MOST_PROFILES]
 
 
 def _dominating_epsilon(profiles: Profiles, which: np.ndarray, delta: float, mechanism: dict) -> float:

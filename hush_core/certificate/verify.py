@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import Curves, Participation, certify, posterior_curves, second_route
+from hush_core.accounting import Curves, Participation, bound_secrets, posterior_curves, second_route
 from hush_core.certificate.document import (
     Certificate,
     hash_directory,
@@ -108,7 +108,7 @@ def _check_numbers(
 
     rates = sampling_rates(weights, plan.expected_batch)
     progress("recomputing every bound", 0, bounds.height)
-    again = certify(
+    again = bound_secrets(
         edges, rates, secrets, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method
     )
     rows = _join(secrets, bounds, again)

@@ -23,7 +23,7 @@ def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
     Relative paths in it are taken from the file's own folder.
 
     Raises:
-        InputError: names the file, the key (or the line, where the YAML does not parse) and the mend.
+        InputError: names the file, the key (or the line, where the YAML does not parse) and the hint.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
 
 
 def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]:
-    """The first error as (what, mend), without the value that was given."""
+    """The first error as (what, hint), without the value that was given."""
     details = error.errors(include_input=False, include_url=False, include_context=False)
     first = details[0]
     key = _key(first["loc"], data) or "the file"
@@ -143,6 +143,6 @@ def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]
     if first["type"] == "missing":
         return f"missing key {key}{more}", "add it; docs/configuration.md says what it means"
     if first["type"] == "value_error":
-        what, _, mend = message.partition("; ")
-        return (what if first["loc"] == () else f"{key}: {what}") + more, mend or "correct this key"
+        what, _, hint = message.partition("; ")
+        return (what if first["loc"] == () else f"{key}: {what}") + more, hint or "correct this key"
     return f"{key}: {message}{more}", "correct this key; docs/configuration.md gives its type and range"

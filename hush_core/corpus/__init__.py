@@ -1,8 +1,8 @@
 """corpus: git repositories → files and chunks, through a clean view that runs none of their configuration."""
 
-from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
-from hush_core.corpus.corpus import Corpus, Reading, read_corpus
+from hush_core.corpus.corpus import Corpus, ReadOptions, read_corpus
 from hush_core.corpus.git.blobs import SKIP_REASONS
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import Contributors, History, read_contributors, read_history
@@ -12,6 +12,7 @@ from hush_core.corpus.paths import Paths, match_path, printable_path
 
 __all__ = [
     "SKIP_REASONS",
+    "BlobStore",
     "CleanView",
     "Contributors",
     "Corpus",
@@ -19,8 +20,7 @@ __all__ = [
     "History",
     "Layout",
     "Paths",
-    "Reading",
-    "Spool",
+    "ReadOptions",
     "Tree",
     "chunk_ranges",
     "language_of",

@@ -2,7 +2,7 @@
 
 One file of text and one index of it, under a lock: a second run at the same time does without. The text is as
 private as the repository: mode 0600 in a folder of mode 0700. It is trusted no more than git is: what is taken
-out of it must have the object id under which it is asked for (`blobs.spool_blobs`), so a run that was killed, or
+out of it must have the object id under which it is asked for (`blobs.store_blobs`), so a run that was killed, or
 a disk that lost something, costs reading anew and nothing else.
 """
 
@@ -24,7 +24,7 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass
-class KeptText:
+class BlobCache:
     """What stands where in the file; open, and locked until `close`.
 
     Attributes:
@@ -43,7 +43,7 @@ class KeptText:
     complete: bool = False
 
     @classmethod
-    def open(cls, folder: Path) -> KeptText | None:
+    def open(cls, folder: Path) -> BlobCache | None:
         """The text kept in a folder, empty if there is none; None while another run has it."""
         private_folder(folder.parent)
         private_folder(folder)

@@ -20,7 +20,7 @@ from types import TracebackType
 
 import numpy as np
 
-from hush_core.corpus.blob_cache import KeptText
+from hush_core.corpus.blob_cache import BlobCache
 from hush_core.errors import InputError
 
 SPARE_BYTES = 1 << 30
@@ -36,7 +36,7 @@ def no_room() -> InputError:
     )
 
 
-class Spool:
+class BlobStore:
     """Contents by number, 0, 1, …, in the order in which they were added; each is kept once.
 
     Args:
@@ -44,13 +44,13 @@ class Spool:
             of the text and must not be a file system in memory if the text is large.
         kept: the file of an earlier run instead, which `close` keeps for the next one.
 
-    >>> with Spool() as spool:
-    ...     first = spool.add(b"aa", b"text"), spool.add(b"bb", b"more"), spool.add(b"aa", b"text")
-    ...     first, spool[1], spool.number(b"bb"), spool.sizes.tolist()
+    >>> with BlobStore() as blob_store:
+    ...     first = blob_store.add(b"aa", b"text"), blob_store.add(b"bb", b"more"), blob_store.add(b"aa", b"text")
+    ...     first, blob_store[1], blob_store.number(b"bb"), blob_store.sizes.tolist()
     ((0, 1, 0), b'more', 1, [4, 4])
     """
 
-    def __init__(self, folder: Path | None = None, kept: KeptText | None = None) -> None:
+    def __init__(self, folder: Path | None = None, kept: BlobCache | None = None) -> None:
         self.kept = kept
         self._file = (
             kept.file if kept is not None else tempfile.TemporaryFile(prefix="hush-", dir=folder, buffering=0)  # noqa: SIM115 (`close`)
@@ -62,7 +62,7 @@ class Spool:
         self._room = self._end + shutil.disk_usage(place).free - SPARE_BYTES
         self._numbers: dict[bytes, int] = {}
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> BlobStore:
         return self
 
     def __exit__(
@@ -148,13 +148,13 @@ class Spool:
             if len(piece) == end - start and not pieces:
                 return piece
             if not piece:
-                raise EOFError("the spool's file was cut short")
+                raise EOFError("the blob store's file was cut short")
             pieces.append(piece)
             start += len(piece)
         return b"".join(pieces)
 
     def mapped(self) -> mmap.mmap:
-        """The whole file as a read-only map, which outlives the spool; the kernel may drop its pages."""
+        """The whole file as a read-only map, which outlives the blob store; the kernel may drop its pages."""
         self._write()
         return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -168,7 +168,7 @@ class Spool:
         self._written, self._waiting = self._end, []
 
     def __repr__(self) -> str:
-        return f"Spool({len(self)} contents, {self._end} bytes)"
+        return f"BlobStore({len(self)} contents, {self._end} bytes)"
 
 
 _WAITING = 1 << 20

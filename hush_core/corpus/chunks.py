@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.blob_store import BlobStore
 
 
 def chunk_ranges(size: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
@@ -125,7 +125,7 @@ class Layout:
         order = np.argsort(self.blob, kind="stable").astype(np.int64)
         return order, _firsts(np.bincount(self.blob, minlength=len(self.sizes)))
 
-    def equals(self, contents: Spool) -> np.ndarray:
+    def equals(self, contents: BlobStore) -> np.ndarray:
         """A number by piece, equal for pieces that are the same bytes: whole chunks, or whole contents.
 
         By a 64-bit digest: a collision could only add an edge.

@@ -1,6 +1,6 @@
 """All sources of a job as one corpus: files in columns, contents on disk, histories where asked for.
 
->>> with read_corpus(config.repos, Reading(2048, 1 << 20), progress, config.tables) as corpus:   # doctest: +SKIP
+>>> with read_corpus(config.repos, ReadOptions(2048, 1 << 20), progress, config.tables) as corpus:  # doctest: +SKIP
 ...     content = corpus.contents[corpus.blob[0]]
 """
 
@@ -15,10 +15,10 @@ from types import TracebackType
 import numpy as np
 
 from hush_core.config import Repository, Table
-from hush_core.corpus.blob_cache import KeptText
-from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.blob_cache import BlobCache
+from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.chunks import Layout
-from hush_core.corpus.git.blobs import sizes_in_pack_order, spool_blobs, walking
+from hush_core.corpus.git.blobs import sizes_in_pack_order, store_blobs, walking
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History, read_history, refuse_shallow
 from hush_core.corpus.git.history_cache import load_log, log_file, save_log
@@ -45,7 +45,7 @@ class Corpus:
 
     trees: tuple[Tree, ...]
     paths: Paths
-    contents: Spool
+    contents: BlobStore
     tree: np.ndarray
     path: np.ndarray
     blob: np.ndarray
@@ -111,7 +111,7 @@ class Corpus:
         with self.view(tree) as view:
             sizes = sizes_in_pack_order(view, wanted)
             small = {b: size for b, size in sizes.items() if size <= self.max_file_bytes}
-            spool_blobs(view, small, self.contents)
+            store_blobs(view, small, self.contents)
             known += [n for b in small if (n := self.contents.number(b)) is not None]
         return sorted(known)
 
@@ -132,7 +132,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How to read: limits, whether histories are needed in full, and where to keep what for the next run."""
 
     chunk_bytes: int
@@ -144,7 +144,7 @@ class Reading:
 
 
 def read_corpus(
-    repositories: Sequence[Repository], how: Reading, progress: Progress, tables: Sequence[Table] = ()
+    repositories: Sequence[Repository], how: ReadOptions, progress: Progress, tables: Sequence[Table] = ()
 ) -> Corpus:
     """Read every repository at its revision, and every table.
 
@@ -154,7 +154,7 @@ def read_corpus(
     """
 
     with ExitStack() as stack:
-        contents, paths = stack.enter_context(Spool(how.work, _kept_text(repositories, how))), Paths()
+        contents, paths = stack.enter_context(BlobStore(how.work, _blob_cache(repositories, how))), Paths()
         trees: list[Tree] = []
         total = len(repositories) + len(tables)
         for repository in repositories:
@@ -188,11 +188,11 @@ def read_corpus(
     return corpus
 
 
-def _kept_text(repositories: Sequence[Repository], how: Reading) -> KeptText | None:
+def _blob_cache(repositories: Sequence[Repository], how: ReadOptions) -> BlobCache | None:
     """Where the text of histories is kept; that of a tree is read in seconds, and not worth the disk."""
     if how.cache is None or all(repository.mode != "history" for repository in repositories):
         return None
-    return KeptText.open(how.cache / "text")
+    return BlobCache.open(how.cache / "text")
 
 
 def _refuse_too_much(corpus: Corpus) -> None:
@@ -207,7 +207,7 @@ def _refuse_too_much(corpus: Corpus) -> None:
         )
 
 
-def _read(repository: Repository, how: Reading, contents: Spool, paths: Paths) -> Tree:
+def _read(repository: Repository, how: ReadOptions, contents: BlobStore, paths: Paths) -> Tree:
     with CleanView(repository.path, repository.rev) as view:
         if how.histories:
             refuse_shallow(view)
@@ -225,7 +225,7 @@ def _read(repository: Repository, how: Reading, contents: Spool, paths: Paths) -
         return replace(tree, history=history, facts={**tree.facts, **facts})
 
 
-def _history(view: CleanView, how: Reading) -> tuple[History, dict[str, object]]:
+def _history(view: CleanView, how: ReadOptions) -> tuple[History, dict[str, object]]:
     known, file = None, None
     if how.cache is not None and not view.shallow:
         file = log_file(how.cache, how.key, view.path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hush_core.config import Table
-from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.documents import read_documents
 from hush_core.corpus.git.tree import Tree
 from hush_core.corpus.paths import Paths
@@ -33,7 +33,7 @@ def table_digest(table: Table) -> str:
 
 
 def read_table(
-    table: Table, max_file_bytes: int, contents: Spool, paths: Paths, hashes: tuple[str, ...] = ("sha1",)
+    table: Table, max_file_bytes: int, contents: BlobStore, paths: Paths, hashes: tuple[str, ...] = ("sha1",)
 ) -> Tree:
     """Read every document into `contents`; its path is its name, its language "text".
 
@@ -88,7 +88,7 @@ def _path(name: str, paths: Paths) -> int:
     return number
 
 
-def _content(text: bytes, contents: Spool, hashes: tuple[str, ...]) -> int:
+def _content(text: bytes, contents: BlobStore, hashes: tuple[str, ...]) -> int:
     ids = [_git_id(text, name) for name in hashes]
     for known in ids:
         if (number := contents.number(known)) is not None:

@@ -4,9 +4,14 @@ from hush_core.secrets.detectors.registry import versions as detector_versions
 from hush_core.secrets.extraction import Extraction, extract, source_revisions
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.priors import guess_bits
-from hush_core.secrets.propagation.propagators import version as spreading_version
+from hush_core.secrets.propagation.propagators import version as propagation_version
 
 __all__ = [
-    "Extraction", "SecretGraph", "detector_versions", "extract", "guess_bits", "source_revisions",
-    "spreading_version",
+    "Extraction",
+    "SecretGraph",
+    "detector_versions",
+    "extract",
+    "guess_bits",
+    "propagation_version",
+    "source_revisions",
 ]  # fmt: skip

@@ -14,16 +14,16 @@ from hush_core.config import HushConfig
 from hush_core.corpus import Corpus, Layout
 from hush_core.errors import InputError
 from hush_core.secrets.coverage import coverage_of
-from hush_core.secrets.detectors.base import Found
+from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.examples import examples_of
 from hush_core.secrets.graph import DROPPED, EDGES, OCCURRENCES, SECRETS, SecretGraph
-from hush_core.secrets.labels import Held, Labels
+from hush_core.secrets.labels import ChunkLabels, LabelTable
 from hush_core.secrets.priors import WEAK_BITS
 
 
 @dataclass(frozen=True)
-class Fate:
+class ChunkDisposition:
     """What becomes of chunks and secrets, as masks.
 
     lost: holds a weak credential and is dropped. protected: holds a secret that is kept. public: neither, and
@@ -41,7 +41,11 @@ class Fate:
 
 
 def assemble(
-    config: HushConfig, corpus: Corpus, found: list[Found], labels: Labels, work: Path | None = None
+    config: HushConfig,
+    corpus: Corpus,
+    found: list[DetectedSecret],
+    labels: LabelTable,
+    work: Path | None = None,
 ) -> tuple[SecretGraph, dict[str, Any]]:
     """The checked graph and the coverage report.
 
@@ -63,8 +67,13 @@ def assemble(
 
 
 def _fate(
-    config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], labels: Labels, held: Held
-) -> Fate:
+    config: HushConfig,
+    corpus: Corpus,
+    layout: Layout,
+    found: list[DetectedSecret],
+    labels: LabelTable,
+    held: ChunkLabels,
+) -> ChunkDisposition:
     weak = _weak(config, corpus, found, labels)
     lost, protected, public = (np.zeros(layout.chunks, dtype=bool) for _ in range(3))
     lost[held.chunk[weak[held.found]]] = True
@@ -81,10 +90,10 @@ def _fate(
         chunks, _ = layout.chunks_of_files(corpus.files_at(Globs(config.public, "public").match))
         public[chunks] = True
         public &= ~lost & ~protected
-    return Fate(lost, protected, public, weak)
+    return ChunkDisposition(lost, protected, public, weak)
 
 
-def _weak(config: HushConfig, corpus: Corpus, found: list[Found], labels: Labels) -> np.ndarray:
+def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable) -> np.ndarray:
     """A mask of the secrets that are to be dropped; refuses those that must not be, naming the place only.
 
     `weak: drop` or `refuse` is the entry's, where its model has such a key. Any measured secret whose prior
@@ -109,7 +118,9 @@ def _weak(config: HushConfig, corpus: Corpus, found: list[Found], labels: Labels
     return weak
 
 
-def _refusal(corpus: Corpus, found: list[Found], labels: Labels, refused: dict[int, float]) -> InputError:
+def _refusal(
+    corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, refused: dict[int, float]
+) -> InputError:
     """The refusal for the first place, in the order of the files, where a secret that is too weak was detected."""
     spans = labels.spans()
     chosen = np.isin(spans["found"], list(refused)) & labels.detected(spans)
@@ -121,7 +132,7 @@ def _refusal(corpus: Corpus, found: list[Found], labels: Labels, refused: dict[i
         for file in corpus.layout.files_of_blob(blob)[:1]
     ]
     more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    mend = "remove and rotate it, or set `weak: drop` to leave the examples that hold it out of training"
+    hint = "remove and rotate it, or set `weak: drop` to leave the examples that hold it out of training"
     number = min(places)[2] if places else min(refused)
     rule = found[number].name.partition("/")[2].rpartition(":")[0]
     what = (
@@ -129,14 +140,14 @@ def _refusal(corpus: Corpus, found: list[Found], labels: Labels, refused: dict[i
         f"too easy to guess to be protected{more}"
     )
     if not places:
-        return InputError(f"secrets.{found[number].name.partition('/')[0]}", what, mend)
+        return InputError(f"secrets.{found[number].name.partition('/')[0]}", what, hint)
     file, start, _ = min(places)
     line = corpus.contents[int(corpus.blob[file])].count(b"\n", 0, start) + 1
     source = corpus.trees[int(corpus.tree[file])].source
-    return InputError(f"{source}:{corpus.file(file).path}:{line}", what, mend)
+    return InputError(f"{source}:{corpus.file(file).path}:{line}", what, hint)
 
 
-def _secrets(config: HushConfig, found: list[Found], which: np.ndarray) -> pl.DataFrame:
+def _secrets(config: HushConfig, found: list[DetectedSecret], which: np.ndarray) -> pl.DataFrame:
     rows = []
     for secret_id, number in enumerate(which.tolist()):
         one = found[number]
@@ -147,7 +158,7 @@ def _secrets(config: HushConfig, found: list[Found], which: np.ndarray) -> pl.Da
     return pl.DataFrame(rows, schema=SECRETS, orient="row")
 
 
-def _edges(held: Held, fate: Fate) -> pl.DataFrame:
+def _edges(held: ChunkLabels, fate: ChunkDisposition) -> pl.DataFrame:
     rows = ~fate.weak[held.found] & ~fate.lost[held.chunk]
     return pl.DataFrame(
         {
@@ -160,7 +171,12 @@ def _edges(held: Held, fate: Fate) -> pl.DataFrame:
 
 
 def _dropped(
-    config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate
+    config: HushConfig,
+    corpus: Corpus,
+    layout: Layout,
+    found: list[DetectedSecret],
+    held: ChunkLabels,
+    fate: ChunkDisposition,
 ) -> pl.DataFrame:
     """The chunks that are left out, each with every secret in it: whoever rotates one looks here."""
     rows = fate.lost[held.chunk]
@@ -178,7 +194,7 @@ def _dropped(
     return pl.DataFrame(columns, schema=DROPPED).sort(pl.all())
 
 
-def _occurrences(layout: Layout, labels: Labels, fate: Fate) -> pl.DataFrame:
+def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
     """Where a value stands whole in one chunk."""
     spans = labels.spans()
     size = layout.chunk_bytes

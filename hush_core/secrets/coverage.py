@@ -10,15 +10,20 @@ import numpy as np
 from hush_core.config import HushConfig
 from hush_core.corpus import SKIP_REASONS, Corpus, Layout
 from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS
-from hush_core.secrets.detectors.base import Found
-from hush_core.secrets.labels import Held, is_propagated
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.labels import ChunkLabels, is_propagated
 
 if TYPE_CHECKING:
-    from hush_core.secrets.assembly import Fate
+    from hush_core.secrets.assembly import ChunkDisposition
 
 
 def coverage_of(
-    config: HushConfig, corpus: Corpus, layout: Layout, found: list[Found], held: Held, fate: Fate
+    config: HushConfig,
+    corpus: Corpus,
+    layout: Layout,
+    found: list[DetectedSecret],
+    held: ChunkLabels,
+    fate: ChunkDisposition,
 ) -> dict[str, Any]:
     """JSON-able: `repositories` (and tables) by label, `secrets` by the id of the entry."""
     return {
@@ -27,7 +32,7 @@ def coverage_of(
     }
 
 
-def _repositories(corpus: Corpus, layout: Layout, fate: Fate) -> dict[str, Any]:
+def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dict[str, Any]:
     tree_of = np.repeat(corpus.tree, np.diff(layout.first_chunk))
     count = {
         name: np.bincount(tree_of[mask], minlength=len(corpus.trees)).tolist()
@@ -56,7 +61,9 @@ def _reasons(mode: str) -> tuple[str, ...]:
     return DOCUMENT_SKIP_REASONS if mode == "table" else SKIP_REASONS
 
 
-def _secrets(config: HushConfig, found: list[Found], held: Held, fate: Fate) -> dict[str, Any]:
+def _secrets(
+    config: HushConfig, found: list[DetectedSecret], held: ChunkLabels, fate: ChunkDisposition
+) -> dict[str, Any]:
     entry_of = np.array([one.entry for one in found], dtype=np.int64)
     weak_row = fate.weak[held.found]
     rows = ~weak_row & ~fate.lost[held.chunk]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.corpus import Corpus, Layout, Spool
+from hush_core.corpus import BlobStore, Corpus, Layout
 from hush_core.secrets.graph import EXAMPLES
 
 IN_MEMORY_BYTES = 256 << 20
@@ -49,8 +49,8 @@ def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray, work: Path |
     )
 
 
-def _views(contents: Spool, at: np.ndarray, length: np.ndarray) -> pl.Series:
-    """The texts [at, at + length) of the spool's file as views into its map (Arrow's BinaryView layout)."""
+def _views(contents: BlobStore, at: np.ndarray, length: np.ndarray) -> pl.Series:
+    """The texts [at, at + length) of the blob store's file as views into its map (Arrow's BinaryView layout)."""
     import pyarrow as pa
 
     mapped = contents.mapped()

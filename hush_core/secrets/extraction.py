@@ -16,18 +16,18 @@ from typing import Any
 import polars as pl
 
 from hush_core.config import HushConfig, Repository
-from hush_core.corpus import CleanView, Corpus, Reading, read_corpus
+from hush_core.corpus import CleanView, Corpus, ReadOptions, read_corpus
 from hush_core.corpus.corpus import Progress
 from hush_core.corpus.private import private_folder
 from hush_core.corpus.tables import table_digest
 from hush_core.errors import InputError
 from hush_core.secrets.assembly import assemble
-from hush_core.secrets.detectors.base import Found
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.graph import SecretGraph
-from hush_core.secrets.labels import Labels
-from hush_core.secrets.propagation.propagators import SPREADERS, Values
+from hush_core.secrets.labels import LabelTable
+from hush_core.secrets.propagation.propagators import PROPAGATORS, Values
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,21 +105,21 @@ def extract(
         raise InputError("identity key", "is shorter than 16 bytes", "give 32 random bytes, kept secret")
     if cache is not None:
         private_folder(cache)
-    tools = Tools(identity_key, progress or (lambda stage, done, total: None), cache)
-    reading = _labelled(config), _reading(config, tools, work), tools.progress, config.tables
+    context = DetectorContext(identity_key, progress or (lambda stage, done, total: None), cache)
+    reading = _labelled(config), _reading(config, context, work), context.progress, config.tables
     _prepare(config)
     with read_corpus(*reading) as corpus:
-        labels, values = Labels(), Values()
-        found = _detect(corpus, config, labels, values, tools)
-        _spread(corpus, config, found, labels, values, tools)
-        values.search(corpus, labels, tools)
+        labels, values = LabelTable(), Values()
+        found = _detect(corpus, config, labels, values, context)
+        _spread(corpus, config, found, labels, values, context)
+        values.search(corpus, labels, context)
         graph, coverage = assemble(config, corpus, found, labels, work)
     coverage["propagation"] = {
-        "values": len(values.sought),
+        "values": len(values.search_terms),
         "patterns": values.patterns,
-        **tools.propagation,
+        **context.propagation,
     }
-    return Extraction(graph, {**coverage, "blobs_scanned": 0, "blobs_reused": 0, **tools.counts})
+    return Extraction(graph, {**coverage, "blobs_scanned": 0, "blobs_reused": 0, **context.counts})
 
 
 def _prepare(config: HushConfig) -> None:
@@ -131,29 +131,36 @@ def _prepare(config: HushConfig) -> None:
     beside.shutdown(wait=False)
 
 
-def _detect(corpus: Corpus, config: HushConfig, labels: Labels, values: Values, tools: Tools) -> list[Found]:
+def _detect(
+    corpus: Corpus, config: HushConfig, labels: LabelTable, values: Values, context: DetectorContext
+) -> list[DetectedSecret]:
     """Run every entry's detector."""
-    found: list[Found] = []
+    found: list[DetectedSecret] = []
     for number, entry in enumerate(config.secrets):
-        for finding in detector_of(entry.kind).detect(corpus, entry, tools):
+        for finding in detector_of(entry.kind).detect(corpus, entry, context):
             name = f"{entry.id}/{finding.name}" if finding.name else entry.id
             labels.add(len(found), finding, entry.kind)
-            values.add(len(found), finding.sought)
-            found.append(Found(number, name, finding.bits, finding.provenance or entry.kind))
+            values.add(len(found), finding.search_terms)
+            found.append(DetectedSecret(number, name, finding.bits, finding.provenance or entry.kind))
     return found
 
 
 def _spread(
-    corpus: Corpus, config: HushConfig, found: list[Found], labels: Labels, values: Values, tools: Tools
+    corpus: Corpus,
+    config: HushConfig,
+    found: list[DetectedSecret],
+    labels: LabelTable,
+    values: Values,
+    context: DetectorContext,
 ) -> None:
-    """Run every spreader on what stands so far."""
-    for spreader in SPREADERS:
-        for number, marks in spreader(corpus, config, found, labels, tools):
-            labels.add(number, marks, "propagated")
-            values.add(number, marks.sought)
+    """Run every propagator on what stands so far."""
+    for propagator in PROPAGATORS:
+        for number, new_labels in propagator(corpus, config, found, labels, context):
+            labels.add(number, new_labels, "propagated")
+            values.add(number, new_labels.search_terms)
 
 
-def _reading(config: HushConfig, tools: Tools, work: Path | None) -> Reading:
+def _reading(config: HushConfig, context: DetectorContext, work: Path | None) -> ReadOptions:
     historical = [entry for entry in config.secrets if detector_of(entry.kind).history]
     if historical and not config.repos:
         raise InputError(
@@ -161,7 +168,9 @@ def _reading(config: HushConfig, tools: Tools, work: Path | None) -> Reading:
             f"reads a history (kind {historical[0].kind}), and tables have none",
             "add the repository to `repos`, or take kind: unit for the authors of a table",
         )
-    return Reading(config.chunk_bytes, config.max_file_bytes, bool(historical), tools.cache, tools.key, work)
+    return ReadOptions(
+        config.chunk_bytes, config.max_file_bytes, bool(historical), context.cache, context.key, work
+    )
 
 
 def _labelled(config: HushConfig) -> tuple[Repository, ...]:

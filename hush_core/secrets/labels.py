@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hush_core.corpus import Layout, Spool
-from hush_core.secrets.detectors.base import Marks, Span
+from hush_core.corpus import BlobStore, Layout
+from hush_core.secrets.detectors.base import Labels, Span
 
 COPY = "propagated:copy"
 COLUMNS = ("found", "blob", "start", "end", "reason", "value", "copied")
@@ -26,7 +26,7 @@ def is_propagated(reason: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Held:
+class ChunkLabels:
     """Which chunk holds which secret: unique and sorted by (chunk, found); `reason` points into `reasons`."""
 
     chunk: np.ndarray
@@ -35,8 +35,8 @@ class Held:
     reasons: tuple[str, ...]
 
 
-class Labels:
-    """Who holds what, as the detectors and spreaders say it. Secrets are numbers, `found`."""
+class LabelTable:
+    """Who holds what, as the detectors and propagators say it. Secrets are numbers, `found`."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, int] = {COPY: 0}
@@ -44,15 +44,15 @@ class Labels:
         self._blobs: list[tuple[int, int, np.ndarray]] = []
         self._spans = {name: array("q") for name in COLUMNS}
 
-    def add(self, found: int, marks: Marks, default: str) -> None:
+    def add(self, found: int, new_labels: Labels, default: str) -> None:
         """Take in the files, blobs and spans of one secret; an empty reason becomes `default`."""
-        reason = self._reason(marks.reason or default)
-        for kept, given in ((self._files, marks.files), (self._blobs, marks.blobs)):
+        reason = self._reason(new_labels.reason or default)
+        for kept, given in ((self._files, new_labels.files), (self._blobs, new_labels.blobs)):
             numbers = np.unique(np.fromiter(given, dtype=np.int64))
             if len(numbers):
                 kept.append((found, reason, numbers))
-        for span in marks.spans:
-            self.add_span(found, span._replace(reason=span.reason or default), copied=marks.copies)
+        for span in new_labels.spans:
+            self.add_span(found, span._replace(reason=span.reason or default), copied=new_labels.copies)
 
     def add_span(self, found: int, span: Span, *, copied: bool) -> None:
         """One span of a content; `copied`: exact copies of the chunks that it overlaps are labelled, too."""
@@ -61,15 +61,15 @@ class Labels:
             column.append(item)
 
     def files_of(self, found: int, *, detected: bool = False) -> np.ndarray:
-        """The files that a secret was given whole, so far; for spreaders. `detected`: by its detector."""
+        """The files that a secret was given whole, so far; for propagators. `detected`: by its detector."""
         return self._given(self._files, found, detected)
 
     def blobs_of(self, found: int, *, detected: bool = False) -> np.ndarray:
-        """The contents that a secret was given whole, so far; for spreaders. `detected`: by its detector."""
+        """The contents that a secret was given whole, so far; for propagators. `detected`: by its detector."""
         return self._given(self._blobs, found, detected)
 
     def lines_of(self, found: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(blob, start, end) of what a secret's detector gave it in parts, values aside; for spreaders."""
+        """(blob, start, end) of what a secret's detector gave it in parts, values aside; for propagators."""
         spans = self.spans()
         mine = (spans["found"] == found) & (spans["copied"] == 1) & self.detected(spans)
         return spans["blob"][mine], spans["start"][mine], spans["end"][mine]
@@ -87,7 +87,7 @@ class Labels:
         """The columns of all spans, by COLUMNS."""
         return {name: np.array(column, dtype=np.int64) for name, column in self._spans.items()}
 
-    def held(self, layout: Layout, contents: Spool) -> Held:
+    def held(self, layout: Layout, contents: BlobStore) -> ChunkLabels:
         """Every chunk that holds a secret, exact copies among them, each with its best reason.
 
         A detector's own reason is better than a propagated one, a copy is the least; among equals the first
@@ -111,7 +111,7 @@ class Labels:
             np.concatenate([direct[1], copies[1]]),
             np.concatenate([direct[2], np.full(len(copies[0]), reasons.index(COPY))]),
         )
-        return Held(*every, tuple(reasons))
+        return ChunkLabels(*every, tuple(reasons))
 
     def _reason(self, reason: str) -> int:
         return self._reasons.setdefault(reason, len(self._reasons))
@@ -151,7 +151,7 @@ def _everywhere(layout: Layout, pieces: Columns) -> Columns:
 
 
 def _copies(
-    layout: Layout, contents: Spool, pieces: np.ndarray, found: np.ndarray
+    layout: Layout, contents: BlobStore, pieces: np.ndarray, found: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(chunk, found) for every chunk with the same bytes as a labelled piece."""
     if not len(pieces):

@@ -1,7 +1,7 @@
 """Training under a ProtectionPlan, and nothing looser: sample, clip, add noise, step, count.
 
 Reading order: sampler → data → layers → norms → clipping → noise → language_model → models → module → ledger
-→ run. `ranks`, `schedule`, `lora`, `checkpoint` and `rehearsal` stand beside it.
+→ run. `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search` stand beside it.
 """
 
 from hush_core.training.clipping import ClippedSum, clipped_gradient_sum
@@ -11,7 +11,7 @@ from hush_core.training.lora import adapted, with_lora
 from hush_core.training.models import byte_gpt, load_model, open_model, save_model
 from hush_core.training.module import PrivateModule
 from hush_core.training.noise import SecureGaussian
-from hush_core.training.rate_search import Rehearsal, best_rate, learning_curve, rehearse, split_public
+from hush_core.training.rate_search import RateTrial, best_rate, learning_curve, split_public, try_rate
 from hush_core.training.run import Fitted, fit_plain, fit_private, rounds_without_checkpoint
 from hush_core.training.sampler import WeightedPoissonSampler
 
@@ -20,7 +20,7 @@ __all__ = [
     "Fitted",
     "LanguageModel",
     "PrivateModule",
-    "Rehearsal",
+    "RateTrial",
     "ReleaseLedger",
     "SecureGaussian",
     "WeightedPoissonSampler",
@@ -33,9 +33,9 @@ __all__ = [
     "learning_curve",
     "load_model",
     "open_model",
-    "rehearse",
     "rounds_without_checkpoint",
     "save_model",
     "split_public",
+    "try_rate",
     "with_lora",
 ]

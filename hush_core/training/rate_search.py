@@ -28,7 +28,7 @@ POINTS = 20
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class RateTrial:
     """One learning rate played through: losses in bits on public text that it did not train on."""
 
     learning_rate: float
@@ -38,7 +38,7 @@ class Rehearsal:
     """(rounds released, loss)."""
 
 
-def rehearse(
+def try_rate(
     plan: ProtectionPlan,
     public: Sequence[bytes],
     held_out: Sequence[bytes],
@@ -46,7 +46,7 @@ def rehearse(
     settings: TrainConfig,
     work_dir: Path,
     progress: Progress | None = None,
-) -> Rehearsal:
+) -> RateTrial:
     """Train `model` in place on public text as the private run would be trained on the protected examples.
 
     Args:
@@ -71,7 +71,7 @@ def rehearse(
     played = plan.for_public(len(public))
     fitted = fit_private(played, public, model, alike, work_dir, told, public=held_out)
     loss = fitted.model.evaluate(held_out, max_examples=len(held_out))
-    return Rehearsal(
+    return RateTrial(
         learning_rate=float(settings.learning_rate),  # type: ignore[arg-type]
         loss=loss if math.isfinite(loss) else None,
         curve=learning_curve(fitted.log),
@@ -84,13 +84,13 @@ def learning_curve(log: Sequence[dict]) -> tuple[tuple[int, float], ...]:
     return tuple((rounds, loss) for rounds, loss in points if math.isfinite(loss))
 
 
-def best_rate(rehearsals: Sequence[Rehearsal]) -> float:
+def best_rate(trials: Sequence[RateTrial]) -> float:
     """The learning rate with the lowest final loss; the lower one of equals.
 
     Raises:
         InputError: every rate diverged.
     """
-    ended = [(one.loss, one.learning_rate) for one in rehearsals if one.loss is not None]
+    ended = [(one.loss, one.learning_rate) for one in trials if one.loss is not None]
     if not ended:
         raise InputError("train.learning_rate", "every rate diverged in its rehearsal", "name lower ones")
     return min(ended)[1]

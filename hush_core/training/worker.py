@@ -140,7 +140,7 @@ def report(error: BaseException | None) -> str:
 
 def _failure(error: BaseException) -> dict[str, object]:
     if isinstance(error, InputError):
-        return {"input": [error.where, error.what, error.mend]}
+        return {"input": [error.where, error.what, error.hint]}
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return {"what": f"{type(error).__name__}{_message(error)}{place}"}

@@ -18,7 +18,7 @@ from hush_core.weights.settings import (
     weight_settings,
 )
 from hush_core.weights.solve import Weights, solve_weights
-from hush_core.weights.target_relaxation import reliefs, relieved
+from hush_core.weights.target_relaxation import relaxations, relaxed_weights
 from hush_core.weights.weighing import Weighing, weigh
 
 __all__ = [
@@ -37,8 +37,8 @@ __all__ = [
     "largest_useful_c",
     "lost_examples",
     "recommended",
-    "reliefs",
-    "relieved",
+    "relaxations",
+    "relaxed_weights",
     "sampling_rates",
     "solve_weights",
     "unit_capacities",

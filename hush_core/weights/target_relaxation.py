@@ -34,7 +34,7 @@ def relaxed(secrets: pl.DataFrame, chosen: pl.Series, target: float) -> pl.DataF
     return secrets.with_columns(posterior.alias("posterior"))
 
 
-def reliefs(
+def relaxations(
     weighing: Weighing,
     secrets: pl.DataFrame,
     settings: WeightSettings,
@@ -69,7 +69,7 @@ def reliefs(
     return table.sort("at_most", descending=True, maintain_order=True)
 
 
-def relieved(
+def relaxed_weights(
     weighing: Weighing,
     edges: pl.DataFrame,
     secrets: pl.DataFrame,

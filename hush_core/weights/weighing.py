@@ -106,7 +106,7 @@ def _equalise(
     for done in range(_PASSES):
         if progress:
             progress("equalising", done, _PASSES)
-        before, kappa = kappa, _bearable(found.weights, program.edges, secrets, mechanism)
+        before, kappa = kappa, _max_expected_count(found.weights, program.edges, secrets, mechanism)
         moved = np.log(kappa / before)
         found = program.at(kappa, settings.c)
         # only the capacities' ratios matter, as c is relative
@@ -142,7 +142,7 @@ class _Program:
         )  # fmt: skip
 
 
-def _bearable(
+def _max_expected_count(
     weights: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame, mechanism: Mechanism
 ) -> np.ndarray:
     """The largest Σρ that each secret may have at the noise that these weights need, shape (m,)."""

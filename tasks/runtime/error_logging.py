@@ -26,7 +26,7 @@ class _OneLine(logging.Filter):
         return True
 
 
-def one_line_refusals() -> None:
+def one_line_errors() -> None:
     """Shorten what Prefect's engine logs when a task or flow ends in a HushError."""
     shorten = _OneLine()
     for name in (

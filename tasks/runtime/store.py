@@ -131,9 +131,9 @@ class Store:
         """
         target = self._target(ref)
         if not target.exists():
-            raise StoreError(self._mend(ref, "is missing"))
+            raise StoreError(self._hint(ref, "is missing"))
         if verify and _sha256(target) != ref.sha256:
-            raise StoreError(self._mend(ref, "has been changed"))
+            raise StoreError(self._hint(ref, "has been changed"))
         return target
 
     def read_bytes(self, ref: Ref, *, verify: bool = False) -> bytes:
@@ -173,7 +173,7 @@ class Store:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return target.parent / f".{target.name[:16]}.{secrets.token_hex(8)}"
 
-    def _mend(self, ref: Ref, what: str) -> str:
+    def _hint(self, ref: Ref, what: str) -> str:
         return (
             f"store object {ref.kind} {ref.sha256[:12]}… {what} (under {self._objects}); "
             "start the flow again: the step that makes it will be recomputed"

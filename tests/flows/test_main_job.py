@@ -149,7 +149,7 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
     assert old in CONFIG
     output = job.hush("run", job.write("wrong.yaml", text=CONFIG.replace(old, new)), status=2)
     told = [line for line in output.splitlines() if line.startswith("hush: ")]
-    assert len(told) == 1 and says in told[0] and "Mend:" in told[0]
+    assert len(told) == 1 and says in told[0] and "Hint:" in told[0]
     assert "Traceback" not in output and job.versions() == []
 
 

@@ -129,4 +129,4 @@ def test_a_mistake_is_one_line_and_status_2(job, mistake):
     arguments, says = MISTAKES[mistake]
     output = job.hush("plan", job.config, *arguments, status=2)
     told = [line for line in output.splitlines() if line.startswith("hush: ")]
-    assert len(told) == 1 and says in told[0] and "Mend:" in told[0] and "Traceback" not in output
+    assert len(told) == 1 and says in told[0] and "Hint:" in told[0] and "Traceback" not in output

@@ -64,4 +64,4 @@ def test_a_baseline_of_another_installation_is_one_line(job):
     )
     output = job.hush("secrets", job.config, "--baseline", job.folder / "foreign.json", status=2)
     (line,) = (line for line in output.splitlines() if line.startswith("hush: "))
-    assert "foreign.json" in line and "Mend: " in line and "Traceback" not in output
+    assert "foreign.json" in line and "Hint: " in line and "Traceback" not in output

@@ -1,4 +1,4 @@
-"""A mistake in the YAML is one line that names file, key and mend, and never shows a value."""
+"""A mistake in the YAML is one line that names file, key and hint, and never shows a value."""
 
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def test_each_mistake_names_file_and_key(tmp_path, replaced, says):
     with pytest.raises(InputError) as caught:
         load(tmp_path, **replaced)
     text = str(caught.value)
-    assert says in text and "job.yaml" in text and "Mend:" in text
+    assert says in text and "job.yaml" in text and "Hint:" in text
     assert "\n" not in text and "canary" not in text
 
 

@@ -19,12 +19,12 @@ EDGES = pl.DataFrame(
 
 
 def test_every_secret_meets_its_target_at_the_plans_noise_and_misses_it_at_two_thirds():
-    from hush_core.accounting import certify
+    from hush_core.accounting import bound_secrets
 
     plan = make_plan(np.ones(40), EDGES, SECRETS, rounds=50, expected_batch=4, clip_norm=1.0)
     assert plan.rates.sum() == pytest.approx(4)
     assert (plan.certificates["bound"] <= plan.certificates["posterior"]).all()
-    weaker = certify(
+    weaker = bound_secrets(
         EDGES, plan.rates, SECRETS, noise_multiplier=plan.noise_multiplier * 2 / 3, rounds=50, method="best"
     )
     assert (weaker["bound"] > weaker["posterior"]).any()

@@ -198,6 +198,6 @@ def privacy_profile(
     return profile
 
 
-def _check_inside(where: str, number: float, mend: str) -> None:
+def _check_inside(where: str, number: float, hint: str) -> None:
     if not 0 < number < 1:
-        raise InputError(where, "does not lie strictly between 0 and 1", mend)
+        raise InputError(where, "does not lie strictly between 0 and 1", hint)

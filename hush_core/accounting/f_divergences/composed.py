@@ -5,7 +5,7 @@ of `divergences.Divergence`, F = Σ_v Q(v)·g(e^v): no term is negative, so F is
 The masses come from several Esscher tilts; each gives an upper bound on the mass at v, and the least counts.
 
 The lemma wants laws of mass 1. Of P, what lies above the window or beyond the grid is left out and reported as
-`lost`; what lies below is raised to the window's first loss, with as much of Q as belongs there. The rest of Q
+`truncated`; what lies below is raised to the window's first loss, with as much of Q as belongs there. The rest of Q
 outside is left out and reported as `absent`. Both laws are scaled to mass 1; by how much is known up to a small
 interval, and g takes its largest value on it.
 """
@@ -45,15 +45,16 @@ _HARDLY_KEPT = 1e-9
 
 @dataclass(frozen=True)
 class ComposedDivergence:
-    """`value` ≥ F(P', Q') where P^T = (1−m)·P' + m·(anything), m ≤ lost, and Q^T likewise with q ≤ absent.
+    """`value` ≥ F(P', Q') where P^T = (1−m)·P' + m·(anything), m ≤ truncated, and Q^T likewise with q ≤ absent.
 
-    Where P was not to be scaled, F(P'', Q') for the part P'' of P that lacks `lost`. noise: how much of `value`
-    stands for round-off. detected: the part of `lost` that certainly lay beyond the grid of x, or `certain`.
+    Where P was not to be scaled, F(P'', Q') for the part P'' of P that lacks `truncated`. noise: how much of
+    `value` stands for round-off. detected: the part of `truncated` that certainly lay beyond the grid of x,
+    or `certain`.
     """
 
     value: float
     noise: float = 0.0
-    lost: float = 0.0
+    truncated: float = 0.0
     absent: float = 0.0
     detected: float = 0.0
 
@@ -155,7 +156,7 @@ class _Masses:
         weight = np.exp(law.scale - tilt * law.values[out])
         mass = float(np.maximum(law.masses[out], 0.0) @ weight)
         doubt = self.vague * mass + law.error * float(weight.sum())
-        return max(mass - doubt - law.stray * float(weight.max()), 0.0), mass + doubt
+        return max(mass - doubt - law.aliasing * float(weight.max()), 0.0), mass + doubt
 
     def integral(self, ratio: np.ndarray) -> tuple[float, float]:
         """(Σ mass·e^ratio from above, how much of it is round-off); composes the tilts that this needs."""
@@ -181,16 +182,16 @@ def _on_grid(
     """
     rounds, losses, first = masses.rounds, masses.values, masses.first
     # under tilt −1 the masses are Q's: what lies outside the window is a bound on what Q lacks
-    absent = unseen + first.stray * float(np.exp(first.scale))
+    absent = unseen + first.aliasing * float(np.exp(first.scale))
     off_grid = -float(np.expm1(rounds * np.log1p(-masses.discrete.infinity)))
     beyond = masses.beyond(certain)
-    detected, lost = off_grid + beyond[0], min(off_grid + beyond[1] + first.lost, 1.0)
-    if tail is None and lost > 1 - _HARDLY_KEPT:
-        return ComposedDivergence(np.inf, lost=1.0), 0.0
+    detected, truncated = off_grid + beyond[0], min(off_grid + beyond[1] + first.truncated, 1.0)
+    if tail is None and truncated > 1 - _HARDLY_KEPT:
+        return ComposedDivergence(np.inf, truncated=1.0), 0.0
     if not max(absent, tail or 0.0) < 0.5:
         raise CertificationError("the composed privacy loss lies outside its window")
     # how far the losses move when both laws are scaled to mass 1: an interval
-    shifts = (-np.log1p(-detected), -np.log1p(-lost)) if tail is None else (np.log1p(-tail), 0.0)
+    shifts = (-np.log1p(-detected), -np.log1p(-truncated)) if tail is None else (np.log1p(-tail), 0.0)
     shifts = shifts[0] + np.log1p(-absent), shifts[1]
     inside = losses[losses <= certain]
     ratio = np.full(len(losses), -np.inf)
@@ -199,7 +200,9 @@ def _on_grid(
     below = absent * float(np.exp(losses[0] + ratio[0]))
     value, noise = masses.integral(ratio)
     growth = (1 + masses.vague) / (1 - absent)
-    found = ComposedDivergence((value + below) * growth, (noise + below) * growth, lost, absent, detected)
+    found = ComposedDivergence(
+        (value + below) * growth, (noise + below) * growth, truncated, absent, detected
+    )
     return found, rounds / 6 * _spread_once_more(masses.log_mass, ratio, masses.discrete.step)
 
 

@@ -101,8 +101,8 @@ class Divergence:
                 if not np.all((given >= 0) & (np.abs(given - expected) <= unsure)):
                     self._refuse("gauge is not f(e^L) − s·(e^L − 1) ≥ 0", "leave it out")
 
-    def _refuse(self, what: str, mend: str) -> None:
-        raise InputError(f"divergence {self.name}", what, mend)
+    def _refuse(self, what: str, hint: str) -> None:
+        raise InputError(f"divergence {self.name}", what, hint)
 
     def _value(self, which: str, at: np.ndarray) -> np.ndarray:
         """f or the gauge at an array."""
@@ -230,14 +230,14 @@ def f_divergence(
     else:
         window = {"high": pair.upper_end(cut / rounds), "log_negligible": np.log(cut)}
         found = composed_divergence(pair, rounds, divergence, tail=tail if keeps_p else None, **window)
-    lost = min(found.lost + tail, 1.0)
-    added = (lost * slope if keeps_p else 0.0) + (found.absent * zero if keeps_q else 0.0)
+    truncated = min(found.truncated + tail, 1.0)
+    added = (truncated * slope if keeps_p else 0.0) + (found.absent * zero if keeps_q else 0.0)
     value, error = found.value + added, found.noise + added
     if not value < np.inf:
         raise CertificationError(f"{divergence.name} exceeds what a float64 holds")
     if not error <= _LARGEST_CUT * value:
         raise CertificationError(f"{divergence.name}: round-off and cuts are {error:.1e} of {value:.1e}")
-    return DivergenceBound(value, 0.0 if keeps_p else lost, 0.0 if keeps_q else found.absent, error)
+    return DivergenceBound(value, 0.0 if keeps_p else truncated, 0.0 if keeps_q else found.absent, error)
 
 
 def posterior_by_divergence(
@@ -278,9 +278,9 @@ def posterior_by_divergence(
             "log_negligible": float(np.log(_NEGLIGIBLE * prior)),
         }
         found = composed_divergence(pair, rounds, divergence, certain=certain, **ends)
-    lost = min(found.lost + tail, 1.0)
+    truncated = min(found.truncated + tail, 1.0)
     value = posterior_from_divergence(divergence, found.value, prior / (1 - found.absent))
-    value += lost * (1 - value)  # P^T(A) = (1 − m)·P'(A) + m·(anything)
+    value += truncated * (1 - value)  # P^T(A) = (1 − m)·P'(A) + m·(anything)
     if not value < 1:
         return Bound(1.0, divergence.name)
     sound = posterior_from_divergence(divergence, found.value - found.noise, prior)

@@ -14,7 +14,7 @@ from hush_core.accounting.many_secrets.secret_bounds import (
     LEVELS,
     OWN,
     Rows,
-    certify_profiles,
+    bound_profiles,
     inherit,
     own_bounds,
     table,
@@ -36,7 +36,7 @@ _PASSES = 50
 @dataclass(frozen=True)
 class Calibration:
     """`noise_multiplier`: σ for all secrets. `least`: no smaller σ is certified by this method (the largest
-    `noise_needed`, less its precision). `table`: one certified row a secret, see `certify`."""
+    `noise_needed`, less its precision). `table`: one certified row a secret, see `bound_secrets`."""
 
     noise_multiplier: float
     least: float
@@ -72,7 +72,7 @@ def calibrate(
     sigma, needed = search(profiles, rounds, method, progress)
     mechanism = {"rounds": rounds, "method": method}
     for _ in range(_PASSES):
-        rows = certify_profiles(profiles, noise_multiplier=sigma, progress=progress, **mechanism)
+        rows = bound_profiles(profiles, noise_multiplier=sigma, progress=progress, **mechanism)
         if np.all(rows.bound <= profiles.posterior):
             break
         # a bound on its grid may come out a hair above that of the search
@@ -155,7 +155,7 @@ def _search_by_dominance(
         still = np.isnan(needed[found])
         return found[still], ratios[still]
 
-    def miss(log_sigma: float) -> float:
+    def calibration_gap(log_sigma: float) -> float:
         ratios = missing_at(float(np.exp(log_sigma)))[1]
         return float(np.log(ratios[0])) if len(ratios) else 0.0
 
@@ -166,7 +166,7 @@ def _search_by_dominance(
         if not len(found):
             return start, needed
         worst = int(found[0])
-    return float(np.exp(falling_root(miss, float(np.log(start)), _COARSE, step=_STEP))), needed
+    return float(np.exp(falling_root(calibration_gap, float(np.log(start)), _COARSE, step=_STEP))), needed
 
 
 def _begin(profiles: Profiles, rounds: int) -> tuple[np.ndarray, np.ndarray, int]:

@@ -43,7 +43,7 @@ def posterior_curves(
 ) -> Curves:
     """A certified curve for every secret, from the least prior of all to 1/2.
 
-    Args: as for `certify`. Between two priors of a curve the bound at the larger one holds.
+    Args: as for `bound_secrets`. Between two priors of a curve the bound at the larger one holds.
 
     Raises:
         InputError: names the secret and the value. CertificationError: no method certifies a profile.
@@ -101,13 +101,13 @@ def _participations(profiles: Profiles) -> tuple[list[tuple[Participation, Shape
     )
     if len(places) <= MOST_CURVES:
         return [(Participation.from_rates(np.frombuffer(key)), None) for key in places], own
-    heard = profiles.mean > 0
+    sampled = profiles.mean > 0
     for ratio in _RATIOS:
         count, rate = dominating_binomials(profiles.hazard, profiles.examples, profiles.mean, ratio)
         # where nothing is near, every example at the largest rate still dominates
         crude_count, crude_rate = crude_binomials(profiles.examples, profiles.largest_rate, ratio)
         count, rate = np.where(count > 0, count, crude_count), np.where(count > 0, rate, crude_rate)
-        count, rate = np.where(heard, count, 0), np.where(heard, rate, 0.0)
+        count, rate = np.where(sampled, count, 0), np.where(sampled, rate, 0.0)
         distinct, which = np.unique(np.stack([count, rate], axis=1), axis=0, return_inverse=True)
         if len(distinct) <= MOST_CURVES:
             break

@@ -74,8 +74,8 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
         check_target(f"secret {names[int(index)]}", float(prior[index]), float(posterior[index]))
 
     secret, rate = edges["secret_id"].to_numpy(), rates[edges["example_id"].to_numpy()]
-    heard = rate > 0
-    secret, rate = secret[heard], rate[heard]
+    sampled = rate > 0
+    secret, rate = secret[sampled], rate[sampled]
     rate = rate[np.lexsort((rate, secret))]
     starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height))])
 

@@ -46,7 +46,7 @@ class Rows:
         return cls(np.full(size, np.inf), names, zeros[0], np.full(size, np.nan), *zeros[1:])
 
 
-def certify(
+def bound_secrets(
     edges: pl.DataFrame,
     rates: np.ndarray,
     secrets: pl.DataFrame,
@@ -69,13 +69,13 @@ def certify(
     """
     check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
     profiles = group_profiles(edges, rates, secrets)
-    rows = certify_profiles(
+    rows = bound_profiles(
         profiles, noise_multiplier=noise_multiplier, rounds=rounds, method=method, progress=progress
     )
     return table(profiles, rows, secrets)
 
 
-def certify_profiles(
+def bound_profiles(
     profiles: Profiles,
     *,
     noise_multiplier: float,
@@ -83,7 +83,7 @@ def certify_profiles(
     method: BoundMethod,
     progress: Progress | None = None,
 ) -> Rows:
-    """`certify`, by profile."""
+    """`bound_secrets`, by profile."""
     mechanism = {"noise_multiplier": noise_multiplier, "rounds": rounds, "method": method}
     rows = Rows.empty(len(profiles))
     left = np.arange(len(profiles))

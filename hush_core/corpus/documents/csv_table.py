@@ -18,7 +18,7 @@ from hush_core.errors import InputError
 _PIECE = 1 << 16
 _OTHER_FIELDS = 1 << 20
 _UNQUOTED_END = re.compile(rb"[,\n]")
-_MEND = 'put fields with commas, quotes or line breaks in quotes, and double the quotes inside ("")'
+_HINT = 'put fields with commas, quotes or line breaks in quotes, and double the quotes inside ("")'
 
 
 def read_csv(path: Path, place: str, rows: Rows) -> Iterator[Document]:
@@ -83,7 +83,7 @@ class _Records:
                     yield self._line, record
         if self._state == "quoted":
             raise InputError(
-                f"{self.place}: line {self._opened}", "opens a quote that is never closed", _MEND
+                f"{self.place}: line {self._opened}", "opens a quote that is never closed", _HINT
             )
         if self._state != "new":
             self._end_field()
@@ -116,7 +116,7 @@ class _Records:
             return at + 1, False
         if after == b"\n" or (after == b"," and self._state == "quote"):
             return self._delimit(piece, at)
-        raise InputError(f"{self.place}: line {number}", "goes on after a closing quote", _MEND)
+        raise InputError(f"{self.place}: line {number}", "goes on after a closing quote", _HINT)
 
     def _delimit(self, piece: bytes, at: int) -> tuple[int, bool]:
         ends = piece[at : at + 1] == b"\n"
@@ -153,7 +153,7 @@ class _Records:
         return self._fields if self._size <= self.limit else None
 
     def _ragged(self, has: str) -> InputError:
-        return InputError(f"{self.place}: line {self._line}", f"has {has} that the first line names", _MEND)
+        return InputError(f"{self.place}: line {self._line}", f"has {has} that the first line names", _HINT)
 
     def _new_record(self, line: int) -> None:
         self._state, self._line, self._opened = ("field" if line else "new"), line, line

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.clean_view import CleanView
 
 SKIP_REASONS = (
@@ -100,12 +100,12 @@ def _identity(like: bytes, kind: bytes, content: bytes) -> bytes:
     return digest.hexdigest().encode()
 
 
-def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) -> dict[bytes, str]:
+def store_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: BlobStore) -> dict[bytes, str]:
     """Bring blobs into `contents`, in the order given; blob → reason of those that are unreadable.
 
     What an earlier run kept is taken from there. The rest comes from two git processes at once, each into a part
-    of the spool's file: where every blob will stand follows from the sizes. The text of unreadable ones stays in
-    the file, without a number.
+    of the blob store's file: where every blob will stand follows from the sizes. The text of unreadable ones
+    stays in the file, without a number.
 
     Args:
         sizes: blob (hexadecimal) → bytes, in pack order if there are many (`sizes_in_pack_order`).
@@ -146,7 +146,7 @@ def spool_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: Spool) ->
     return reasons_kept | new
 
 
-def _not_kept(sizes: Mapping[bytes, int], contents: Spool) -> tuple[list[bytes], dict[bytes, str]]:
+def _not_kept(sizes: Mapping[bytes, int], contents: BlobStore) -> tuple[list[bytes], dict[bytes, str]]:
     """(blobs that must come out of git, reasons of kept ones that are unreadable); other kept ones get a number."""
     wanted = [b for b in sizes if contents.number(b) is None]
     kept = contents.kept
@@ -182,7 +182,7 @@ _WORTH_TWO = 1 << 24
 
 
 _GATHERED = 1 << 20
-"""Bytes that are written to the spool at once."""
+"""Bytes that are written to the blob store at once."""
 
 
 _SIZES = (

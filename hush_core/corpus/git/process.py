@@ -32,7 +32,7 @@ MEMORY_BYTES = 8 << 30
 """Most memory of one git, packs mapped from disk aside: `git log` holds all that one commit changes before it
 writes a line. Where the system cannot set it (it is no Linux) ALLOCATION alone stands."""
 
-_MEND = "run git fsck --full there; clone it afresh to a local disk (git clone --no-local) and give the clone"
+_HINT = "run git fsck --full there; clone it afresh to a local disk (git clone --no-local) and give the clone"
 
 
 class GitFailed(Exception):
@@ -176,4 +176,4 @@ def _read(descriptor: int, where: str) -> Iterator[bytes]:
 
 def _silent(where: str) -> InputError:
     waited = f"{QUIET_SECONDS / 60:.0f} minutes at a stretch, or {WAIT_SECONDS / 3600:.0f} hours in all"
-    return InputError(where, f"keeps git busy without a result (it was waited for {waited})", _MEND)
+    return InputError(where, f"keeps git busy without a result (it was waited for {waited})", _HINT)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hush_core.corpus.blob_store import Spool
-from hush_core.corpus.git.blobs import SKIP_REASONS, spool_blobs
+from hush_core.corpus.blob_store import BlobStore
+from hush_core.corpus.git.blobs import SKIP_REASONS, store_blobs
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.paths import Paths, match_path, printable_path
@@ -44,7 +44,7 @@ class Tree:
     source: str
     commit: str
     paths: Paths = field(repr=False)
-    contents: Spool = field(repr=False)
+    contents: BlobStore = field(repr=False)
     path: np.ndarray = field(repr=False)
     blob: np.ndarray = field(repr=False)
     skipped: Counter[str]
@@ -69,7 +69,7 @@ class Tree:
         return [File(p.raw[i], p.shown[i], p.matched[i], b, p.language[i]) for i, b in columns]
 
     @property
-    def blobs(self) -> Spool:
+    def blobs(self) -> BlobStore:
         return self.contents
 
 
@@ -87,7 +87,7 @@ def read_tree(
     view: CleanView,
     source: str,
     max_file_bytes: int,
-    contents: Spool | None = None,
+    contents: BlobStore | None = None,
     paths: Paths | None = None,
 ) -> Tree:
     """Read all files of the view's commit into `contents`.
@@ -95,7 +95,10 @@ def read_tree(
     Raises:
         InputError: an object is missing or damaged (a partial clone).
     """
-    contents, paths = contents if contents is not None else Spool(), paths if paths is not None else Paths()
+    contents, paths = (
+        contents if contents is not None else BlobStore(),
+        paths if paths is not None else Paths(),
+    )
     skipped: Counter[str] = Counter()
     found: list[tuple[bytes, bytes]] = []
     wanted: dict[bytes, int] = {}
@@ -131,12 +134,12 @@ def keep(
     view: CleanView,
     found: Iterable[tuple[bytes, bytes]],
     wanted: Mapping[bytes, int],
-    contents: Spool,
+    contents: BlobStore,
     paths: Paths,
     skipped: Counter[str],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bring the `wanted` blobs (with their sizes) into `contents`; (path, blob) columns of readable files."""
-    reasons = spool_blobs(view, wanted, contents)
+    reasons = store_blobs(view, wanted, contents)
     numbers = {b: contents.number(b) for b in wanted}
     path_column, blob_column = array("i"), array("i")
     for path, blob in found:

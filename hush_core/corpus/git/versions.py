@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from hush_core.corpus.blob_store import Spool
+from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.blobs import Walk
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
@@ -30,7 +30,7 @@ def read_versions(
     max_file_bytes: int,
     history: History,
     walk: Walk,
-    contents: Spool,
+    contents: BlobStore,
     paths: Paths,
 ) -> Tree:
     """Read all contents that the view's commit reaches, each once, at all paths where it ever stood.

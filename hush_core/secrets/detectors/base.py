@@ -11,7 +11,7 @@ A detector of your own is one value, named in the packaging of your own project:
         kind: Literal["acme_marker"]
         text: str
 
-    def detect(corpus, entry, tools):
+    def detect(corpus, entry, context):
         marker = entry.text.encode()
         spans = []
         for blob in corpus.read:
@@ -30,7 +30,7 @@ From then on `{id: x, kind: acme_marker, text: …, level: …}` is an entry lik
 hush with the rights of its user; install only what you trust.
 
 A detector must err towards more: what it misses is trained on unprotected. It must not put a value into a
-name, a message or a log; `Tools.identify` makes a name out of a value.
+name, a message or a log; `DetectorContext.identify` makes a name out of a value.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ import numpy as np
 
 from hush_core.config import SecretEntry
 from hush_core.corpus import Corpus
-from hush_core.secrets.propagation.value_search import Sought
+from hush_core.secrets.propagation.value_search import SearchTerm
 
 if TYPE_CHECKING:
-    from hush_core.secrets.detectors.context import Tools
+    from hush_core.secrets.detectors.context import DetectorContext
 
 Numbers = Iterable[int] | np.ndarray
 
@@ -66,12 +66,12 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Marks:
+class Labels:
     """What holds a secret. Chunks that it overlaps by one byte are labelled, and all exact copies of them.
 
     files: whole files, by number. blobs: whole contents, by number, wherever they stand; they may stand
     nowhere (text out of history), and then only their copies are labelled.
-    spans: parts of contents. sought: values that are searched for everywhere, in all usual encodings.
+    spans: parts of contents. search_terms: values that are searched for everywhere, in all usual encodings.
     reason: for `files` and `blobs`, as the edges show it; the detector's kind if empty.
     copies: whether exact copies of chunks that `spans` overlap are labelled; not where the value is what is
     looked for, as the rest of such a chunk may be anybody's boilerplate.
@@ -80,13 +80,13 @@ class Marks:
     files: Numbers = field(default=(), repr=False)
     blobs: Numbers = field(default=(), repr=False)
     spans: Iterable[Span] = field(default=(), repr=False)
-    sought: tuple[Sought, ...] = field(default=(), repr=False)
+    search_terms: tuple[SearchTerm, ...] = field(default=(), repr=False)
     reason: str = ""
     copies: bool = True
 
 
 @dataclass(frozen=True)
-class Finding(Marks):
+class Finding(Labels):
     """One secret, and what holds it.
 
     name: what follows the entry's id in the secret's name; empty where an entry makes one secret. Never a
@@ -107,7 +107,7 @@ class Detector:
     Args:
         kind: the word in the config.
         entry: the model of the entry, derived from `SecretEntry`, with `kind: Literal[…]`.
-        detect: (corpus, entry, tools) → the secrets, each with what holds it. Called once an entry.
+        detect: (corpus, entry, context) → the secrets, each with what holds it. Called once an entry.
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
         version: changes whenever the same input may give other findings; kept results are not used then.
@@ -117,14 +117,14 @@ class Detector:
 
     kind: str
     entry: type[SecretEntry]
-    detect: Callable[[Corpus, SecretEntry, Tools], Iterable[Finding]]
+    detect: Callable[[Corpus, SecretEntry, DetectorContext], Iterable[Finding]]
     history: bool = False
     version: str = "1"
     prepare: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)
-class Found:
+class DetectedSecret:
     """One secret: its entry in the config (by number), its name (never its value), measured bits if any."""
 
     entry: int

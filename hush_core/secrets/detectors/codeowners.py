@@ -19,7 +19,7 @@ from hush_core.config import CodeownersSecret
 from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.path import Glob
 
 _SECTION = re.compile(r"^\^?\[([^\]]+)\](?:\[\d+\])?(.*)$")
@@ -136,7 +136,7 @@ def owned(files: Iterable[Codeowners], teams: Iterable[str], path: str) -> bool:
     return any(not wanted.isdisjoint(file.owners(path)) for file in files)
 
 
-def detect(corpus: Corpus, entry: CodeownersSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: CodeownersSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret: the files that the revision's CODEOWNERS gives to the teams; in history mode, paths of old
     too."""
     files = []

@@ -16,7 +16,7 @@ from hush_core.secrets.detectors.scans import Scan, scan_contents
 
 
 @dataclass
-class Tools:
+class DetectorContext:
     """One extraction's tools.
 
     Args:
@@ -26,7 +26,7 @@ class Tools:
 
     Attributes:
         counts: what detectors counted, for the coverage report (`blobs_scanned`, `blobs_reused`, …).
-        propagation: what spreaders counted, for the same report; JSON-able, holds no value.
+        propagation: what propagators counted, for the same report; JSON-able, holds no value.
     """
 
     key: bytes = field(repr=False)

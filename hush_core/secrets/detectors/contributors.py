@@ -32,17 +32,17 @@ from hush_core.corpus.git.attribution import (
 )
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding, Span
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 
 
-def detect(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret: what the people wrote, whole or by lines."""
     if entry.attribute == "file":
         yield Finding(files=_touched(corpus, entry))
     elif entry.attribute == "commit":
-        yield _by_commit(corpus, entry, tools)
+        yield _by_commit(corpus, entry, context)
     else:
-        yield _by_blame(corpus, entry, tools)
+        yield _by_blame(corpus, entry, context)
 
 
 def _history(corpus: Corpus, tree: int) -> History:
@@ -62,7 +62,7 @@ def _touched(corpus: Corpus, entry: ContributorsSecret) -> np.ndarray:
     return np.unique(np.concatenate([*files, corpus.files_holding(blobs)]))
 
 
-def _by_commit(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Finding:
+def _by_commit(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> Finding:
     lines: set[bytes] = set()
     versions: set[bytes] = set()
     untold = []
@@ -74,7 +74,7 @@ def _by_commit(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Findi
             added, large = added_lines(view, history, commits, corpus.max_file_bytes)
         lines |= added
         untold.append(corpus.files_named(history.standing(large), t))
-        tools.counts["versions_too_large_to_attribute"] += len(large)
+        context.counts["versions_too_large_to_attribute"] += len(large)
         if tree.mode == "history":
             versions |= history.touched(entry.emails)[1]
 
@@ -87,7 +87,7 @@ def _by_commit(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Findi
     return Finding(files=np.concatenate(untold), blobs=whole, spans=spans())
 
 
-def _by_blame(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Finding:
+def _by_blame(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> Finding:
     spans: list[Span] = []
     unknown: list[np.ndarray] = []
     for t in corpus.repositories:
@@ -105,7 +105,7 @@ def _by_blame(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Findin
         with corpus.view(t) as view:
             for done, number in enumerate(files.tolist()):
                 if done % 64 == 0:
-                    tools.progress("blame", done, len(files))
+                    context.progress("blame", done, len(files))
                 file = corpus.file(number)
                 lines = blamed_lines(view, file.raw, commits)
                 if lines is None:
@@ -113,7 +113,7 @@ def _by_blame(corpus: Corpus, entry: ContributorsSecret, tools: Tools) -> Findin
                     continue
                 content = corpus.contents[file.blob]
                 spans += [Span(file.blob, start, end) for start, end in numbered_spans(content, lines)]
-    tools.counts["files_not_blamed"] += len(unknown)
+    context.counts["files_not_blamed"] += len(unknown)
     return Finding(files=np.concatenate(unknown) if unknown else (), spans=spans)
 
 

@@ -1,7 +1,7 @@
 """Detector `credentials`: pinned rules, run in-process over whole files; nothing leaves the machine.
 
-The 488 rules of kingfisher-secret-scanner (betterleaks' and veles' among them), and our own (`own_rules`) for
-formats that they miss and for random-looking values with a name such as `api_key`. The scanner's validator and
+The 488 rules of kingfisher-secret-scanner (betterleaks' and veles' among them), and our own (`credential_rules`)
+for formats that they miss and for random-looking values with a name such as `api_key`. The scanner's validator and
 revoker contact providers: they are never imported here. No inline comment (`gitleaks:allow`, …) hides anything:
 the scanner is built without a context policy, and what an allowlist hides would be trained on unlabelled.
 """
@@ -21,10 +21,10 @@ from typing import Any
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding, Span
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.priors import WEAK_BITS, guess_bits
-from hush_core.secrets.propagation.value_search import Sought
+from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
 RULES_VERSION = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
@@ -140,18 +140,18 @@ class _Values:
         for i in range(0, len(row), 5):
             yield Span(*row[i : i + 3], f"credentials:{names[row[i + 3]]}", bool(row[i + 4]))
 
-    def sought(self, same: bytes) -> Iterator[Sought]:
+    def search_terms(self, same: bytes) -> Iterator[SearchTerm]:
         spellings = sorted(self.spellings[same])
         fragments: set[bytes] = set()
         if PRIVATE_KEY in self.rules[same]:
             fragments |= {line for v in spellings for line in key_lines(v)}
             fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
         for n, spelling in enumerate(spellings):
-            yield Sought(spelling, fragments=tuple(sorted(fragments)) if n == 0 else ())
+            yield SearchTerm(spelling, fragments=tuple(sorted(fragments)) if n == 0 else ())
 
 
 class _Look:
-    """The scan as `Tools.scan` keeps it: the rules are compiled only if there is something new to look at."""
+    """The scan as `DetectorContext.scan` keeps it: rules are compiled only if there is something new."""
 
     threads = True
 
@@ -168,10 +168,10 @@ _INNER = " (inner)"
 """Marks a value that was found inside base64, so that its text is not what stands at its place."""
 
 
-def detect(corpus: Corpus, entry: CredentialsSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a distinct value, sought everywhere in all its spellings."""
     look = _Look()
-    scan = tools.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
+    scan = context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
     values = _Values()
     again: dict[int, None] = {}
     for blob, start, end, tag in zip(
@@ -186,7 +186,7 @@ def detect(corpus: Corpus, entry: CredentialsSecret, tools: Tools) -> Iterator[F
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
                 values.add(blob, found, stands=False)
-    named = sorted((f"{values.least(same)}:{tools.identify(same)}", same) for same in values.rules)
+    named = sorted((f"{values.least(same)}:{context.identify(same)}", same) for same in values.rules)
     for name, same in named:
         rule = values.least(same)
         bits = values.rules[same][rule]
@@ -198,7 +198,7 @@ def detect(corpus: Corpus, entry: CredentialsSecret, tools: Tools) -> Iterator[F
             provenance=f"{RULES_VERSION} {rule}",
             spans=values.spans(same),
             copies=False,
-            sought=() if word else tuple(values.sought(same)),
+            search_terms=() if word else tuple(values.search_terms(same)),
         )
 
 

@@ -9,8 +9,8 @@ from hush_core.config import LiteralsSecret
 from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding
-from hush_core.secrets.detectors.context import Tools
-from hush_core.secrets.propagation.value_search import Sought
+from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.propagation.value_search import SearchTerm
 
 MIN_BYTES = 3
 """A shorter literal stands in nearly every file by chance."""
@@ -46,11 +46,12 @@ def read_literals(file: Path) -> list[tuple[int, bytes]]:
     return [(number, value) for value, number in seen.items()]
 
 
-def detect(corpus: Corpus, entry: LiteralsSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: LiteralsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a line, sought everywhere in either case."""
     for line, value in read_literals(entry.file):
         yield Finding(
-            name=f"{line}:{tools.identify(value)}", sought=(Sought(value, any_case=True, reason="literals"),)
+            name=f"{line}:{context.identify(value)}",
+            search_terms=(SearchTerm(value, any_case=True, reason="literals"),),
         )
 
 

@@ -14,7 +14,7 @@ from hush_core.config import PathSecret
 from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 
 _ANYWHERE = "^(?:.+/)?"
 _REPEATS = re.compile(r"[*+]")
@@ -71,9 +71,9 @@ class Globs:
             try:
                 self._globs.append(Glob(glob))
             except ValueError:
-                mend = "use gitignore syntax, such as src/**"
+                hint = "use gitignore syntax, such as src/**"
                 raise InputError(
-                    where, f"the glob {glob!r} matches nothing or cannot be read", mend
+                    where, f"the glob {glob!r} matches nothing or cannot be read", hint
                 ) from None
 
     def match(self, path: str) -> bool:
@@ -81,7 +81,7 @@ class Globs:
         return next((g.include for g in reversed(self._globs) if g.match(path)), False)
 
 
-def detect(corpus: Corpus, entry: PathSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: PathSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret: the files at the globs; in history mode every version that ever stood there."""
     yield Finding(files=corpus.files_at(Globs(entry.globs, f"secrets.{entry.id}.globs").match))
 

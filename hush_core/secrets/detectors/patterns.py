@@ -31,9 +31,9 @@ from hush_core.config import PatternsSecret
 from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding, Span
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.literals import MIN_BYTES
-from hush_core.secrets.propagation.value_search import Sought
+from hush_core.secrets.propagation.value_search import SearchTerm
 
 MAX_MATCHES = 10_000
 """Matches of one pattern in one file; a pattern that matches more often describes no secret."""
@@ -61,8 +61,8 @@ def read_patterns(path: Path) -> list[Pattern]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        mend = "name a readable file of patterns"
-        raise InputError(str(path), error.strerror or "cannot be read", mend) from None
+        hint = "name a readable file of patterns"
+        raise InputError(str(path), error.strerror or "cannot be read", hint) from None
     except UnicodeDecodeError:
         raise InputError(str(path), "is not UTF-8 text", "save it as UTF-8") from None
     patterns: dict[str, Pattern] = {}
@@ -118,7 +118,7 @@ def find(
             yield number, start, end
 
 
-def detect(corpus: Corpus, entry: PatternsSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: PatternsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a distinct match, named after the first pattern that matches it.
 
     Raises:
@@ -129,7 +129,7 @@ def detect(corpus: Corpus, entry: PatternsSecret, tools: Tools) -> Iterator[Find
     found: dict[bytes, tuple[str, list[Span]]] = {}
     for done, blob in enumerate(blobs):
         if done % 512 == 0:
-            tools.progress("detect", done, len(blobs))
+            context.progress("detect", done, len(blobs))
         content, file = corpus.contents[blob], int(layout.files_of_blob(blob)[0])
         where = f"{corpus.trees[int(corpus.tree[file])].source}:{corpus.file(file).path}"
         for number, start, end in find(patterns, content, where):
@@ -139,10 +139,12 @@ def detect(corpus: Corpus, entry: PatternsSecret, tools: Tools) -> Iterator[Find
                 raise InputError(where, what, "make the pattern, or its group, match more")
             spans = found.setdefault(value, (pattern.name, []))[1]
             spans.append(Span(blob, start, end, value=True))
-    tools.progress("detect", len(blobs), len(blobs))
+    context.progress("detect", len(blobs), len(blobs))
     for value, (name, spans) in sorted(found.items()):
-        sought = Sought(value, any_case=True, reason="patterns")
-        yield Finding(name=f"{name}:{tools.identify(value)}", spans=spans, sought=(sought,), copies=False)
+        search_terms = SearchTerm(value, any_case=True, reason="patterns")
+        yield Finding(
+            name=f"{name}:{context.identify(value)}", spans=spans, search_terms=(search_terms,), copies=False
+        )
 
 
 DETECTOR = Detector("patterns", PatternsSecret, detect)
@@ -178,8 +180,8 @@ def _compile(source: str, where: str) -> Any:
         detail = error.args[0] if error.args else b""
         text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
         reason = text.partition(":")[0]  # what follows quotes the pattern
-        mend = "use RE2's syntax: no look-around, no backreferences, at most 1000 repeats"
-        raise InputError(where, f"RE2 refuses the pattern ({reason})", mend) from None
+        hint = "use RE2's syntax: no look-around, no backreferences, at most 1000 repeats"
+        raise InputError(where, f"RE2 refuses the pattern ({reason})", hint) from None
     if compiled.groups > 1:
         raise InputError(where, "the pattern has more than one group", "write (?:…) for all but the secret's")
     for before, after in product(_AROUND, repeat=2):

@@ -25,7 +25,7 @@ from hush_core.config import RareWordsSecret
 from hush_core.corpus import Corpus, Layout
 from hush_core.corpus.chunks import chunk_ranges
 from hush_core.secrets.detectors.base import Detector, Finding, Span
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 
 MIN_CHARACTERS = 3
 MAX_CHARACTERS = 128
@@ -122,29 +122,29 @@ class _Chunks:
     """The examples as texts, in the order of their numbers, words at the borders whole; read as often as asked."""
 
     corpus: Corpus
-    tools: Tools
+    context: DetectorContext
 
     def __iter__(self) -> Iterator[bytes]:
         step, files = self.corpus.chunk_bytes, self.corpus.blob.tolist()
         for done, blob in enumerate(files):
             if done % 512 == 0:
-                self.tools.progress("detect", done, len(files))
+                self.context.progress("detect", done, len(files))
             content = self.corpus.contents[blob]
             for start, end in chunk_ranges(len(content), step):
                 yield whole_words(content, start, end)
-        self.tools.progress("detect", len(files), len(files))
+        self.context.progress("detect", len(files), len(files))
 
 
-def detect(corpus: Corpus, entry: RareWordsSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: RareWordsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a word that stands in as many examples as the entry asks for.
 
     A chunk with the same bytes holds the same whole words; a word that a border cuts is in both chunks.
     """
     low, high = entry.document_frequency
     layout, starts = corpus.layout, corpus.contents.starts
-    for word, chunks in rare_words(_Chunks(corpus, tools), low, high):
+    for word, chunks in rare_words(_Chunks(corpus, context), low, high):
         spans = _spans(corpus, layout, starts, word, chunks.astype(np.int64))
-        yield Finding(name=tools.identify(word), spans=spans, copies=False)
+        yield Finding(name=context.identify(word), spans=spans, copies=False)
 
 
 DETECTOR = Detector("rare_words", RareWordsSecret, detect)

@@ -15,11 +15,11 @@ from hush_core.config import RemovedSecret
 from hush_core.corpus import Corpus, match_path
 from hush_core.corpus.git.history_log import FILE
 from hush_core.secrets.detectors.base import Detector, Finding
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.path import Globs
 
 
-def detect(corpus: Corpus, entry: RemovedSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: RemovedSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret: every version of every removed file."""
     globs = Globs(entry.paths, f"secrets.{entry.id}.paths")
     blobs: list[int] = []
@@ -28,7 +28,7 @@ def detect(corpus: Corpus, entry: RemovedSecret, tools: Tools) -> Iterator[Findi
         assert tree.history is not None, "the detector asks for histories"
         log = tree.history.log
         gone = np.array([p not in tree.present and globs.match(match_path(p)) for p in log.paths], dtype=bool)
-        tools.counts["removed_files"] += int(gone.sum())
+        context.counts["removed_files"] += int(gone.sum())
         stood = gone[log.change_path] & (log.change_kind == FILE)
         numbers = np.unique(log.change_blob[stood]).tolist()
         blobs += corpus.fetch(t, (log.blobs[b] for b in numbers))

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from hush_core.corpus import Corpus, Spool
+from hush_core.corpus import BlobStore, Corpus
 from hush_core.corpus.private import private_file, private_folder
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
@@ -46,7 +46,7 @@ AHEAD = 8
 
 
 def looked_at(
-    contents: Spool, numbers: Sequence[int], look: Callable[[bytes], Iterable[Row]], workers: int = 0
+    contents: BlobStore, numbers: Sequence[int], look: Callable[[bytes], Iterable[Row]], workers: int = 0
 ) -> Iterator[tuple[int, list[Row]]]:
     """(number, what `look` finds in it) of each content, in the order given, looked at by several threads.
 
@@ -80,7 +80,7 @@ def looked_at(
         pool.shutdown(cancel_futures=True)
 
 
-def _batches(contents: Spool, numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+def _batches(contents: BlobStore, numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     """Runs of the numbers with about BATCH_BYTES of text each."""
     which = np.asarray(numbers, dtype=np.int64)
     place = np.cumsum(contents.sizes[which]) // BATCH_BYTES

@@ -15,10 +15,10 @@ from hush_core.config import UnitSecret
 from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.context import DetectorContext
 
 
-def detect(corpus: Corpus, entry: UnitSecret, tools: Tools) -> Iterator[Finding]:
+def detect(corpus: Corpus, entry: UnitSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a unit, in the order of their keyed names, which says nothing of the tables' order.
 
     Raises:
@@ -35,7 +35,7 @@ def detect(corpus: Corpus, entry: UnitSecret, tools: Tools) -> Iterator[Finding]
                 "set `unit:` of that table to the column that says whose a row is, or name another `table:`",
             )
         # Two units with one name would be one secret with the chunks of both: safe.
-        numbers = [units.setdefault(tools.identify(unit.encode()), len(units)) for unit in tree.units]
+        numbers = [units.setdefault(context.identify(unit.encode()), len(units)) for unit in tree.units]
         files.append(np.flatnonzero(corpus.tree == t))
         owners.append(np.array(numbers, dtype=np.int64)[tree.unit])
     file, owner = np.concatenate(files), np.concatenate(owners)

@@ -1,4 +1,4 @@
-"""Spreader `identifiers`: files that mention a rare name that a tagged file defines hold its secret."""
+"""Propagator `identifiers`: files that mention a rare name that a tagged file defines hold its secret."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ import numpy as np
 
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
-from hush_core.secrets.detectors.base import Found, Marks
-from hush_core.secrets.detectors.context import Tools
-from hush_core.secrets.labels import Labels
+from hush_core.secrets.detectors.base import DetectedSecret, Labels
+from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.identifiers import Mentions, definitions
-from hush_core.secrets.propagation.seeds import tagged
+from hush_core.secrets.propagation.seeds import seeds
 
 REASON = "propagated:identifier"
 
 
 def mentioners(
-    corpus: Corpus, config: HushConfig, found: Sequence[Found], labels: Labels, tools: Tools
-) -> Iterator[tuple[int, Marks]]:
+    corpus: Corpus,
+    config: HushConfig,
+    found: Sequence[DetectedSecret],
+    labels: LabelTable,
+    context: DetectorContext,
+) -> Iterator[tuple[int, Labels]]:
     """The files, in all repositories, that mention a name; the versions of one file count as one.
 
     A tagged content that stands in no file has no language, and defines nothing here.
     """
-    asking = [one for one in tagged(corpus, config, found, labels) if one.spread.identifiers]
+    asking = [one for one in seeds(corpus, config, found, labels) if one.spread.identifiers]
     if not asking:
         return
     names: dict[int, frozenset[bytes]] = {}
@@ -40,7 +44,7 @@ def mentioners(
     order = np.argsort(group, kind="stable")
     for done, number in enumerate(order.tolist()):
         if done % 512 == 0:
-            tools.progress("propagate", done, len(order))
+            context.progress("propagate", done, len(order))
         mentions.read(int(group[number]), corpus.contents[int(corpus.blob[number])])
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for one in asking:
@@ -49,8 +53,8 @@ def mentioners(
         spread = mentions.spread(names[one.found], whole, one.spread.identifiers)
         counts[one.entry].update(rare=spread.rare, common=spread.common)
         if spread.files:
-            yield one.found, Marks(files=np.flatnonzero(np.isin(group, list(spread.files))), reason=REASON)
-    tools.propagation["identifiers"] = {entry: dict(count) for entry, count in counts.items()}
+            yield one.found, Labels(files=np.flatnonzero(np.isin(group, list(spread.files))), reason=REASON)
+    context.propagation["identifiers"] = {entry: dict(count) for entry, count in counts.items()}
 
 
 def _language_and_content(corpus: Corpus, number: int) -> tuple[str, int]:

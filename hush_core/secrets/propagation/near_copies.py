@@ -1,6 +1,6 @@
-"""Spreader `copies`: what copies a passage of a tagged file, edited or not, holds its secret.
+"""Propagator `copies`: what copies a passage of a tagged file, edited or not, holds its secret.
 
-Exact copies of chunks are labelled without it (`Labels.held`). This finds a function that was pasted, with new
+Exact copies of chunks are labelled without it (`LabelTable.held`). This finds a function that was pasted, with new
 indentation, with edits, at another offset.
 """
 
@@ -14,21 +14,25 @@ import numpy as np
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
 from hush_core.corpus.git.tree import tree_entries
-from hush_core.secrets.detectors.base import Found, Marks, Span
-from hush_core.secrets.detectors.context import Tools
-from hush_core.secrets.labels import Labels
+from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
+from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.copy_index import CopyIndex
-from hush_core.secrets.propagation.seeds import Tagged, tagged
+from hush_core.secrets.propagation.seeds import Seeds, seeds
 
 REASON = "propagated:near_copy"
 
 
 def near_copies(
-    corpus: Corpus, config: HushConfig, found: Sequence[Found], labels: Labels, tools: Tools
-) -> Iterator[tuple[int, Marks]]:
+    corpus: Corpus,
+    config: HushConfig,
+    found: Sequence[DetectedSecret],
+    labels: LabelTable,
+    context: DetectorContext,
+) -> Iterator[tuple[int, Labels]]:
     """The copied regions in all contents. Where a secret is lines, their blocks in each content are sought,
     but not in the contents where they were found."""
-    asking = [one for one in tagged(corpus, config, found, labels) if one.spread.copies]
+    asking = [one for one in seeds(corpus, config, found, labels) if one.spread.copies]
     if not asking:
         return
     lines = {one.found: labels.lines_of(one.found) for one in asking}
@@ -44,21 +48,21 @@ def near_copies(
     blobs = corpus.read.tolist()
     for done, blob in enumerate(blobs):
         if done % 512 == 0:
-            tools.progress("propagate", done, len(blobs))
+            context.progress("propagate", done, len(blobs))
         for copy in index.find(corpus.contents[blob]):
             if blob not in own[copy.index]:
                 spans[copy.index].append(Span(blob, copy.start, copy.end, REASON))
     for number, where in spans.items():
         if where:
-            yield number, Marks(spans=where, reason=REASON)
-    tools.propagation["copies"] = _counts(asking, index)
+            yield number, Labels(spans=where, reason=REASON)
+    context.propagation["copies"] = _counts(asking, index)
 
 
 Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _documents(
-    corpus: Corpus, asking: Sequence[Tagged], lines: Mapping[int, Lines]
+    corpus: Corpus, asking: Sequence[Seeds], lines: Mapping[int, Lines]
 ) -> Iterator[tuple[int, bytes]]:
     """(secret, text) of all that is tagged: whole contents, and of others the tagged lines."""
     for one in asking:
@@ -97,7 +101,7 @@ def _entries(corpus: Corpus, tree: int) -> list:
         return [entry for entry in tree_entries(view) if entry.kind == "blob"]
 
 
-def _counts(asking: Sequence[Tagged], index: CopyIndex) -> dict[str, dict[str, int]]:
+def _counts(asking: Sequence[Seeds], index: CopyIndex) -> dict[str, dict[str, int]]:
     """By entry; what was dropped or too short are holes."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for one in asking:

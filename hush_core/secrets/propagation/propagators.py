@@ -1,10 +1,10 @@
-"""From what was found to what else holds it: the seam for spreaders.
+"""From what was found to what else holds it: the seam for propagators.
 
-A spreader gets the corpus, the config, the secrets found so far and their labels, and yields (number of the
-secret, what else holds it). They run in the order of SPREADERS, each on the labels of those before; then every
-sought value is searched for, and exact copies are labelled (`Labels.held`).
+A propagator gets the corpus, the config, the secrets found so far and their labels, and yields (number of the
+secret, what else holds it). They run in the order of PROPAGATORS, each on the labels of those before; then every
+sought value is searched for, and exact copies are labelled (`LabelTable.held`).
 
-Each of ours is a file and begins with what the detectors gave (`tagged.py`), not with what the others added: a
+Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added: a
 file that imports a tagged one is no reason to look for copies of the importer. Reasons begin with
 "propagated:".
 """
@@ -19,18 +19,20 @@ import numpy as np
 
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
-from hush_core.secrets.detectors.base import Found, Marks, Span
-from hush_core.secrets.detectors.context import Tools
+from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
+from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.scans import looked_at
-from hush_core.secrets.labels import Labels
+from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.importers import importers
 from hush_core.secrets.propagation.mentions import mentioners
 from hush_core.secrets.propagation.near_copies import near_copies
-from hush_core.secrets.propagation.value_search import Propagator, Sought
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
-Spreader = Callable[[Corpus, HushConfig, Sequence[Found], Labels, Tools], Iterator[tuple[int, Marks]]]
+Propagator = Callable[
+    [Corpus, HushConfig, Sequence[DetectedSecret], LabelTable, DetectorContext], Iterator[tuple[int, Labels]]
+]
 
-SPREADERS: tuple[Spreader, ...] = (near_copies, importers, mentioners)
+PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
 VERSION = "1"
 """Changes whenever the same input may spread otherwise."""
@@ -49,30 +51,30 @@ class Values:
     """The values that are searched for, each with the number of its secret."""
 
     found: list[int] = field(default_factory=list)
-    sought: list[Sought] = field(default_factory=list, repr=False)
+    search_terms: list[SearchTerm] = field(default_factory=list, repr=False)
     patterns: int = 0
 
-    def add(self, found: int, sought: Sequence[Sought]) -> None:
-        self.found += [found] * len(sought)
-        self.sought += sought
+    def add(self, found: int, search_terms: Sequence[SearchTerm]) -> None:
+        self.found += [found] * len(search_terms)
+        self.search_terms += search_terms
 
-    def search(self, corpus: Corpus, labels: Labels, tools: Tools) -> None:
+    def search(self, corpus: Corpus, labels: LabelTable, context: DetectorContext) -> None:
         """Look for every value in every content, in all usual encodings, and label where it stands."""
-        if not self.sought:
+        if not self.search_terms:
             return
-        propagator = Propagator(self.sought)
-        self.patterns = propagator.patterns
+        value_search = ValueSearch(self.search_terms)
+        self.patterns = value_search.patterns
         blobs: np.ndarray = corpus.read
-        tools.progress("propagate", 0, len(blobs))
-        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), propagator)):
+        context.progress("propagate", 0, len(blobs))
+        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), value_search)):
             if done % 512 == 0:
-                tools.progress("propagate", done, len(blobs))
+                context.progress("propagate", done, len(blobs))
             content = corpus.contents[blob] if hits else b""
             for hit in hits:
-                value = self.sought[hit.index]
+                value = self.search_terms[hit.index]
                 raw = hit.form == "raw"
                 reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
                 stands = raw and content[hit.start : hit.end] == value.value
                 span = Span(blob, hit.start, hit.end, reason, stands)
                 labels.add_span(self.found[hit.index], span, copied=False)
-        tools.progress("propagate", len(blobs), len(blobs))
+        context.progress("propagate", len(blobs), len(blobs))

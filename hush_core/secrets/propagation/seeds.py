@@ -1,4 +1,4 @@
-"""The files that spreaders begin with: those that a detector gave to a secret whose entry has `spread`."""
+"""The files that propagators begin with: those that a detector gave to a secret whose entry has `spread`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from hush_core.config import FileSecret, HushConfig, Spread
 from hush_core.corpus import Corpus
-from hush_core.secrets.detectors.base import Found
-from hush_core.secrets.labels import Labels
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.copy_index import COMMON
 from hush_core.secrets.propagation.winnowing import WHITESPACE, WINDOW, K
 
@@ -19,8 +19,8 @@ MIN_BYTES = K + WINDOW - 1
 
 
 @dataclass(frozen=True)
-class Tagged:
-    """What the detector gave to one secret whole, ascending; nothing that a spreader added.
+class Seeds:
+    """What the detector gave to one secret whole, ascending; nothing that a propagator added.
 
     found: the secret's number. entry: its entry's id. files: by number, and the files elsewhere with exactly
     such a content, unless that is short, or stands in more than COMMON other files. blobs: the contents of the
@@ -34,7 +34,9 @@ class Tagged:
     blobs: np.ndarray = field(repr=False)
 
 
-def tagged(corpus: Corpus, config: HushConfig, found: Sequence[Found], labels: Labels) -> list[Tagged]:
+def seeds(
+    corpus: Corpus, config: HushConfig, found: Sequence[DetectedSecret], labels: LabelTable
+) -> list[Seeds]:
     """Every secret of a kind that spreads, in the order of their numbers."""
     chosen = []
     for number, one in enumerate(found):
@@ -43,7 +45,7 @@ def tagged(corpus: Corpus, config: HushConfig, found: Sequence[Found], labels: L
             files = np.unique(labels.files_of(number, detected=True))
             blobs = np.union1d(corpus.blob[files], labels.blobs_of(number, detected=True)).astype(np.int64)
             everywhere = _everywhere(corpus, files, blobs)
-            chosen.append(Tagged(number, entry.id, entry.spread, everywhere, blobs))
+            chosen.append(Seeds(number, entry.id, entry.spread, everywhere, blobs))
     return chosen
 
 

@@ -36,7 +36,7 @@ _IS_DELETED = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(_DELETED, np
 
 
 @dataclass(frozen=True)
-class Sought:
+class SearchTerm:
     """One value to search for.
 
     `any_case`: ASCII letters match in either case. `fragments`: parts that give the value away by themselves
@@ -88,11 +88,11 @@ def encodings(value: bytes) -> Iterator[tuple[bytes, str]]:
             yield text.hex().upper().encode("ascii"), "hex"
 
 
-class Propagator:
+class ValueSearch:
     """A search for many values at once.
 
     Args:
-        sought: the values; a hit's `index` counts them from 0.
+        search_terms: the values; a hit's `index` counts them from 0.
 
     Attributes:
         patterns: how many distinct byte strings are sought.
@@ -101,9 +101,9 @@ class Propagator:
 
     threads = True
 
-    def __init__(self, sought: Sequence[Sought]) -> None:
+    def __init__(self, search_terms: Sequence[SearchTerm]) -> None:
         owners: dict[tuple[bytes, bool], dict[int, str]] = {}
-        for index, item in enumerate(sought):
+        for index, item in enumerate(search_terms):
             for pattern, form in encodings(item.value):
                 folded = item.any_case and form in ("raw", "newlines")
                 key = (pattern.lower() if folded else pattern, folded)

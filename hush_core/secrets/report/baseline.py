@@ -137,8 +137,8 @@ def read_baseline(path: Path, key: bytes) -> dict[str, Any]:
     try:
         baseline = json.loads(path.read_bytes())
     except OSError as error:
-        mend = "name a baseline.json of an earlier report"
-        raise InputError(str(path), error.strerror or "cannot be read", mend) from None
+        hint = "name a baseline.json of an earlier report"
+        raise InputError(str(path), error.strerror or "cannot be read", hint) from None
     except (ValueError, RecursionError):
         raise InputError(str(path), "is not JSON", "name a baseline.json of an earlier report") from None
     _validate(baseline, str(path))
@@ -191,15 +191,15 @@ def _entry_tag(own: bytes, item: str, entry: str) -> str:
 
 
 def _validate(baseline: Any, where: str) -> None:
-    mend = "name a baseline.json that this version of hush wrote"
+    hint = "name a baseline.json that this version of hush wrote"
     if not isinstance(baseline, dict) or baseline.get("format") != FORMAT:
-        raise InputError(where, "is no baseline", mend)
+        raise InputError(where, "is no baseline", hint)
     if baseline.get("version") != VERSION:
-        raise InputError(where, f"is of another version than {VERSION}", mend)
+        raise InputError(where, f"is of another version than {VERSION}", hint)
     items, check = baseline.get("items"), baseline.get("key")
     whole = isinstance(items, list) and all(isinstance(i, str) and _TOKEN.fullmatch(i) for i in items)
     if not whole or not isinstance(check, str) or not re.fullmatch(r"[0-9a-f]{32}", check):
-        raise InputError(where, "is damaged", mend)
+        raise InputError(where, "is damaged", hint)
 
 
 def _wrong_key(where: str) -> InputError:

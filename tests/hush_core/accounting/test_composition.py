@@ -91,7 +91,7 @@ def test_zeros_at_the_ends_are_left_out():
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(LAWS, st.integers(1, 200), st.sampled_from([-5.0, -20.0, -60.0]))
 def test_powers_against_np_convolve(case, rounds, log_negligible):
-    """Every mass on the window within `error`, all together within `stray`; `lost` covers what is above it."""
+    """Every mass on the window within `error`, all together within `aliasing`; `truncated` covers what is above."""
     law, masses = law_of(*case)
     window = find_window([(law, rounds)], log_negligible)
     found = convolve([(law, rounds)], window)
@@ -100,13 +100,13 @@ def test_powers_against_np_convolve(case, rounds, log_negligible):
     kept, elsewhere = on_window(exact, rounds * law.first, found)
     deviation = np.abs(found.masses - kept)
     rounding = 1e-11 * kept  # of this test's own exponentials
-    assert np.maximum(deviation - found.error - rounding, 0).sum() <= found.stray
-    assert elsewhere <= found.stray + 1e-11
+    assert np.maximum(deviation - found.error - rounding, 0).sum() <= found.aliasing
+    assert elsewhere <= found.aliasing + 1e-11
     # untilted: what lies above the window
     above = plain[max(window.last + 1 - rounds * law.first, 0) :].sum()
-    assert above <= found.lost * (1 + 1e-9) and window.above <= np.exp(log_negligible) * (1 + 1e-9)
+    assert above <= found.truncated * (1 + 1e-9) and window.above <= np.exp(log_negligible) * (1 + 1e-9)
     # and the errors are worth having
-    assert found.stray < 1e-12 and found.error < 1e-14 * (rounds + 10)
+    assert found.aliasing < 1e-12 and found.error < 1e-14 * (rounds + 10)
 
 
 def test_the_window_is_no_wider_than_it_needs_to_be():
@@ -119,10 +119,10 @@ def test_the_window_is_no_wider_than_it_needs_to_be():
     # one cut in half is not enough, and that is noticed
     half = fitted([(law, rounds)], Window(window.first, (window.first + window.last) // 2, 0.0, 0.0))
     found = convolve([(law, rounds)], half)
-    assert found.stray > 0.1
+    assert found.aliasing > 0.1
     exact = tilted(power(masses, rounds), rounds * law.first, found)
     kept, elsewhere = on_window(exact, rounds * law.first, found)
-    assert elsewhere <= found.stray and np.abs(found.masses - kept).sum() <= found.stray + 1e-9
+    assert elsewhere <= found.aliasing and np.abs(found.masses - kept).sum() <= found.aliasing + 1e-9
 
 
 def test_different_parts_are_added():
@@ -132,16 +132,16 @@ def test_different_parts_are_added():
     found = convolve(parts, find_window(parts, -40.0))
     exact = tilted(np.convolve(power(mass_a, 20), power(mass_b, 7)), -20, found)
     kept, _ = on_window(exact, -20, found)
-    np.testing.assert_allclose(found.masses, kept, atol=found.error + found.stray)
+    np.testing.assert_allclose(found.masses, kept, atol=found.error + found.aliasing)
 
 
 def test_what_was_lost_and_astray_before_grows_with_the_rounds():
     law, _ = law_of([0.5, 0.5], 0, 0.1, 0.0)
-    worse = TiltedLaw(law.step, law.first, law.masses, law.tilt, law.scale, stray=1e-6, lost=1e-5)
+    worse = TiltedLaw(law.step, law.first, law.masses, law.tilt, law.scale, aliasing=1e-6, truncated=1e-5)
     window = find_window([(law, 100)], -40.0)
     found = convolve([(worse, 100)], window)
-    assert 100 * 1e-6 <= found.stray <= 1.01 * 100 * 1e-6
-    assert 0.99 * 100 * 1e-5 <= found.lost <= 1.01 * 100 * 1e-5
+    assert 100 * 1e-6 <= found.aliasing <= 1.01 * 100 * 1e-6
+    assert 0.99 * 100 * 1e-5 <= found.truncated <= 1.01 * 100 * 1e-5
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -151,27 +151,29 @@ def test_coarser_is_pessimistic(case, factor, rounds):
     law, masses = law_of(*case)
     fine = convolve([(law, rounds)], find_window([(law, rounds)], -60.0))
     coarse = fine.coarsened(factor)
-    assert coarse.step == fine.step * factor and coarse.tilt == fine.tilt and coarse.lost == fine.lost
+    assert (
+        coarse.step == fine.step * factor and coarse.tilt == fine.tilt and coarse.truncated == fine.truncated
+    )
     thresholds = np.linspace(fine.values[0] - 2 * coarse.step, fine.values[-1] + 2 * coarse.step, 301)
     exact = power(masses, rounds)
     values = (rounds * law.first + np.arange(len(exact))) * law.step
     true = -np.expm1(np.minimum(thresholds[:, None] - values[None, :], 0.0)) @ exact
-    assert np.all(deltas(coarse, thresholds) + coarse.lost >= true * (1 - 1e-11) - 1e-300)
+    assert np.all(deltas(coarse, thresholds) + coarse.truncated >= true * (1 - 1e-11) - 1e-300)
     assert coarse.masses.sum() == pytest.approx(1, abs=1e-12) and coarse.masses.min() >= 0
 
 
 def test_coarser_keeps_account_of_what_is_uncertain():
-    """Masses off by as much as `error` allows: the coarse law of the true ones is within `stray`, and not above
+    """Masses off by as much as `error` allows: the coarse law of the true ones is within `aliasing`, and not above
     where each was too small."""
     law, _ = law_of(np.linspace(1, 2, 40), -10, 0.1, 0.5)
     error, scale = 1e-6, law.scale
     true = law.coarsened(3)
     for sign in (1, -1):
         masses = law.masses + sign * error
-        off = TiltedLaw(law.step, law.first, masses, law.tilt, scale, error, stray=1e-5).coarsened(3)
+        off = TiltedLaw(law.step, law.first, masses, law.tilt, scale, error, aliasing=1e-5).coarsened(3)
         excess = off.masses * np.exp(off.scale - true.scale) - true.masses
         assert excess.min() >= -1e-15
-        assert excess.sum() + 1e-5 <= off.stray * 1.001 <= 1.2e-4
+        assert excess.sum() + 1e-5 <= off.aliasing * 1.001 <= 1.2e-4
 
 
 def test_rounding_to_the_nearest_point_is_not_pessimistic():
@@ -231,7 +233,7 @@ def test_two_stages_are_pessimistic_and_close(monkeypatch):
     for composed, loose in ((once[0], 1e-6), (twice[0], 0.1)):
         found = deltas(composed, thresholds)
         weight = np.exp(composed.scale - composed.tilt * thresholds)
-        uncertain = (composed.stray + composed.error * len(composed.masses)) * weight + composed.lost
+        uncertain = (composed.aliasing + composed.error * len(composed.masses)) * weight + composed.truncated
         assert np.all(found + uncertain >= true * (1 - 1e-9))
         large = true > 1e-9
         excess = found[large] / true[large] - 1
@@ -337,7 +339,7 @@ def test_masses_of_both_sum_to_1(pair):
     # what P has below −9 is raised; Q's own 1e-19 there is nowhere
     assert 1 - 1e-9 <= under_q <= 1 + 1e-12
     assert found.reference.sum() + found.infinity_reference == pytest.approx(1, abs=1e-9)
-    assert found.raised == pytest.approx(pair.weights @ ndtr(-9.0 - pair.k), rel=1e-9)
+    assert found.moved_up == pytest.approx(pair.weights @ ndtr(-9.0 - pair.k), rel=1e-9)
     assert np.all(found.mass >= 0) and np.all(found.reference >= 0)
     np.testing.assert_array_equal(found.values, (found.first + np.arange(len(found.mass))) * ROUND["step"])
 
@@ -354,7 +356,7 @@ def test_from_above_and_from_below(pair, coarser):
             max(found.infinity - np.exp(t) * found.infinity_reference, 0.0), t,
         )  # fmt: skip
         assert upper >= true * (1 - 1e-9) - 1e-13
-        assert lower <= true * (1 + 1e-9) + 1e-13 + found.raised
+        assert lower <= true * (1 + 1e-9) + 1e-13 + found.moved_up
         assert upper - lower <= 5e-4 * coarser**2
 
 
@@ -379,14 +381,14 @@ def test_what_is_cut_above_is_mass_at_infinity(pair):
 
 
 def test_what_is_cut_below_is_raised(pair):
-    """To the loss at the lower end, with P's mass only: still from above; off the lower bound it is `raised`."""
+    """To the loss at the lower end, with P's mass only: still from above; off the lower bound it is `moved_up`."""
     near = discretise(pair, **{**ROUND, "low": -1.0})
-    assert near.raised == pytest.approx(pair.weights @ ndtr(-1.0 - pair.k), rel=1e-9)
-    assert near.raised > 1e-3 or pair.k[0] > 0
+    assert near.moved_up == pytest.approx(pair.weights @ ndtr(-1.0 - pair.k), rel=1e-9)
+    assert near.moved_up > 1e-3 or pair.k[0] > 0
     for t in THRESHOLDS:
         upper = delta_of(near.values, near.mass, near.mass * np.exp(-near.values), near.infinity, t)
         lower = delta_of(near.values, near.mass, near.reference, 0.0, t)
-        assert lower - near.raised <= true_delta(pair, t) + 1e-12 <= upper + 2e-12
+        assert lower - near.moved_up <= true_delta(pair, t) + 1e-12 <= upper + 2e-12
 
 
 def test_too_large_a_table_is_refused(pair):

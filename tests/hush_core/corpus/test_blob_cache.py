@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hush_core.config import parse_config
-from hush_core.corpus.blob_cache import KeptText
+from hush_core.corpus.blob_cache import BlobCache
 from hush_core.corpus.git import blobs
 from hush_core.secrets import extract
 
@@ -96,8 +96,8 @@ def test_a_run_that_was_killed_leaves_only_what_its_index_says(job, asked, tmp_p
 def test_two_runs_at_once_both_end_well(job, asked, tmp_path):
     _, run = job
     first = run()
-    held = KeptText.open(tmp_path / "cache" / "text")
-    assert held is not None and KeptText.open(tmp_path / "cache" / "text") is None
+    held = BlobCache.open(tmp_path / "cache" / "text")
+    assert held is not None and BlobCache.open(tmp_path / "cache" / "text") is None
     assert same(run(), first) and [len(wanted) for wanted in asked] == [8, 8]
     held.close(held.end)
     assert same(run(), first) and len(asked) == 2
@@ -105,7 +105,7 @@ def test_two_runs_at_once_both_end_well(job, asked, tmp_path):
 
 def test_text_that_is_mostly_of_no_use_is_dropped(tmp_path):
     def kept(used):
-        one = KeptText.open(tmp_path / "text")
+        one = BlobCache.open(tmp_path / "text")
         if not one.places:
             one.file.write(b"x" * 100)
             one.note(b"aa", 0, 60, "")
@@ -115,7 +115,7 @@ def test_text_that_is_mostly_of_no_use_is_dropped(tmp_path):
             assert one.take(blob) is not None
         one.complete = True
         one.close(100)
-        again = KeptText.open(tmp_path / "text")
+        again = BlobCache.open(tmp_path / "text")
         places, end = again.places, again.end
         again.close(end)
         return places, end

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hush_core.corpus.blob_store import Spool, _write_all
+from hush_core.corpus.blob_store import BlobStore, _write_all
 from hush_core.corpus.chunks import Layout, chunk_ranges, overlapped
 from hush_core.errors import InputError
 
@@ -18,23 +18,23 @@ from hush_core.errors import InputError
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 5), st.binary(max_size=70)), max_size=12))
 def test_contents_come_back_whatever_the_order_of_writes_and_reads(given):
-    with Spool() as spool:
+    with BlobStore() as blob_store:
         first: dict[bytes, bytes] = {}
         for number, content in given:
             blob = b"%02x" % number
-            assert spool[spool.add(blob, content)] == first.setdefault(blob, content)
-        assert [spool[i] for i in range(len(spool))] == list(first.values())
-        assert spool.sizes.tolist() == [len(c) for c in first.values()]
-        assert [spool.number(b) for b in first] == list(range(len(first)))
-        assert spool.number(b"ff") is None
+            assert blob_store[blob_store.add(blob, content)] == first.setdefault(blob, content)
+        assert [blob_store[i] for i in range(len(blob_store))] == list(first.values())
+        assert blob_store.sizes.tolist() == [len(c) for c in first.values()]
+        assert [blob_store.number(b) for b in first] == list(range(len(first)))
+        assert blob_store.number(b"ff") is None
 
 
 def test_the_file_has_no_name_and_is_private(tmp_path):
-    with Spool(tmp_path) as spool:
-        spool.add(b"aa", b"secret text")
+    with BlobStore(tmp_path) as blob_store:
+        blob_store.add(b"aa", b"secret text")
         assert list(tmp_path.iterdir()) == []
-        assert stat.S_IMODE(os.fstat(spool._file.fileno()).st_mode) == 0o600
-        assert "secret" not in repr(spool)
+        assert stat.S_IMODE(os.fstat(blob_store._file.fileno()).st_mode) == 0o600
+        assert "secret" not in repr(blob_store)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -59,11 +59,11 @@ def test_the_layout_is_what_loops_over_files_would_give(sizes, data):
 
 
 def test_only_whole_chunks_and_whole_contents_are_equal():
-    with Spool() as spool:
+    with BlobStore() as blob_store:
         for i, text in enumerate([b"a" * 16 + b"tail", b"a" * 16 + b"tail!", b"tail", b"tail", b"a" * 16]):
-            spool.add(b"%02x" % i, text)
-        layout = Layout(np.arange(5, dtype=np.int32), spool.sizes, 16)
-        same = layout.equals(spool).tolist()
+            blob_store.add(b"%02x" % i, text)
+        layout = Layout(np.arange(5, dtype=np.int32), blob_store.sizes, 16)
+        same = layout.equals(blob_store).tolist()
     # pieces: 0 full, 1 a tail; 2 full, 3 a tail; 4 and 5 whole contents; 6 full
     assert same[0] == same[2] == same[6]
     assert same[4] == same[5]
@@ -71,16 +71,18 @@ def test_only_whole_chunks_and_whole_contents_are_equal():
 
 
 def test_reserved_parts_and_added_contents_stand_beside_each_other(tmp_path):
-    with Spool(tmp_path) as spool:
-        spool.add(b"aa", b"before")
-        start = spool.reserve(8)
-        spool.add(b"bb", b"after")
-        spool.write_at(start, b"--te")
-        spool.write_at(start + 4, bytearray(b"xt--"))
-        assert spool.place(b"cc", start + 2, 4) == 2 == spool.place(b"cc", 0, 1)
-        assert [spool[i] for i in range(3)] == [b"before", b"after", b"text"]
-        assert [spool.read(a, a + n) for a, n in zip(spool.starts, spool.sizes, strict=True)][2] == b"text"
-        mapped = spool.mapped()
+    with BlobStore(tmp_path) as blob_store:
+        blob_store.add(b"aa", b"before")
+        start = blob_store.reserve(8)
+        blob_store.add(b"bb", b"after")
+        blob_store.write_at(start, b"--te")
+        blob_store.write_at(start + 4, bytearray(b"xt--"))
+        assert blob_store.place(b"cc", start + 2, 4) == 2 == blob_store.place(b"cc", 0, 1)
+        assert [blob_store[i] for i in range(3)] == [b"before", b"after", b"text"]
+        assert [blob_store.read(a, a + n) for a, n in zip(blob_store.starts, blob_store.sizes, strict=True)][
+            2
+        ] == b"text"
+        mapped = blob_store.mapped()
     assert mapped[:] == b"before--text--after"
 
 
@@ -91,4 +93,4 @@ def test_a_full_disk_is_one_clear_refusal():
             _write_all(full, b"text", 0)
     finally:
         os.close(full)
-    assert "TMPDIR" in error.value.mend
+    assert "TMPDIR" in error.value.hint

@@ -245,7 +245,7 @@ def test_weak_credentials_are_refused_with_a_place_or_dropped_with_a_count(make_
     with pytest.raises(InputError) as error:
         extract(job([repo], [CREDENTIALS]), KEY)
     assert error.value.where == "repo:a/settings.py:3"  # where it was detected, not the earlier a/notes.txt
-    assert weak not in str(error.value) and "weak: drop" in error.value.mend
+    assert weak not in str(error.value) and "weak: drop" in error.value.hint
     result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], public=["a/notes.txt"]), KEY)
     assert set(result.examples["path"]) == {"good.py"}
     assert len(result.public) == 0

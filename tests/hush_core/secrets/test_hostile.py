@@ -162,7 +162,7 @@ def test_too_many_rules_for_too_many_paths_are_refused(monkeypatch):
     with pytest.raises(InputError, match="comparisons") as error:
         for i in range(100):
             anywhere.owners(f"f/{i}.txt")
-    assert "kind: path" in error.value.mend
+    assert "kind: path" in error.value.hint
 
 
 WORDS = st.sampled_from(["a", "b", "*", "**", "a*", "?", "a[bé]", "a\\*", ".", "é"])

@@ -73,7 +73,7 @@ def contents(folder):
 
 
 def refused(path, match, make=tiny, make_optimizer=adamw):
-    """It is refused, names the file and the mend; files, model and optimiser stay as they were."""
+    """It is refused, names the file and the hint; files, model and optimiser stay as they were."""
     model = make()
     optimizer = make_optimizer(model)
     before, files = copy.deepcopy(model), contents(path.parent)
@@ -82,7 +82,7 @@ def refused(path, match, make=tiny, make_optimizer=adamw):
     assert same(model, before) and not optimizer.state_dict()["state"]
     assert contents(path.parent) == files
     assert (
-        caught.value.where in (str(path), str(path.with_name("checkpoint.previous.pt"))) and caught.value.mend
+        caught.value.where in (str(path), str(path.with_name("checkpoint.previous.pt"))) and caught.value.hint
     )
     return caught.value
 
@@ -206,7 +206,7 @@ def test_the_one_before_it_is_kept_and_the_mend_is_real(path):
     assert set(contents(path.parent)) == {path.name, previous.name}
     path.write_bytes(b"x" * 5000)
     error = refused(path, "is damaged")
-    assert (error.where, error.mend) == (
+    assert (error.where, error.hint) == (
         str(path),
         "move it away: training goes on from round 6 (checkpoint.previous.pt)",
     )
@@ -229,7 +229,7 @@ def test_with_both_damaged_it_begins_again_only_when_both_were_moved(path):
     again = "move it away: training begins again from the first weights, and the rounds already released stay"
     for file in (path, previous):
         error = refused(path, "is damaged")
-        assert error.where == str(file) and again in error.mend
+        assert error.where == str(file) and again in error.hint
         file.rename(file.with_name(f"away.{file.name}"))
     assert loaded(path)[0] == []
 
@@ -255,7 +255,7 @@ def test_a_full_disk_is_one_clear_error_and_harms_nothing(path, width):
     with pytest.raises(InputError) as caught:
         save_checkpoint(path, model, optimizer, log(9))
     assert str(caught.value) == (
-        f"{path}: the checkpoint could not be written: No space left on device. Mend: free space on this disk, "
+        f"{path}: the checkpoint could not be written: No space left on device. Hint: free space on this disk, "
         "or make the folder writable, and start again: training goes on from round 6 (checkpoint.pt)"
     )
     assert contents(path.parent) == files

@@ -386,7 +386,7 @@ def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path
     status, result = ask("train", folder=folder, rounds=rounds, every=every, limit=20_000)
     assert status == 0
     assert result["refused"] == (
-        f"{folder}/checkpoint.pt: the checkpoint could not be written: File too large. Mend: free space on this "
+        f"{folder}/checkpoint.pt: the checkpoint could not be written: File too large. Hint: free space on this "
         f"disk, or make the folder writable, and start again: training goes on from round {applied} "
         "(checkpoint.pt)"
     )

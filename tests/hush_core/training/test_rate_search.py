@@ -9,7 +9,7 @@ import pytest
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import Rehearsal, best_rate, byte_gpt, rehearse, split_public
+from hush_core.training import RateTrial, best_rate, byte_gpt, split_public, try_rate
 
 PUBLIC = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(60)]
 
@@ -21,7 +21,7 @@ def make_plan(noise=0.3, batch=16):
 def play(rate, folder, plan=None, progress=None):
     model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
     settings = TrainConfig(rounds=30, batch=16, learning_rate=rate)
-    return rehearse(plan or make_plan(), PUBLIC[:50], PUBLIC[50:], model, settings, folder, progress)
+    return try_rate(plan or make_plan(), PUBLIC[:50], PUBLIC[50:], model, settings, folder, progress)
 
 
 def test_the_better_rate_wins(tmp_path):
@@ -49,8 +49,8 @@ def test_fewer_public_texts_than_a_batch_keep_the_noise_to_batch_ratio():
 
 
 def test_diverged_rates_lose_and_if_all_do_it_is_said():
-    lost, kept = Rehearsal(1.0, None, ()), Rehearsal(0.1, 3.0, ())
-    assert best_rate([lost, kept, Rehearsal(0.2, 3.0, ())]) == 0.1
+    lost, kept = RateTrial(1.0, None, ()), RateTrial(0.1, 3.0, ())
+    assert best_rate([lost, kept, RateTrial(0.2, 3.0, ())]) == 0.1
     with pytest.raises(InputError, match="every rate diverged"):
         best_rate([lost])
 
@@ -58,7 +58,7 @@ def test_diverged_rates_lose_and_if_all_do_it_is_said():
 def test_without_public_text_it_is_refused(tmp_path):
     model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32)
     with pytest.raises(InputError, match="40 public"):
-        rehearse(make_plan(), [], [], model, TrainConfig(rounds=2, batch=2), tmp_path)
+        try_rate(make_plan(), [], [], model, TrainConfig(rounds=2, batch=2), tmp_path)
 
 
 def test_public_texts_are_split_once_for_all():

@@ -207,7 +207,7 @@ def test_a_spent_run_without_its_checkpoints_is_refused_and_not_the_model_it_beg
     assert rounds_without_checkpoint(tmp_path) == ROUNDS
     with pytest.raises(InputError, match=f"spent all {ROUNDS} certified rounds, and no checkpoint") as error:
         fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
-    assert "backup" in error.value.mend
+    assert "backup" in error.value.hint
     for file, data in kept:
         file.write_bytes(data)
     again = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)

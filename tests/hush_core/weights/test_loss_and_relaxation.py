@@ -11,8 +11,8 @@ from hush_core.weights import (
     WeightSettings,
     binding_secrets,
     lost_examples,
-    reliefs,
-    relieved,
+    relaxations,
+    relaxed_weights,
     solve_weights,
     unit_capacities,
     weigh,
@@ -86,11 +86,11 @@ def test_no_relief_brings_more_than_its_prices_promise(drawn):
     secrets = secrets_of(posteriors, [f"e{j % 3}/x{j}" for j in range(6)])
     settings = SETTINGS.model_copy(update={"c": c})
     found = weigh(edges, secrets, n_examples=40, settings=settings)
-    offers = reliefs(found, secrets, settings, levels=[1e-3, 1e-2], noise_multiplier=None)
+    offers = relaxations(found, secrets, settings, levels=[1e-3, 1e-2], noise_multiplier=None)
     assert offers["at_most"].to_list() == sorted(offers["at_most"], reverse=True)
     for offer in offers.iter_rows(named=True):
         change = {"entry": offer["entry"], "target": offer["target"], "noise_multiplier": None}
-        weights, other = relieved(found, edges, secrets, settings, **change)
+        weights, other = relaxed_weights(found, edges, secrets, settings, **change)
         gain = weights.sum() - found.objective
         assert -1e-9 <= gain <= offer["at_most"] + 1e-9
         touched = {
@@ -109,12 +109,12 @@ def test_no_relief_brings_more_than_its_prices_promise(drawn):
 def test_one_secret_alone_gains_just_what_its_capacity_gains():
     edges, secrets = frame([(i, 0) for i in range(100)]), secrets_of([1e-5], ["alpha-eu"])
     found = weigh(edges, secrets, n_examples=100, settings=SETTINGS)
-    (offer,) = reliefs(found, secrets, SETTINGS, levels=[1e-5, 1e-4], noise_multiplier=None).to_dicts()
+    (offer,) = relaxations(found, secrets, SETTINGS, levels=[1e-5, 1e-4], noise_multiplier=None).to_dicts()
     before, after = (float(unit_capacities(secrets_of([r]), SETTINGS.rule)[0]) for r in (1e-5, 1e-4))
     assert (offer["entry"], offer["posterior"], offer["target"]) == ("alpha-eu", 1e-5, 1e-4)
     assert offer["at_most"] == pytest.approx(30 * (after / before - 1), rel=1e-9)
     solved = solve_weights(edges, n_examples=100, capacities=found.capacities * after / before)
-    weights, _ = relieved(
+    weights, _ = relaxed_weights(
         found, edges, secrets, SETTINGS, entry="alpha-eu", target=1e-4, noise_multiplier=None
     )
     assert weights.sum() == pytest.approx(solved.objective) == pytest.approx(30 + offer["at_most"])
@@ -125,7 +125,9 @@ def test_an_entry_is_its_whole_id():
     edges = frame([(i, j) for i in range(40) for j in range(2)])
     secrets = secrets_of([1e-5, 1e-5], ["creds/a:1", "creds-old/a:2"])
     found = weigh(edges, secrets, n_examples=40, settings=SETTINGS)
-    _, other = relieved(found, edges, secrets, SETTINGS, entry="creds", target=1e-3, noise_multiplier=None)
+    _, other = relaxed_weights(
+        found, edges, secrets, SETTINGS, entry="creds", target=1e-3, noise_multiplier=None
+    )
     assert other["posterior"].to_list() == [1e-3, 1e-5]
 
 

@@ -61,7 +61,7 @@ def test_unwritable_home_says_how_to_mend(tmp_path):
     done = run(
         "from tasks.runtime.environment import prepare_environment as p; p()", tmp_path / "file" / "home"
     )
-    assert "Mend: set HUSH_HOME" in done.stderr
+    assert "Hint: set HUSH_HOME" in done.stderr
 
 
 def test_identity_key_is_made_once_even_by_many(tmp_path):

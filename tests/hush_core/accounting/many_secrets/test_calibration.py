@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.accounting import Participation, calibrate, certify, posterior_bound
+from hush_core.accounting import Participation, bound_secrets, calibrate, posterior_bound
 from hush_core.errors import CertificationError, InputError
 
 ROUNDS = 200
@@ -50,7 +50,9 @@ def test_every_secret_meets_its_target(graph, calibrated):
     assert needed.max() == pytest.approx(result.noise_multiplier, rel=1e-4)
     assert needed.max() <= result.noise_multiplier
     # and it is tight: 0.1 % less noise breaks a promise
-    less = certify(*graph, noise_multiplier=result.noise_multiplier * 0.999, rounds=ROUNDS, method=method)
+    less = bound_secrets(
+        *graph, noise_multiplier=result.noise_multiplier * 0.999, rounds=ROUNDS, method=method
+    )
     assert (less["bound"] > less["posterior"]).any()
 
 
@@ -76,7 +78,7 @@ def test_rows_are_the_bounds_of_the_profiles(graph, calibrated):
 
 def test_certify_gives_the_same_table(graph, calibrated):
     method, result = calibrated
-    again = certify(*graph, noise_multiplier=result.noise_multiplier, rounds=ROUNDS, method=method)
+    again = bound_secrets(*graph, noise_multiplier=result.noise_multiplier, rounds=ROUNDS, method=method)
     assert again.drop("noise_needed").equals(result.table.drop("noise_needed"))
     assert again["noise_needed"].null_count() == 10
 
@@ -84,15 +86,17 @@ def test_certify_gives_the_same_table(graph, calibrated):
 @pytest.mark.parametrize("scale, accepted", [(2 / 3, False), (1.0, True), (3 / 2, True)])
 def test_two_thirds_of_the_noise_is_rejected(graph, calibrated, scale, accepted):
     method, result = calibrated
-    table = certify(*graph, noise_multiplier=result.noise_multiplier * scale, rounds=ROUNDS, method=method)
+    table = bound_secrets(
+        *graph, noise_multiplier=result.noise_multiplier * scale, rounds=ROUNDS, method=method
+    )
     assert (table["bound"] <= table["posterior"]).all() == accepted
 
 
 def test_a_dropped_edge_changes_the_certificate(graph):
     edges, rates, secrets = graph
-    whole = certify(edges, rates, secrets, noise_multiplier=1.5, rounds=ROUNDS)
+    whole = bound_secrets(edges, rates, secrets, noise_multiplier=1.5, rounds=ROUNDS)
     dropped = edges.filter((pl.col("secret_id") != 7) | (pl.col("example_id") != 100))
-    less = certify(dropped, rates, secrets, noise_multiplier=1.5, rounds=ROUNDS)
+    less = bound_secrets(dropped, rates, secrets, noise_multiplier=1.5, rounds=ROUNDS)
     assert less["bound"][7] < whole["bound"][7] * 0.999
     assert less["bound"][8] == whole["bound"][8]
 
@@ -128,7 +132,7 @@ def test_wrong_mechanism_is_named(graph):
     with pytest.raises(InputError, match="rounds"):
         calibrate(*graph, rounds=0)
     with pytest.raises(InputError, match="noise_multiplier"):
-        certify(*graph, noise_multiplier=-1.0, rounds=10)
+        bound_secrets(*graph, noise_multiplier=-1.0, rounds=10)
 
 
 def test_an_impossible_promise_is_refused_by_name(graph):

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.accounting import Participation, calibrate, certify, posterior_bound
+from hush_core.accounting import Participation, bound_secrets, calibrate, posterior_bound
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.accounting.many_secrets.secret_bounds import OWN
 from hush_core.errors import InputError
@@ -149,7 +149,7 @@ def test_the_order_of_the_edges_does_not_matter(graph, calibrated):
     method, result = calibrated
     edges, rates, secrets = graph
     shuffled = edges.sample(fraction=1.0, shuffle=True, seed=1)
-    again = certify(
+    again = bound_secrets(
         shuffled, rates, secrets, noise_multiplier=result.noise_multiplier, method=method, **MECHANISM
     )
     assert again.drop("noise_needed").equals(result.table.drop("noise_needed"))
@@ -157,7 +157,7 @@ def test_the_order_of_the_edges_does_not_matter(graph, calibrated):
 
 @pytest.mark.parametrize("method, sigma", [("blow_up", 0.3), ("kl", 0.06)])
 def test_far_too_little_noise_is_told_and_not_refused(graph, method, sigma):
-    table = certify(*graph, noise_multiplier=sigma, method=method, **MECHANISM)
+    table = bound_secrets(*graph, noise_multiplier=sigma, method=method, **MECHANISM)
     above = table["bound"] > table["posterior"]
     assert above.mean() > 0.9 and (table["bound"] <= 1).all()
     assert table["bound"][SURE] == 1 and table["bound"][SILENT] == table["prior"][SILENT]
@@ -232,10 +232,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize("spoil, mechanism, named", WRONG)
-@pytest.mark.parametrize("function", [certify, calibrate])
+@pytest.mark.parametrize("function", [bound_secrets, calibrate])
 def test_wrong_input_is_named_with_its_value(function, spoil, mechanism, named):
     mechanism = {"rounds": 10, **mechanism}
-    if function is certify:
+    if function is bound_secrets:
         mechanism["noise_multiplier"] = 1.0
     with pytest.raises(InputError) as refused:
         function(*spoil(*small_graph()), method="kl", **mechanism)
@@ -246,4 +246,4 @@ def test_wrong_input_is_named_with_its_value(function, spoil, mechanism, named):
 @pytest.mark.parametrize("sigma", [float("nan"), 0.0, -1.0, float("inf")])
 def test_a_wrong_noise_multiplier_is_named_with_its_value(sigma):
     with pytest.raises(InputError, match=f"noise_multiplier: {sigma!r}"):
-        certify(*small_graph(), noise_multiplier=sigma, rounds=10, method="kl")
+        bound_secrets(*small_graph(), noise_multiplier=sigma, rounds=10, method="kl")

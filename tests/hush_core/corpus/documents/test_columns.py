@@ -80,7 +80,7 @@ def test_a_missing_column_is_refused_with_those_there_are(tmp_path, read, kind, 
         read(path, **{option: "abstract"})
     message = str(caught.value)
     assert str(path) in message and "'abstract'" in message and "text, who and 1 more" in message
-    assert "hunter2" not in message and "Mend" in message
+    assert "hunter2" not in message and "Hint" in message
 
 
 def test_ids_must_be_there_and_unique(tmp_path, read, kind):

@@ -182,7 +182,7 @@ def test_object_stores_that_lead_elsewhere_are_refused(make_repo, tmp_path, wher
         target.symlink_to(moved)
     with pytest.raises(InputError, match=r"symbolic link|alternates") as error:
         CleanView(repo.path)
-    assert "clone" in error.value.mend
+    assert "clone" in error.value.hint
 
 
 def test_what_is_no_repository_is_refused_with_a_mend(make_repo, tmp_path):
@@ -205,7 +205,7 @@ def test_what_is_no_repository_is_refused_with_a_mend(make_repo, tmp_path):
     for path, rev, message in cases:
         with pytest.raises(InputError, match=message) as error, CleanView(path, rev):
             pass
-        assert error.value.mend
+        assert error.value.hint
     gone = "1" * 40
     with pytest.raises(InputError, match=r"no revision|missing"), CleanView(repo.path, gone):
         pass
@@ -229,7 +229,7 @@ def test_a_partial_clone_is_refused(make_repo, tmp_path):
     )
     with pytest.raises(InputError, match="missing or damaged") as error:
         read(tmp_path / "partial.git")
-    assert "full clone" in error.value.mend
+    assert "full clone" in error.value.hint
 
 
 def test_nothing_is_written_to_the_source(make_repo):

@@ -101,7 +101,7 @@ def test_a_shallow_clone_is_refused(make_repo, tmp_path):
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
     with CleanView(tmp_path / "shallow") as view, pytest.raises(InputError, match="shallow") as error:
         read_contributors(view)
-    assert "unshallow" in error.value.mend
+    assert "unshallow" in error.value.hint
 
 
 def test_a_lying_commit_graph_is_not_believed(make_repo):

@@ -18,17 +18,17 @@ import pytest
 
 from hush_core.config import Repository
 from hush_core.corpus import (
+    BlobStore,
     CleanView,
     Paths,
-    Reading,
-    Spool,
+    ReadOptions,
+    blob_store,
     corpus,
     read_contributors,
     read_corpus,
     read_history,
     read_tree,
 )
-from hush_core.corpus import blob_store as spool
 from hush_core.corpus.git import clean_view, history_log
 from hush_core.corpus.git import process as git_process
 from hush_core.corpus.git import refs as git_source
@@ -139,7 +139,7 @@ def test_objects_that_lead_elsewhere_or_never_end_are_refused(make_repo, plant):
     plant(repo.path / ".git" / "objects")
     with pytest.raises(InputError, match=r"inside objects/|alternates") as error:
         files(repo)
-    assert "clone" in error.value.mend
+    assert "clone" in error.value.hint
 
 
 @pytest.mark.parametrize("name", ["HEAD", "packed-refs", "refs/heads/main", "shallow"])
@@ -197,7 +197,7 @@ def test_a_revision_is_a_name_or_nothing(make_repo, rev):
     repo.commit({"a": b"1\n"})
     with pytest.raises(InputError, match=r"no revision|not a plain name") as error, CleanView(repo.path, rev):
         pass
-    assert error.value.mend
+    assert error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_lists_of_refs_without_end_are_not_read(make_repo, monkeypatch):
     (repo.path / ".git" / "packed-refs").write_bytes(f"{first} refs/heads/x{'y' * 900}\n".encode() * 2)
     with pytest.raises(InputError, match=r"packed-refs of over") as error:
         files(repo, "main")
-    assert "commit id" in error.value.mend and len(files(repo, first)) == 1
+    assert "commit id" in error.value.hint and len(files(repo, first)) == 1
     (repo.path / ".git" / "shallow").write_bytes(f"{first}\n".encode() * 30)
     with pytest.raises(InputError, match=r"`shallow` of over"):
         files(repo, first)
@@ -312,12 +312,12 @@ def test_a_damaged_object_is_one_clear_refusal(make_repo, what, damage):
         with pytest.raises(InputError) as error:
             if read(repo) and (what, read) == ("blob", history):
                 raise InputError("the log", "reads no blob", "-")
-        assert error.value.mend
+        assert error.value.hint
 
 
 def _versions(repo, most: int = 1 << 20):
     with CleanView(repo.path) as view, walking(view) as walk:
-        return read_versions(view, "r", most, read_history(view), walk, Spool(), Paths())
+        return read_versions(view, "r", most, read_history(view), walk, BlobStore(), Paths())
 
 
 def test_a_pack_cut_short_while_it_is_read(make_repo):
@@ -356,7 +356,7 @@ def test_odd_trees_are_read_or_refused_and_nothing_is_written(make_repo, tmp_pat
         try:
             assert set(files(repo).values()) <= {b"text\n"}
         except InputError as error:
-            assert error.mend  # git itself refuses some of them
+            assert error.hint  # git itself refuses some of them
 
 
 def test_a_chain_of_ten_thousand_folders(make_repo):
@@ -401,7 +401,7 @@ def test_a_trillion_paths_are_refused_not_listed(make_repo, monkeypatch):
     monkeypatch.setattr(clean_view, "LISTING_BYTES", 1 << 20)
     with at_most(64 << 20), pytest.raises(InputError, match="over 1 MiB") as error:
         files(repo)
-    assert "fewer files" in error.value.mend
+    assert "fewer files" in error.value.hint
     monkeypatch.setattr(git_process, "MEMORY_BYTES", 32 << 20)  # git gathers all before it writes a line
     with at_most(64 << 20), pytest.raises(InputError, match="missing or damaged"):
         history(repo)
@@ -421,7 +421,7 @@ def test_trees_of_nothing_but_trees_keep_git_busy_until_the_deadline(make_repo, 
     for read in (files, history):
         with pytest.raises(InputError, match="keeps git busy without a result") as error:
             read(repo)
-        assert "fsck" in error.value.mend
+        assert "fsck" in error.value.hint
     monkeypatch.setattr(git_process, "QUIET_SECONDS", 600.0)
     monkeypatch.setattr(git_process, "WAIT_SECONDS", 0.5)
     with pytest.raises(InputError, match="keeps git busy"):
@@ -523,7 +523,7 @@ def test_files_that_steer_the_reading_have_a_limit(make_repo, monkeypatch, name)
     monkeypatch.setattr(git_process, "ALLOCATION", "6m")
     with pytest.raises(InputError, match=rf"{name}: is larger than 4 MiB") as error:
         _versions(repo)
-    assert error.value.mend
+    assert error.value.hint
 
 
 def test_other_files_of_git_have_none_as_nobody_reads_them(make_repo):
@@ -538,17 +538,17 @@ def test_other_files_of_git_have_none_as_nobody_reads_them(make_repo):
 def test_text_that_outgrows_its_disk_or_all_bounds_is_refused(make_repo, monkeypatch):
     repo = make_repo()
     bomb(repo, entry("f", forge(repo, "blob", b"x" * 100)), levels=3)
-    how = Reading(chunk_bytes=16, max_file_bytes=1 << 20)
+    how = ReadOptions(chunk_bytes=16, max_file_bytes=1 << 20)
     repository = Repository(path=repo.path)
     read_corpus([repository], how, lambda *_: None).close()
     monkeypatch.setattr(corpus, "TEXT_BYTES", 99_999)
     with pytest.raises(InputError, match="7,000 examples") as error:
         read_corpus([repository], how, lambda *_: None)
-    assert "chunk_bytes" in error.value.mend
-    monkeypatch.setattr(spool, "SPARE_BYTES", 1 << 60)
+    assert "chunk_bytes" in error.value.hint
+    monkeypatch.setattr(blob_store, "SPARE_BYTES", 1 << 60)
     with pytest.raises(InputError, match="has no room") as error:
         read_corpus([repository], how, lambda *_: None)
-    assert "TMPDIR" in error.value.mend
+    assert "TMPDIR" in error.value.hint
 
 
 # --- commits ------------------------------------------------------------------------------------------------

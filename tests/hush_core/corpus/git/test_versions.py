@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from hush_core.corpus import CleanView, Paths, Spool, read_history
+from hush_core.corpus import BlobStore, CleanView, Paths, read_history
 from hush_core.corpus.git.blobs import reachable_blobs, walking
 from hush_core.corpus.git.history_cache import load_log, log_file, save_log
 from hush_core.corpus.git.history_log import read_log
@@ -18,7 +18,7 @@ from hush_core.errors import InputError
 def versions(repo, rev: str = "HEAD", limit: int = 1 << 20):
     with CleanView(repo.path if hasattr(repo, "path") else repo, rev) as view:
         with walking(view) as walk:
-            tree = read_versions(view, "r", limit, read_history(view), walk, Spool(), Paths())
+            tree = read_versions(view, "r", limit, read_history(view), walk, BlobStore(), Paths())
         return tree, reachable_blobs(view)
 
 
@@ -139,16 +139,16 @@ def test_git_writes_contents_to_the_spool_in_two_parts(make_repo, monkeypatch):
     repo = make_repo()
     texts = {f"f{i}": (b"%d\n" % i) * (i * 37) for i in range(1, 30)} | {"empty": b"", "zero": b"a\0b"}
     repo.commit(texts)
-    with CleanView(repo.path) as view, Spool() as contents:
+    with CleanView(repo.path) as view, BlobStore() as contents:
         sizes = blobs.sizes_in_pack_order(view, blobs.reachable_blobs(view))
-        reasons = blobs.spool_blobs(view, sizes, contents)
+        reasons = blobs.store_blobs(view, sizes, contents)
         assert sorted(contents[i] for i in range(len(contents))) == sorted(
             text for name, text in texts.items() if name != "zero"
         )
         assert list(reasons.values()) == ["binary"] and contents.number(next(iter(reasons))) is None
-        assert blobs.spool_blobs(view, {b: n for b, n in sizes.items() if b not in reasons}, contents) == {}
+        assert blobs.store_blobs(view, {b: n for b, n in sizes.items() if b not in reasons}, contents) == {}
         wrong = dict.fromkeys([b"0" * 40], 3)
         with pytest.raises(InputError, match="missing or damaged"):
-            blobs.spool_blobs(view, wrong, contents)
-    with CleanView(repo.path) as view, Spool() as contents, pytest.raises(InputError):
-        blobs.spool_blobs(view, {b: n + 1 for b, n in sizes.items()}, contents)
+            blobs.store_blobs(view, wrong, contents)
+    with CleanView(repo.path) as view, BlobStore() as contents, pytest.raises(InputError):
+        blobs.store_blobs(view, {b: n + 1 for b, n in sizes.items()}, contents)

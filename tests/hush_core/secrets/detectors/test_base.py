@@ -15,9 +15,9 @@ from hush_core.errors import InputError
 from hush_core.secrets import detector_versions, extract, extraction
 from hush_core.secrets.detectors import base as detector
 from hush_core.secrets.detectors import registry
-from hush_core.secrets.detectors.base import Marks
+from hush_core.secrets.detectors.base import Labels
 from hush_core.secrets.detectors.registry import detector_of
-from hush_core.secrets.propagation.value_search import Sought
+from hush_core.secrets.propagation.value_search import SearchTerm
 
 KEY = b"k" * 32
 
@@ -84,9 +84,9 @@ def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_t
         began.set()
         raise RuntimeError("no rules")
 
-    def detect(corpus, entry, tools):
+    def detect(corpus, entry, context):
         assert began.wait(10)
-        return plain.detect(corpus, entry, tools)
+        return plain.detect(corpus, entry, context)
 
     monkeypatch.setitem(registry.OWN, "acme_marker", replace(plain, detect=detect, prepare=prepare))
     assert extract(config, KEY).edges.height == 2
@@ -106,7 +106,7 @@ def test_kinds_are_named_and_broken_packages_refused(acme, make_repo):
     repo = make_repo()
     with pytest.raises(InputError, match="unknown kind") as error:
         job(repo, kind="nothing")
-    assert "path, codeowners" in error.value.mend and "acme_marker" in error.value.mend
+    assert "path, codeowners" in error.value.hint and "acme_marker" in error.value.hint
     with pytest.raises(InputError, match="cannot be loaded"):
         job(repo, kind="broken")
     assert (
@@ -121,13 +121,13 @@ def test_spreaders_see_what_was_found_and_their_values_are_sought(make_repo, mon
     )
     seen = []
 
-    def importers(corpus, config, found, labels, tools):
+    def importers(corpus, config, found, labels, context):
         (core,) = labels.files_of(0).tolist()
         seen.append((found[0].name, corpus.file(core).path))
         user = [i for i in range(len(corpus)) if b"import core" in corpus.contents[corpus.blob[i]]]
-        yield 0, Marks(files=user, sought=(Sought(b"risk_model"),), reason="propagated:import")
+        yield 0, Labels(files=user, search_terms=(SearchTerm(b"risk_model"),), reason="propagated:import")
 
-    monkeypatch.setattr(extraction, "SPREADERS", (importers,))
+    monkeypatch.setattr(extraction, "PROPAGATORS", (importers,))
     result = extract(job(repo, kind="path", globs=["core.py"]), KEY)
     rows = result.edges.join(result.examples, on="example_id").select("path", "reason").rows()
     assert set(rows) == {

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hush_core.secrets.detectors import credential_rules as own_rules
+from hush_core.secrets.detectors import credential_rules
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.detectors.credentials import (
     PRIVATE_KEY,
@@ -104,8 +104,10 @@ def test_few_findings_on_the_standard_library(scanner):
 
 
 def gated(content: bytes) -> list[tuple[int, int]]:
-    lines = own_rules._gated(content).get(own_rules.ASSIGNED_GATE, [])
-    return [m.span() for first, last in lines for m in own_rules._ASSIGNED.finditer(content, first, last)]
+    lines = credential_rules._gated(content).get(credential_rules.ASSIGNED_GATE, [])
+    return [
+        m.span() for first, last in lines for m in credential_rules._ASSIGNED.finditer(content, first, last)
+    ]
 
 
 PARTS = [
@@ -118,7 +120,7 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS), max_size=24))
 def test_the_gate_loses_no_assigned_value(parts):
     content = "".join(parts).encode()
-    assert gated(content) == [m.span() for m in own_rules._ASSIGNED.finditer(content)]
+    assert gated(content) == [m.span() for m in credential_rules._ASSIGNED.finditer(content)]
 
 
 def test_the_gate_on_assignments_of_every_shape():
@@ -132,7 +134,7 @@ def test_the_gate_on_assignments_of_every_shape():
         for end in ("\n", ";\n", " x\n", ", y ")
     ).encode()
     found = gated(content)
-    assert found == [m.span() for m in own_rules._ASSIGNED.finditer(content)]
+    assert found == [m.span() for m in credential_rules._ASSIGNED.finditer(content)]
     assert len(found) > 200
 
 

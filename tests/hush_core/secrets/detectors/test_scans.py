@@ -6,24 +6,26 @@ import threading
 
 import pytest
 
-from hush_core.corpus import Spool
+from hush_core.corpus import BlobStore
 from hush_core.secrets.detectors import scans
 from hush_core.secrets.detectors.scans import looked_at
-from hush_core.secrets.propagation.value_search import Propagator, Sought
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
 
 @pytest.fixture
 def contents():
-    with Spool() as spool:
+    with BlobStore() as blob_store:
         for i in range(300):
             words = ["alpha-codename" if i % 7 == 0 else "plain", "x" * (i % 50), "ALPHA-\\nCODE" * (i % 3)]
-            spool.add(b"%040x" % i, "\n".join(words).encode())
-        yield spool
+            blob_store.add(b"%040x" % i, "\n".join(words).encode())
+        yield blob_store
 
 
 def test_threads_change_nothing(contents, monkeypatch):
     monkeypatch.setattr(scans, "BATCH_BYTES", 200)
-    look = Propagator([Sought(b"alpha-codename", any_case=True), Sought(b"alpha-code" * 2, any_case=True)])
+    look = ValueSearch(
+        [SearchTerm(b"alpha-codename", any_case=True), SearchTerm(b"alpha-code" * 2, any_case=True)]
+    )
     numbers = list(range(0, 300, 2))
     one = list(looked_at(contents, numbers, look, 1))
     assert [number for number, _ in one] == numbers
@@ -60,14 +62,18 @@ def test_what_goes_wrong_in_a_thread_is_raised(contents):
 
 
 def test_many_patterns_find_what_few_do(monkeypatch):
-    sought = [Sought(b"first-value-of-all", any_case=True), Sought(b"two"), Sought(b'has "quotes" inside it')]
+    search_terms = [
+        SearchTerm(b"first-value-of-all", any_case=True),
+        SearchTerm(b"two"),
+        SearchTerm(b'has "quotes" inside it'),
+    ]
     content = (
         b'FIRST-value-\\nof-all two "dHdv" first-value-of-all has \\"quotes\\" inside it hasquotesinsideit'
     )
-    few = {(h.index, h.start, h.end, h.form) for h in Propagator(sought).find(content)}
+    few = {(h.index, h.start, h.end, h.form) for h in ValueSearch(search_terms).find(content)}
     monkeypatch.setattr("hush_core.secrets.propagation.value_search.COMPILED_TWICE", 1)
     monkeypatch.setattr("hush_core.secrets.propagation.value_search.PATTERNS_A_DATABASE", 3)
-    assert {(h.index, h.start, h.end, h.form) for h in Propagator(sought).find(content)} == few
+    assert {(h.index, h.start, h.end, h.form) for h in ValueSearch(search_terms).find(content)} == few
     monkeypatch.setattr("hush_core.secrets.propagation.value_search.MANY_ESCAPES", 0)
-    assert {(h.index, h.start, h.end, h.form) for h in Propagator(sought).find(content)} == few
+    assert {(h.index, h.start, h.end, h.form) for h in ValueSearch(search_terms).find(content)} == few
     assert {index for index, *_ in few} == {0, 1, 2} and len(few) >= 4

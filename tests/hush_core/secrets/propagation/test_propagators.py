@@ -12,8 +12,8 @@ import pytest
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
-from hush_core.secrets import detector_versions, extract, extraction, spreading_version
-from hush_core.secrets.detectors.base import Marks
+from hush_core.secrets import detector_versions, extract, extraction, propagation_version
+from hush_core.secrets.detectors.base import Labels
 from hush_core.secrets.propagation.importers import importers
 
 KEY = b"k" * 32
@@ -186,7 +186,7 @@ def test_the_defaults_are_direct_imports_and_copies(make_repo):
     }
     shown = config.model_dump(mode="json")["secrets"][0]["spread"]  # part of the cache key of an extraction
     assert shown == {"imports": 1, "identifiers": 0, "copies": True}
-    assert re.match(r"1, tree-sitter 0\.\d+.* python 0\.", spreading_version())
+    assert re.match(r"1, tree-sitter 0\.\d+.* python 0\.", propagation_version())
 
 
 def imports_by_hand(files, tagged, depth):
@@ -217,10 +217,10 @@ def test_a_graph_with_one_edge_missing_is_rejected(make_repo, monkeypatch):
         compare_with_by_hand(repo, files, depth)
 
     def one_missing(*arguments):
-        for number, marks in importers(*arguments):
-            yield number, Marks(files=list(marks.files)[:-1], reason=marks.reason)
+        for number, new_labels in importers(*arguments):
+            yield number, Labels(files=list(new_labels.files)[:-1], reason=new_labels.reason)
 
-    monkeypatch.setattr(extraction, "SPREADERS", (one_missing,))
+    monkeypatch.setattr(extraction, "PROPAGATORS", (one_missing,))
     with pytest.raises(AssertionError):
         compare_with_by_hand(repo, files, 2)
 

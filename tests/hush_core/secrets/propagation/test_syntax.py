@@ -68,18 +68,18 @@ def test_every_grammar_parses_its_language(grammar):
 @pytest.mark.parametrize("grammar", sorted(LANGUAGES))
 def test_strings_and_comments_are_told_from_code(grammar):
     content = QUOTES[grammar]
-    marks = positions(content)
-    code, status = in_code(grammar, content, marks)
+    new_labels = positions(content)
+    code, status = in_code(grammar, content, new_labels)
     assert status == ""
-    assert [n for n, at in enumerate(marks) if at in code] == IN_CODE[grammar]
+    assert [n for n, at in enumerate(new_labels) if at in code] == IN_CODE[grammar]
 
 
 @pytest.mark.parametrize("grammar", sorted(LANGUAGES))
 def test_positions_asked_for_one_by_one_give_the_same(grammar):
     content = QUOTES[grammar] * 30 if grammar != "go" else QUOTES[grammar]
-    marks = positions(content)
-    together, _ = in_code(grammar, content, marks)
-    assert together == {at for at in marks if in_code(grammar, content, [at])[0]}
+    new_labels = positions(content)
+    together, _ = in_code(grammar, content, new_labels)
+    assert together == {at for at in new_labels if in_code(grammar, content, [at])[0]}
 
 
 def test_every_node_is_visited_once_and_depths_are_those_of_the_tree():

@@ -13,14 +13,14 @@ import urllib.parse
 
 import pytest
 
-from hush_core.secrets.propagation.value_search import Propagator, Sought
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
 VALUE = b'p/a+ss "w\xc3\xb6rd" <12>&3'
 TOKEN = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=40)).encode()
 
 
-def forms(value: bytes, content: bytes, **sought) -> set[str]:
-    return {h.form for h in Propagator([Sought(value, **sought)]).find(content)}
+def forms(value: bytes, content: bytes, **search_terms) -> set[str]:
+    return {h.form for h in ValueSearch([SearchTerm(value, **search_terms)]).find(content)}
 
 
 @pytest.mark.parametrize("value", [VALUE, TOKEN])
@@ -30,7 +30,7 @@ def test_base64_in_every_alignment_and_alphabet(value, before, after):
     inner = b"Q" * before + value + b"\xff" * after
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         content = b'x = "' + encode(inner) + b'"'
-        hits = [h for h in Propagator([Sought(value)]).find(content) if h.form == "base64"]
+        hits = [h for h in ValueSearch([SearchTerm(value)]).find(content) if h.form == "base64"]
         assert hits
         assert all(5 <= h.start < h.end <= len(content) - 1 for h in hits)
 
@@ -65,20 +65,20 @@ def test_line_break_variants():
 def test_values_wrapped_over_lines_and_string_joints_are_mapped_back():
     wrapped = base64.encodebytes(b"#" * 50 + TOKEN + b"#" * 50)
     content = b"data: |\n" + textwrap.indent(wrapped.decode(), "    ").encode() + b"tail\n"
-    hits = list(Propagator([Sought(TOKEN)]).find(content))
+    hits = list(ValueSearch([SearchTerm(TOKEN)]).find(content))
     assert [h.form for h in hits] == ["base64"]
     squeezed = content[hits[0].start : hits[0].end].replace(b" ", b"").replace(b"\n", b"")
     assert squeezed in base64.b64encode(b"#" * 50 + TOKEN + b"#" * 50)
     split = b'key = ("' + TOKEN[:20] + b'"\n       "' + TOKEN[20:] + b'")'
-    (hit,) = Propagator([Sought(TOKEN)]).find(split)
+    (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(split)
     assert split[hit.start : hit.end].startswith(TOKEN[:20]) and split[: hit.end].endswith(TOKEN[20:])
     escaped = b'"' + TOKEN[:20] + rb"\n" + TOKEN[20:] + b'"'
-    (hit,) = Propagator([Sought(TOKEN)]).find(escaped)
+    (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(escaped)
     assert (hit.start, hit.end) == (1, len(escaped) - 1)
 
 
 def test_repeats_overlaps_and_several_values_are_all_reported():
-    search = Propagator([Sought(b"abcab"), Sought(b"cabc"), Sought(b"Falcon", any_case=True)])
+    search = ValueSearch([SearchTerm(b"abcab"), SearchTerm(b"cabc"), SearchTerm(b"Falcon", any_case=True)])
     found = {(h.index, h.start, h.end) for h in search.find(b"abcabcab FALCON falcon")}
     assert found == {(0, 0, 5), (0, 3, 8), (1, 2, 6), (2, 9, 15), (2, 16, 22)}
 
@@ -91,10 +91,10 @@ def test_case_matters_where_it_is_not_waived():
 def test_a_search_over_several_databases_loses_nothing(monkeypatch):
     monkeypatch.setattr("hush_core.secrets.propagation.value_search.PATTERNS_A_DATABASE", 7)
     values = [b"value-%04d" % i for i in range(60)]
-    search = Propagator([Sought(v) for v in values])
+    search = ValueSearch([SearchTerm(v) for v in values])
     hits = {h.index for h in search.find(b" ".join(values)) if h.form == "raw"}
     assert hits == set(range(60))
 
 
 def test_no_repr_shows_a_value():
-    assert "secret" not in repr(Sought(b"secret-value", fragments=(b"secret-part",)))
+    assert "secret" not in repr(SearchTerm(b"secret-value", fragments=(b"secret-part",)))
