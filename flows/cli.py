@@ -7,7 +7,6 @@ before Prefect and MLflow are imported.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hush_core.errors import HushError, InputError
+from hush_core.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -284,7 +284,7 @@ def console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
-def _progress() -> Callable[[str, int, int], None]:
+def _progress() -> Progress:
     return lambda stage, done, total: console().print(f"[dim]{stage}: {done} of {total}[/dim]")
 
 

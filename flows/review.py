@@ -9,7 +9,6 @@ from __future__ import annotations
 import getpass
 import sys
 import tempfile
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -29,10 +28,12 @@ from rich.markdown import Markdown
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
+from hush_core.files import file_sha256
+from hush_core.progress import Progress
 from tasks.leftovers import claim_flow_run
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
-from tasks.runtime.store import directory_sha256, file_sha256
+from tasks.runtime.store import directory_sha256
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""
@@ -177,7 +178,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
 
 
 def verify_registered(
-    model_uri: str, into: Path, progress: Callable[[str, int, int], None] | None = None
+    model_uri: str, into: Path, progress: Progress | None = None
 ) -> tuple[Verification, str]:
     """Download a version to `into` and verify it; (the verification, hash of all bytes)."""
     tag = find_version(model_uri).tags.get(DIGEST)

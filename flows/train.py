@@ -77,7 +77,7 @@ def run_job(config: HushConfig) -> Outcome:
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
         calibrated, extracted.edges, extracted.secrets, examples, held_out, public, start, lora,
-        settings.essential(), run_with=settings, base_name=base_name(model),
+        settings.essential(), execution=settings.execution(), base_name=base_name(model),
     )  # fmt: skip
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     unprotected = unprotected_attacked = None
@@ -86,7 +86,8 @@ def run_job(config: HushConfig) -> Outcome:
         unprotected_attacked = attack_model(unprotected, *attack_on)
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
-        config.weights.capacities, weighed.c, config.audit.alternatives, config.audit.unprotected,
+        capacities=config.weights.capacities, c=weighed.c,
+        alternatives=config.audit.alternatives, unprotected=config.audit.unprotected,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,

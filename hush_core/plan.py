@@ -9,7 +9,6 @@ Training takes a plan and nothing looser, so that what is run cannot drift from 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +17,8 @@ import polars as pl
 from hush_core.accounting import calibrate
 from hush_core.config import Method
 from hush_core.errors import InputError
+from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,6 +50,7 @@ def write_model_certificate(
     calibrated: Calibrated,
     trained: Trained,
     attacked: Attacked,
+    *,
     capacities: str,
     c: float,
     alternatives: int,

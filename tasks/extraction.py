@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
+from hush_core.files import file_sha256
 from hush_core.secrets import detector_versions, extract, propagation_version, source_revisions
 from hush_core.secrets.coverage import published
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
-from tasks.runtime.store import Ref, Store, file_sha256
+from tasks.runtime.store import Ref, Store
 
 SECTIONS = {
     "repos", "tables", "levels", "prior_cap_bits", "public", "secrets", "chunk_bytes", "max_file_bytes",

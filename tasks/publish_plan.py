@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
 from hush_core.config import HushConfig, Method
+from hush_core.files import put_in_place, sync
 from hush_core.weights import recommended
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
@@ -118,7 +118,8 @@ def publish_frontier(
             costly = [CostlySecret(**row) for row in secrets.head(MOST_COSTLY).iter_rows(named=True)]
         for file in sorted(staged.iterdir()):
             file.chmod(0o600)
-            os.replace(file, out / file.name)
+            sync(file)
+            put_in_place(file, out / file.name)
     url = log_run(
         experiment=config.tracking.experiment,
         run_name="plan",

@@ -25,6 +25,7 @@ from prefect import task
 from hush_core import figures
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
+from hush_core.files import write_whole
 from hush_core.secrets.coverage import published
 from hush_core.secrets.report.baseline import (
     baseline_of_items,
@@ -33,7 +34,6 @@ from hush_core.secrets.report.baseline import (
     items_of,
     read_baseline,
     write_baseline,
-    write_whole,
 )
 from hush_core.secrets.report.sarif import sarif
 from hush_core.secrets.report.tables import changes_table, dropped_table, files_beside, files_table

@@ -7,7 +7,7 @@ from pathlib import Path
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import LoraConfig, TrainConfig
+from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from tasks.calibration import Calibrated
 from tasks.runtime.caching import cached_task
@@ -27,14 +27,14 @@ class TriedRate(BaseModel):
     curve: tuple[tuple[int, float], ...]
 
 
-@cached_task(name="rehearse", version=2, ignore=("run_with",))
+@cached_task(name="rehearse", version=2, ignore=("execution",))
 def trial_of_rate(
     calibrated: Calibrated,
     public: Ref,
     start: Model,
     lora: LoraConfig | None,
     settings: TrainConfig,
-    run_with: TrainConfig,
+    execution: Execution,
 ) -> TriedRate:
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
     from hush_core.training import adapted, load_model, split_public, try_rate
@@ -44,7 +44,9 @@ def trial_of_rate(
     training, measured = split_public(store.read_frame(public)["text"].to_list())
     with store.scratch() as folder:
         plan = calibrated.load(store)
-        done = try_rate(plan, training, measured, model, run_with, Path(folder), progress_log())
+        done = try_rate(
+            plan, training, measured, model, settings.done_by(execution), Path(folder), progress_log()
+        )
     return TriedRate(learning_rate=done.learning_rate, loss=done.loss, curve=done.curve)
 
 
@@ -83,7 +85,9 @@ def choose_rate(
     from hush_core.training import RateTrial, best_rate
 
     rates = [settings.model_copy(update={"learning_rate": rate}) for rate in settings.learning_rate]
-    done = tuple(trial_of_rate(calibrated, public, start, lora, one.essential(), one) for one in rates)
+    done = tuple(
+        trial_of_rate(calibrated, public, start, lora, one.essential(), one.execution()) for one in rates
+    )
     best = best_rate([RateTrial(**one.model_dump()) for one in done])
     get_run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
     return settings.model_copy(update={"learning_rate": best}), done

@@ -12,9 +12,15 @@ from prefect import task
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, PretrainConfig, TrainConfig
+from hush_core.config import (
+    ByteGptModel,
+    Execution,
+    HuggingFaceModel,
+    LoraConfig,
+    PretrainConfig,
+    TrainConfig,
+)
 from tasks.calibration import Calibrated
-from tasks.run_history import RunHistory, RunText
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -134,7 +140,7 @@ def pretrain(
 TRAIN_VERSION = 4
 
 
-@cached_task(name="train", version=TRAIN_VERSION, ignore=("run_with", "base_name"))
+@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", "base_name"))
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
@@ -145,12 +151,12 @@ def train_protected(
     start: Model,
     lora: LoraConfig | None,
     settings: TrainConfig,
-    run_with: TrainConfig,
+    execution: Execution,
     base_name: str,
 ) -> Trained:
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
 
-    `settings` say what run it is (`TrainConfig.essential`), `run_with` also how it is done this time.
+    `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time.
     """
     from hush_core.training import (
         adapted,
@@ -163,16 +169,19 @@ def train_protected(
     )
     from hush_core.training.checkpoint import CHECKPOINT, drop_previous
     from hush_core.training.processes import fit_in_processes
+    from hush_core.training.run_history import RunHistory, RunText
 
     store = Store(home().store)
     plan = calibrated.load(store)
+    run = settings.done_by(execution)
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
     texts = store.read_frame(examples)["text"].to_list()
     _, measured = split_public(store.read_frame(public)["text"].to_list())
     text = RunText(texts, plan.rates, store.read_frame(edges), store.read_frame(secrets))
-    history = RunHistory(store, home())
+    place = home()
+    history = RunHistory(store.root, key=place.identity_key(), identity=place.fingerprint("identity"))
     witness = history.note(key, text)
     folder, log = store.path(start.files, verify=True), get_run_logger()
     if lost := rounds_without_checkpoint(store.work_dir(key)):
@@ -183,15 +192,15 @@ def train_protected(
         )  # fmt: skip
     with store.scratch() as saved:
         out = Path(saved) / "model"
-        if run_with.processes > 1:
+        if run.processes > 1:
             fitted = fit_in_processes(
-                run_with.processes, plan, texts, folder, run_with, lora, store.work_dir(key), out,
+                run.processes, plan, texts, folder, run, lora, store.work_dir(key), out,
                 progress=progress_log(), public=measured, seed=SEED, base=base_name, witness=witness,
             )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)
             fitted = fit_private(
-                plan, texts, model, run_with, store.work_dir(key), progress_log(), public=measured,
+                plan, texts, model, run, store.work_dir(key), progress_log(), public=measured,
                 witness=witness,
             )  # fmt: skip
             save_model(fitted.model, out, base=base_name)

@@ -133,6 +133,7 @@ def relax_target(
     secrets: Ref,
     settings: WeightSettings,
     levels: list[float],
+    *,
     rounds: int,
     expected_batch: int,
     method: Method,

@@ -7,8 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
-    "errors", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights", "plan", "training", "auditing",
-    "certificate", "figures",
+    "errors", "progress", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights", "plan",
+    "training", "auditing", "certificate", "figures",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 
@@ -66,3 +66,107 @@ def test_tasks_hold_no_mathematics():
         if name.split(".")[0] in mathematics
     }
     assert not found
+
+
+# no import circles, wherever an import stands
+
+
+def modules():
+    """Dotted name → file."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for folder in ("hush_core", "tasks", "flows")
+        for path in files(folder)
+    }
+
+
+def graph_of(known):
+    """Module → the modules that it imports: at the top, in functions and under TYPE_CHECKING."""
+    graph = {}
+    for name, path in known.items():
+        targets = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{path}: a relative import"
+                inside = {f"{node.module}.{alias.name}" for alias in node.names}
+                targets |= (inside & known.keys()) or {node.module}
+        graph[name] = targets & known.keys() - {name}
+    return graph
+
+
+def circle_in(graph):
+    """Some circle, as the names on it, or None."""
+    done, way = set(), []
+
+    def visit(name):
+        if name in way:
+            return way[way.index(name) :]
+        if name in done:
+            return None
+        way.append(name)
+        found = next((circle for target in sorted(graph[name]) if (circle := visit(target))), None)
+        way.pop()
+        done.add(name)
+        return found
+
+    return next((circle for name in sorted(graph) if (circle := visit(name))), None)
+
+
+def test_there_are_no_import_circles():
+    assert circle_in(graph_of(modules())) is None
+
+
+def test_a_circle_would_be_seen(tmp_path):
+    (tmp_path / "a.py").write_text("import b\n")
+    (tmp_path / "b.py").write_text("def f():\n    from c import x\n")
+    (tmp_path / "c.py").write_text("if TYPE_CHECKING:\n    from a import y\n")
+    known = {name: tmp_path / f"{name}.py" for name in "abc"}
+    assert circle_in(graph_of(known)) == ["a", "b", "c"]
+    (tmp_path / "c.py").write_text("x = 1\n")
+    assert circle_in(graph_of(known)) is None
+
+
+# what is written once
+
+
+def places(matches):
+    """Files in which some node of the syntax tree matches."""
+    return {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("hush_core", "tasks", "flows")
+        for path in files(folder)
+        if any(matches(node) for node in ast.walk(ast.parse(path.read_text())))
+    }
+
+
+def test_the_type_of_a_progress_callback_is_written_once():
+    one = ast.dump(ast.parse("Callable[[str, int, int], None]", mode="eval").body)
+    assert places(lambda node: ast.dump(node) == one) == {"hush_core/progress.py"}
+
+
+@pytest.mark.parametrize(
+    ("call", "besides"),
+    [
+        ("os.replace", {"tasks/runtime/store.py"}),  # which moves a damaged folder aside
+        # a ledger appends, and a checkpoint ends in its own digest: neither is a file that is replaced
+        ("os.fsync", {"hush_core/training/ledger.py", "hush_core/training/checkpoint.py"}),
+        ("hashlib.file_digest", set()),
+    ],
+)
+def test_files_are_replaced_synced_and_hashed_in_one_place(call, besides):
+    def matches(node):
+        return isinstance(node, ast.Call) and ast.unparse(node.func) == call
+
+    assert places(matches) == {"hush_core/files.py"} | besides
+
+
+def test_no_function_takes_ten_arguments_by_position():
+    wide = {
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and len(node.args.posonlyargs + node.args.args) >= 10
+    }
+    assert not wide

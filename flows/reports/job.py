@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.reports.job_rows import SecretRow
 from flows.reports.job_warnings import warnings_of
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
@@ -22,30 +23,6 @@ from tasks.runtime.store import Store
 MOST_ROWS = 15
 MOST_WARNINGS = 5
 WIDTH = 100
-
-
-class SecretRow(BaseModel):
-    """One secret: its promise, and what the attacks on both models came to (None: no value to rank)."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    kind: str
-    examples: int
-    prior: float
-    target: float
-    bound: float
-    """Of this run alone."""
-    earlier_runs: int = 0
-    """Other runs in this store that trained on this secret: what they released adds to the bound."""
-    rank: int | None = None
-    alternatives: int | None = None
-    exposure_bits: float | None = None
-    extracted: bool | None = None
-    before_rank: int | None = None
-    unprotected_rank: int | None = None
-    unprotected_exposure_bits: float | None = None
-    unprotected_extracted: bool | None = None
 
 
 class Report(BaseModel):

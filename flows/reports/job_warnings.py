@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from flows.reports.coverage_notes import coverage_notes
+from flows.reports.job_rows import SecretRow
 from hush_core.config import HushConfig
 from tasks.recording import Outcome, runs_in_words
 from tasks.runtime.store import Store
-
-if TYPE_CHECKING:
-    from flows.reports.job import SecretRow
 
 
 def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[SecretRow]) -> list[str]:

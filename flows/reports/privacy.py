@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from hush_core import figures
 from hush_core.certificate import PrivacyReport, Verification, privacy_report
+from hush_core.progress import Progress
 
 MOST_ROWS = 20
 """Secrets in the terminal's table, largest ε first; `--out` writes all."""
@@ -21,7 +22,7 @@ def report_target(
     delta: float,
     secrets: Sequence[str],
     out: Path | None,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
 ) -> PrivacyReport:
     """The report; with `out`, also privacy.csv, trade_off.csv and trade_off.png in that folder."""
     report = privacy_report(verification, delta=delta, secrets=secrets, progress=progress)

@@ -12,7 +12,8 @@ from hush_core.accounting.bernoulli import target_kl
 from hush_core.accounting.bounds import Bound, PosteriorCurve, posterior_bound, posterior_curve
 from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
 from hush_core.accounting.dp.second_route import second_route
-from hush_core.accounting.f_divergences.divergence import Divergence, f_divergence, posterior_by_divergence
+from hush_core.accounting.f_divergences.bound import f_divergence, posterior_by_divergence
+from hush_core.accounting.f_divergences.divergence import Divergence
 from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all

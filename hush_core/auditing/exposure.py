@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,9 @@ import torch
 
 from hush_core.auditing.alternatives import alternatives as alternatives_to
 from hush_core.auditing.scores import score
+from hush_core.progress import Progress
 from hush_core.training import LanguageModel
 
-Progress = Callable[[str, int, int], None]
 SCHEMA = {
     "secret_id": pl.UInt32,
     "name": pl.String,

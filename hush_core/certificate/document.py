@@ -11,6 +11,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hush_core.errors import VerificationError
+from hush_core.files import file_sha256
 
 DOCUMENT = "certificate.json"
 TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
@@ -135,13 +136,7 @@ def read_tables(directory: Path) -> dict[str, pl.DataFrame]:
     return {name: pl.read_parquet(directory / name) for name in TABLES}
 
 
-def hash_file(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def hash_directory(directory: Path) -> dict[str, str]:
     """Relative path → SHA-256 of every file below `directory`, sorted."""
     files = sorted(p for p in directory.rglob("*") if p.is_file())
-    return {p.relative_to(directory).as_posix(): hash_file(p) for p in files}
+    return {p.relative_to(directory).as_posix(): file_sha256(p) for p in files}

@@ -14,8 +14,9 @@ import polars as pl
 from hush_core.accounting import Participation, privacy_profile
 from hush_core.accounting.many_secrets.dominance import dominating_poisson
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
-from hush_core.certificate.verify import Progress, Verification
+from hush_core.certificate.verify import Verification
 from hush_core.errors import CertificationError, InputError
+from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
 
 MOST_PROFILES = 8

@@ -8,7 +8,6 @@ their target, the Rényi bound for consistency everywhere (docs/certificate.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,14 +18,13 @@ from hush_core.accounting import Curves, Participation, bound_secrets, posterior
 from hush_core.certificate.document import (
     Certificate,
     hash_directory,
-    hash_file,
     read_certificate,
     read_tables,
 )
 from hush_core.errors import CertificationError, HushError, VerificationError
+from hush_core.files import file_sha256
+from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
-
-Progress = Callable[[str, int, int], None]
 
 AGREEMENT = 0.02
 """Two routes to the same tight bound may differ by this much, relatively (their discretisations differ)."""
@@ -78,7 +76,7 @@ def _check_files(certificate: Certificate, directory: Path, model_dir: Path | No
     failures = [
         f"{directory / name}: missing or edited"
         for name, digest in certificate.tables.items()
-        if not (directory / name).is_file() or hash_file(directory / name) != digest
+        if not (directory / name).is_file() or file_sha256(directory / name) != digest
     ]
     if model_dir is not None:
         present = hash_directory(model_dir)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -10,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting import posterior_curves
-from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory, hash_file
+from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory
 from hush_core.errors import CertificationError
+from hush_core.files import file_sha256, put_in_place, sync
 from hush_core.weights import sampling_rates
 
 
@@ -63,18 +63,12 @@ def write_certificate(
         tables[name].write_parquet(partial / name)
     certificate = Certificate(
         facts=facts,
-        tables={name: hash_file(partial / name) for name in TABLES},
+        tables={name: file_sha256(partial / name) for name in TABLES},
         model_files=hash_directory(model_dir),
     ).sealed()
     (partial / DOCUMENT).write_bytes(certificate.canonical())
-    _sync(partial)
+    for path in [*partial.iterdir(), partial]:
+        sync(path)
     shutil.rmtree(directory, ignore_errors=True)
-    os.replace(partial, directory)
+    put_in_place(partial, directory)
     return certificate
-
-
-def _sync(directory: Path) -> None:
-    for path in [*directory.iterdir(), directory]:
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)

@@ -26,6 +26,7 @@ from hush_core.config.settings import (
     ByteGptModel,
     Capacities,
     EarlyStopping,
+    Execution,
     HuggingFaceModel,
     LoraConfig,
     Method,
@@ -39,8 +40,8 @@ from hush_core.config.sources import Repository, Table
 
 __all__ = [
     "AuditConfig", "ByteGptModel", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret",
-    "CredentialsSecret", "EarlyStopping", "FileSecret", "HuggingFaceModel", "HushConfig", "LiteralsSecret",
-    "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret", "PretrainConfig", "RareWordsSecret",
-    "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table", "TrackingConfig", "TrainConfig",
-    "UnitSecret", "WeightsConfig", "load_config", "parse_config",
+    "CredentialsSecret", "EarlyStopping", "Execution", "FileSecret", "HuggingFaceModel", "HushConfig",
+    "LiteralsSecret", "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
+    "PretrainConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
+    "TrackingConfig", "TrainConfig", "UnitSecret", "WeightsConfig", "load_config", "parse_config",
 ]  # fmt: skip

@@ -109,6 +109,16 @@ class EarlyStopping(Section):
     """Bits by which a new best must be below the last one."""
 
 
+class Execution(Section):
+    """How a private run is done this time. Nothing in it changes what is released or promised, so a run that is
+    resumed with other such settings is the same run, and its releases are counted on."""
+
+    micro_batch: int
+    processes: int
+    checkpoint_every: int
+    evaluate_every: int | None
+
+
 class TrainConfig(Section):
     """The private run: T rounds of DP-SGD under weighted Poisson sampling (paper, Algorithm 2)."""
 
@@ -134,11 +144,17 @@ class TrainConfig(Section):
     early_stopping: EarlyStopping | None = None
 
     def essential(self) -> TrainConfig:
-        """The same but for what decides only how the work is done: a run that is resumed with other such
-        settings is the same run, and its releases are counted on."""
-        keys = ["micro_batch", "checkpoint_every", "processes"]
-        keys += [] if self.early_stopping else ["evaluate_every"]
+        """What run it is: the same, but for what decides only how the work is done (`execution`)."""
+        keys = set(Execution.model_fields) - ({"evaluate_every"} if self.early_stopping else set())
         return self.model_copy(update={key: type(self).model_fields[key].default for key in keys})
+
+    def execution(self) -> Execution:
+        """How it is done. `essential().done_by(execution())` is the whole again."""
+        return Execution(**{key: getattr(self, key) for key in Execution.model_fields})
+
+    def done_by(self, execution: Execution) -> TrainConfig:
+        """The same run, done so."""
+        return self.model_copy(update=dict(execution))
 
     @model_validator(mode="after")
     def _curve(self) -> Self:

@@ -17,7 +17,7 @@ from typing import IO
 
 import numpy as np
 
-from hush_core.corpus.private import private_file, private_folder
+from hush_core.files import private_folder, whole_file
 
 _VERSION = "text-1"
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -99,7 +99,7 @@ class BlobCache:
     def _save(self, end: int) -> None:
         starts, sizes, reasons = zip(*self.places.values(), strict=True) if self.places else ((), (), ())
         texts = {"version": _VERSION, "reasons": "\n".join(reasons)}
-        with private_file(self.folder / "index.npz") as out:
+        with whole_file(self.folder / "index.npz") as out:
             np.savez(
                 out,
                 blobs=np.frombuffer(b"\n".join(self.places), dtype=np.uint8),

@@ -27,8 +27,7 @@ from hush_core.corpus.git.versions import read_versions, warnings_of
 from hush_core.corpus.paths import Paths
 from hush_core.corpus.tables import read_table
 from hush_core.errors import InputError
-
-Progress = Callable[[str, int, int], None]
+from hush_core.progress import Progress
 
 TEXT_BYTES = 1 << 38
 """Most text of all examples: a content counts at every path where it stands, and a path costs nothing to forge."""

@@ -14,6 +14,7 @@ from hush_core.corpus.documents import read_documents
 from hush_core.corpus.git.tree import Tree
 from hush_core.corpus.paths import Paths
 from hush_core.errors import InputError
+from hush_core.files import file_sha256
 
 
 def table_digest(table: Table) -> str:
@@ -26,8 +27,7 @@ def table_digest(table: Table) -> str:
     if not table.path.is_file():
         raise InputError(where, "is not a file", "give the path of one table")
     try:
-        with open(table.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(table.path)
     except OSError as error:
         raise InputError(where, error.strerror or "cannot be read", "check its permissions") from None
 

@@ -1,9 +1,8 @@
-"""From labels to frames: weak credentials refused or dropped, public chunks set apart, ids made dense."""
+"""From labels to frames: what stays of chunks and secrets, with ids made dense."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +11,12 @@ import polars as pl
 
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus, Layout
-from hush_core.errors import InputError
 from hush_core.secrets.coverage import coverage_of
 from hush_core.secrets.detectors.base import DetectedSecret
-from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.disposition import ChunkDisposition, disposition_of
 from hush_core.secrets.examples import examples_of
 from hush_core.secrets.graph import DROPPED, EDGES, OCCURRENCES, SECRETS, SecretGraph
 from hush_core.secrets.labels import ChunkLabels, LabelTable
-from hush_core.secrets.priors import WEAK_BITS
-
-
-@dataclass(frozen=True)
-class ChunkDisposition:
-    """What becomes of chunks and secrets, as masks.
-
-    lost: holds a weak credential and is dropped. protected: holds a secret that is kept. public: neither, and
-    named public. weak: by secret, dropped.
-    """
-
-    lost: np.ndarray
-    protected: np.ndarray
-    public: np.ndarray
-    weak: np.ndarray
-
-    @property
-    def kept(self) -> np.ndarray:
-        return ~self.lost & ~self.public
 
 
 def assemble(
@@ -54,7 +33,7 @@ def assemble(
     """
     layout = corpus.layout_around(labels.spans())
     held = labels.held(layout, corpus.contents)
-    fate = _fate(config, corpus, layout, found, labels, held)
+    fate = disposition_of(config, corpus, layout, found, labels, held)
     graph = SecretGraph(
         examples=examples_of(corpus, layout, np.flatnonzero(fate.kept), work),
         public=examples_of(corpus, layout, np.flatnonzero(fate.public), work),
@@ -64,87 +43,6 @@ def assemble(
         dropped=_dropped(config, corpus, layout, found, held, fate),
     )
     return graph, coverage_of(config, corpus, layout, found, held, fate)
-
-
-def _fate(
-    config: HushConfig,
-    corpus: Corpus,
-    layout: Layout,
-    found: list[DetectedSecret],
-    labels: LabelTable,
-    held: ChunkLabels,
-) -> ChunkDisposition:
-    weak = _weak(config, corpus, found, labels)
-    lost, protected, public = (np.zeros(layout.chunks, dtype=bool) for _ in range(3))
-    lost[held.chunk[weak[held.found]]] = True
-    protected[held.chunk[~weak[held.found]]] = True
-    protected &= ~lost
-    if not protected.any():
-        raise InputError(
-            "secrets",
-            "no example holds any of the secrets"
-            + (" (all that do were dropped as weak)" if lost.any() else ""),
-            "check globs, teams, addresses and the revision: there is nothing to protect",
-        )
-    if config.public:
-        chunks, _ = layout.chunks_of_files(corpus.files_at(Globs(config.public, "public").match))
-        public[chunks] = True
-        public &= ~lost & ~protected
-    return ChunkDisposition(lost, protected, public, weak)
-
-
-def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable) -> np.ndarray:
-    """A mask of the secrets that are to be dropped; refuses those that must not be, naming the place only.
-
-    `weak: drop` or `refuse` is the entry's, where its model has such a key. Any measured secret whose prior
-    is not below its target is refused otherwise.
-    """
-    weak, refused = np.zeros(len(found), dtype=bool), {}
-    for number, one in enumerate(found):
-        secret = config.secrets[one.entry]
-        if one.bits is None:
-            continue
-        policy = getattr(secret, "weak", None)
-        bits = one.bits if secret.bits is None else min(one.bits, secret.bits)
-        too_high = config.prior(secret, one.bits) >= config.posterior(secret)
-        if not too_high and (policy is None or bits >= WEAK_BITS):
-            continue
-        if policy == "drop":
-            weak[number] = True
-        else:
-            refused[number] = bits
-    if refused:
-        raise _refusal(corpus, found, labels, refused)
-    return weak
-
-
-def _refusal(
-    corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, refused: dict[int, float]
-) -> InputError:
-    """The refusal for the first place, in the order of the files, where a secret that is too weak was detected."""
-    spans = labels.spans()
-    chosen = np.isin(spans["found"], list(refused)) & labels.detected(spans)
-    places = [
-        (int(file), start, number)
-        for number, blob, start in zip(
-            *(spans[c][chosen].tolist() for c in ("found", "blob", "start")), strict=True
-        )
-        for file in corpus.layout.files_of_blob(blob)[:1]
-    ]
-    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    hint = "remove and rotate it, or set `weak: drop` to leave the examples that hold it out of training"
-    number = min(places)[2] if places else min(refused)
-    rule = found[number].name.partition("/")[2].rpartition(":")[0]
-    what = (
-        f"holds a credential ({rule}) of which {refused[number]:.0f} bits can be claimed, "
-        f"too easy to guess to be protected{more}"
-    )
-    if not places:
-        return InputError(f"secrets.{found[number].name.partition('/')[0]}", what, hint)
-    file, start, _ = min(places)
-    line = corpus.contents[int(corpus.blob[file])].count(b"\n", 0, start) + 1
-    source = corpus.trees[int(corpus.tree[file])].source
-    return InputError(f"{source}:{corpus.file(file).path}:{line}", what, hint)
 
 
 def _secrets(config: HushConfig, found: list[DetectedSecret], which: np.ndarray) -> pl.DataFrame:

@@ -7,7 +7,7 @@ rest, and a count of byte strings sought tells which characters are in it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from hush_core.config import HushConfig
 from hush_core.corpus import SKIP_REASONS, Corpus, Layout
 from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS
 from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.disposition import ChunkDisposition
 from hush_core.secrets.labels import ChunkLabels, is_propagated
-
-if TYPE_CHECKING:
-    from hush_core.secrets.assembly import ChunkDisposition
 
 
 def coverage_of(

@@ -17,10 +17,10 @@ import polars as pl
 
 from hush_core.config import HushConfig, Repository
 from hush_core.corpus import CleanView, Corpus, ReadOptions, read_corpus
-from hush_core.corpus.corpus import Progress
-from hush_core.corpus.private import private_folder
 from hush_core.corpus.tables import table_digest
 from hush_core.errors import InputError
+from hush_core.files import private_folder
+from hush_core.progress import Progress
 from hush_core.secrets.assembly import assemble
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.context import DetectorContext

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from hush_core.errors import InputError
-from hush_core.training.ledger import sync_folder
+from hush_core.files import put_in_place
 
 CHECKPOINT = "checkpoint.pt"
 _DIGEST = hashlib.sha256().digest_size
@@ -56,9 +56,8 @@ def save_checkpoint(
             file.finish()
         # Between these two a kill leaves no checkpoint.pt: load_checkpoint then takes the previous one.
         if path.exists():
-            os.replace(path, _previous(path))
-        os.replace(part, path)
-        sync_folder(path.parent)
+            put_in_place(path, _previous(path))
+        put_in_place(part, path)
     except BaseException as error:
         with suppress(OSError):
             part.unlink()

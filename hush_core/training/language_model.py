@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -22,7 +22,6 @@ _LOGITS = 1 << 28
 """Logits of an evaluation at once."""
 _AT_ONCE = 1000
 """Texts that a tokenizer is given at a time."""
-Progress = Callable[[str, int, int], None]
 Precision = Literal["fp32", "bf16"]
 EVALUATION_SEED = 0
 """Of what a masked model is shown in an evaluation: the same for every model that is compared."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from hush_core.errors import InputError
+from hush_core.files import sync
 
 LEDGER = "releases.jsonl"
 """In a run's folder."""
@@ -175,7 +176,7 @@ class ReleaseLedger:
         # Each time: the attempt that made the files may have been killed before it did this.
         for folder in dict.fromkeys((self.path.parent, self.witness.parent)):
             try:
-                sync_folder(folder)
+                sync(folder)
             except OSError as error:
                 raise _unwritable(folder, error) from None
 
@@ -226,16 +227,3 @@ def releases_in(*files: Path) -> int:
             header = file.suffix != WITNESS
             most = max(most, len(file.read_bytes().splitlines()) - header)
     return most
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the folder's entries durable: new files and renames.
-
-    Raises:
-        OSError: as fsync.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +31,8 @@ import torch
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
+from hush_core.progress import Progress
 
-Progress = Callable[[str, int, int], None]
 INTERRUPTED = 130
 """A worker's exit status after it was asked to stop."""
 _TICK = 0.1
@@ -64,6 +64,7 @@ def fit_in_processes(
     work_dir: Path,
     out_dir: Path,
     progress: Progress | None = None,
+    *,
     public: Sequence[bytes] = (),
     base: str = "",
     seed: int = 0,

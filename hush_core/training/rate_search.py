@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
-from hush_core.training.language_model import LanguageModel, Progress
+from hush_core.progress import Progress
+from hush_core.training.language_model import LanguageModel
 from hush_core.training.run import fit_private
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from torch import nn
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
+from hush_core.progress import Progress
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
 from hush_core.training.independence import check_independence
-from hush_core.training.language_model import LanguageModel, Progress
+from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer

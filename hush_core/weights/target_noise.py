@@ -20,10 +20,10 @@ from scipy.optimize import brentq
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.inverse import count_of_hazard, largest_hazard
 from hush_core.errors import CertificationError, InputError
+from hush_core.progress import Progress
 from hush_core.weights.rates import sampling_rates
 from hush_core.weights.settings import Mechanism
 
-Progress = Callable[[str, int, int], None]
 Solve = Callable[[np.ndarray], np.ndarray]
 """Capacities (m,) → the best weights (n,) under them."""
 

@@ -9,7 +9,6 @@ multiplier instead of c see target_noise.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,14 +16,13 @@ import polars as pl
 
 from hush_core.accounting import largest_expected_count, noise_for_all
 from hush_core.errors import InputError
+from hush_core.progress import Progress
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.holdout import hold_out
 from hush_core.weights.rates import sampling_rates
 from hush_core.weights.settings import Mechanism, WeightSettings
 from hush_core.weights.solve import solve_weights
 from hush_core.weights.target_noise import fit_noise
-
-Progress = Callable[[str, int, int], None]
 
 _PASSES = 6
 _SETTLED = 3e-3

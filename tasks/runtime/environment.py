@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hush_core.errors import InputError
+from hush_core.files import beside, new_file, sync
 
 KEY_BYTES = 32
 OWN_SERVERS = "HUSH_OWN_SERVERS"
@@ -151,17 +152,15 @@ def _key(path: Path, make: Callable[[], bytes], size: int) -> bytes:
     """Read a key file, or create it: a complete temporary file is linked into place, never half of one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        part = beside(path)
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with new_file(part) as file:
                 file.write(make())
-                file.flush()
-                os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):  # another process was first; its key is the key
-                os.link(temporary, path)
+                os.link(part, path)
         finally:
-            temporary.unlink()
+            part.unlink(missing_ok=True)
+        sync(path.parent)
     value = path.read_bytes()
     if len(value) != size:
         raise InputError(str(path), f"holds {len(value)} bytes, not {size}", "restore it from a backup")

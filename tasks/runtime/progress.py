@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from prefect.logging import get_run_logger
+
+from hush_core.progress import Progress
 
 EVERY_SECONDS = 10.0
 
 
-def progress_log() -> Callable[[str, int, int], None]:
+def progress_log() -> Progress:
     """A callback (stage, done, total) that writes to the run's log. Must be made inside a task or flow."""
     logger = get_run_logger()
     shown: dict[str, float] = {}

@@ -25,7 +25,7 @@ from mlflow.models import Model
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.errors import InputError, VerificationError
-from tasks.runtime.store import file_sha256
+from hush_core.files import file_sha256
 from tasks.runtime.tracking import experiment_of, link_of, log_files, owned
 
 DIGEST = "certificate_sha256"

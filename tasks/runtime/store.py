@@ -25,6 +25,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from hush_core.errors import HushError
+from hush_core.files import file_sha256, new_file, put_in_place, sync, write_whole
 from tasks.ownership import temporary_folder
 from tasks.runtime.environment import home
 
@@ -60,31 +61,23 @@ class Store:
         ref = Ref(kind=kind, sha256=hashlib.sha256(data).hexdigest(), suffix=suffix)
         target = self._target(ref)
         if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
-            temporary = self._temporary(target)
-            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-            _sync_folder(target.parent)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(target, data)
         return ref
 
     def put_frame(self, frame: pl.DataFrame, *, kind: str = "frame") -> Ref:
         """Keep a frame as parquet; equal frames give equal bytes, however their columns are chunked."""
         temporary = self._temporary(self._objects / "frame")
         try:
-            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with new_file(temporary) as file:
                 frame.rechunk().write_parquet(
                     file, compression="zstd", compression_level=3, row_group_size=1 << 16
                 )
-                file.flush()
-                os.fsync(file.fileno())
             ref = Ref(kind=kind, sha256=file_sha256(temporary), suffix=".parquet")
             target = self._target(ref)
             if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.replace(temporary, target)
-                _sync_folder(target.parent)
+                put_in_place(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
         return ref
@@ -107,7 +100,7 @@ class Store:
         shutil.copytree(folder, temporary)
         for path in [temporary, *temporary.rglob("*")]:
             path.chmod(0o700 if path.is_dir() else 0o600)
-            _sync(path)
+            sync(path)
         if directory_sha256(temporary) != ref.sha256:
             shutil.rmtree(temporary)
             raise StoreError(f"{folder} changed while it was copied into the store; run this step again")
@@ -116,12 +109,11 @@ class Store:
             os.replace(target, aside)
             shutil.rmtree(aside)
         try:
-            os.replace(temporary, target)
+            put_in_place(temporary, target)
         except OSError:
             if not target.is_dir():
                 raise
             shutil.rmtree(temporary)  # another process stored the same content first
-        _sync_folder(target.parent)
         return ref
 
     # reading
@@ -193,12 +185,6 @@ def canonical_json(value: Any) -> bytes:
     return text.encode()
 
 
-def file_sha256(path: Path) -> str:
-    """SHA-256 of one file's content, hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def directory_sha256(folder: Path) -> str:
     """SHA-256 over the sorted (relative name, content hash) pairs of a folder, not over its own name."""
     listing = []
@@ -212,15 +198,3 @@ def directory_sha256(folder: Path) -> str:
 
 def _sha256(path: Path) -> str:
     return directory_sha256(path) if path.is_dir() else file_sha256(path)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(path: Path) -> None:
-    _sync(path)

@@ -123,6 +123,8 @@ def test_how_a_run_is_done_does_not_make_it_another_run():
     settings = TrainConfig(rounds=10, batch=4, learning_rate=0.2, evaluate_every=5)
     for other in ({"micro_batch": 1}, {"processes": 4}, {"checkpoint_every": 3}, {"evaluate_every": 2}):
         assert settings.model_copy(update=other).essential() == settings.essential()
+        again = settings.model_copy(update=other)
+        assert again.essential().done_by(again.execution()) == again
     for other in ({"learning_rate": 0.1}, {"precision": "bf16"}, {"schedule": "linear"}, {"rounds": 9}):
         assert settings.model_copy(update=other).essential() != settings.essential()
     stopping = TrainConfig(rounds=10, batch=4, evaluate_every=5, early_stopping={})

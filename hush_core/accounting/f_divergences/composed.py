@@ -1,7 +1,7 @@
 """An f-divergence of T rounds, from above: the pessimistic law of the composed loss, read as P's and as Q's.
 
 The pair on the grid dominates (P^T, Q^T), so its divergence is the larger (data processing). With the gauge g ≥ 0
-of `divergences.Divergence`, F = Σ_v Q(v)·g(e^v): no term is negative, so F is good to a part of itself.
+of `divergence.Divergence`, F = Σ_v Q(v)·g(e^v): no term is negative, so F is good to a part of itself.
 The masses come from several Esscher tilts; each gives an upper bound on the mass at v, and the least counts.
 
 The lemma wants laws of mass 1. Of P, what lies above the window or beyond the grid is left out and reported as
@@ -13,19 +13,16 @@ interval, and g takes its largest value on it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
 from hush_core.accounting.composition import LONGEST_FFT, TiltedLaw, Window, convolve, find_window, fitted
 from hush_core.accounting.discretise import DiscreteLoss, discretise
+from hush_core.accounting.f_divergences.divergence import Divergence
 from hush_core.accounting.kl import kl_divergence
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.errors import CertificationError
-
-if TYPE_CHECKING:
-    from hush_core.accounting.f_divergences.divergence import Divergence
 
 LOW = 9.0
 """Standard deviations below 0 where the grid of x begins; Φ(−9) = 1e-19."""

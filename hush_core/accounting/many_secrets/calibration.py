@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, check_mechanism
-from hush_core.accounting.many_secrets.dominance import Progress
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.many_secrets.secret_bounds import (
     LEVELS,
@@ -21,6 +20,7 @@ from hush_core.accounting.many_secrets.secret_bounds import (
 )
 from hush_core.accounting.noise_search import PRECISION, falling_root, gaussian_noise, smallest_noise
 from hush_core.errors import CertificationError, InputError
+from hush_core.progress import Progress
 
 _SEARCHES = 4
 """So many profiles are searched for their own smallest noise before dominating ones settle σ."""

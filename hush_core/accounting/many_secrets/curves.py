@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
-from hush_core.accounting.many_secrets.dominance import Progress, crude_binomials, dominating_binomials
+from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
+from hush_core.progress import Progress
 
 MOST_CURVES = 128
 """Up to so many different sets of rates get a curve of their own; more share those of dominating profiles."""

@@ -12,7 +12,6 @@ n from a grid, some hundreds of binomials stand for any number of secrets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +19,7 @@ import numpy as np
 from hush_core.accounting.bounds import BoundMethod, posterior_curve
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
-
-Progress = Callable[[str, int, int], None]
+from hush_core.progress import Progress
 
 _MANY = 1 << 20
 """As good as a Poisson where the rates are small, so that profiles of any size meet in one."""

@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
-from hush_core.accounting.many_secrets.dominance import Progress, inherited_bounds
+from hush_core.accounting.many_secrets.dominance import inherited_bounds
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
+from hush_core.progress import Progress
 
 OWN = 256
 """Up to so many profiles, every one gets a bound of its own."""

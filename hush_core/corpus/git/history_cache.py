@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hush_core.corpus.git.history_log import Log
-from hush_core.corpus.private import private_file, private_folder
+from hush_core.files import private_folder, whole_file
 
 _VERSION = "history-2"
 _LISTS = ("commit", "paths", "blobs")
@@ -49,7 +49,7 @@ def save_log(file: Path, log: Log) -> None:
     texts = {name: b"\0".join(getattr(log, name)) for name in _LISTS}
     texts |= {"groups": json.dumps(log.groups).encode(), "tip": log.tip, "version": _VERSION.encode()}
     columns = {f.name: getattr(log, f.name) for f in fields(Log) if f.type == "np.ndarray"}
-    with private_file(file) as out:
+    with whole_file(file) as out:
         np.savez(out, **{k: np.frombuffer(v, dtype=np.uint8) for k, v in texts.items()}, **columns)
 
 

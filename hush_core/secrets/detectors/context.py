@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hush_core.corpus import Corpus
-from hush_core.corpus.corpus import Progress
+from hush_core.progress import Progress
 from hush_core.secrets.detectors.scans import Scan, scan_contents
 
 

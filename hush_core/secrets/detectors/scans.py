@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.corpus import BlobStore, Corpus
-from hush_core.corpus.private import private_file, private_folder
+from hush_core.files import private_folder, whole_file
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
 """A row a finding; a content without any has one row of nulls."""
@@ -176,5 +176,5 @@ def _save(file: Path, kept: pl.DataFrame, new: pl.DataFrame, names: list[bytes])
     rows = new.with_columns(blob=blobs).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
     private_folder(file.parent.parent)
     private_folder(file.parent)
-    with private_file(file) as out:
+    with whole_file(file) as out:
         pl.concat([kept, rows]).write_parquet(out)

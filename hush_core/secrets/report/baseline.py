@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 import re
-import secrets as random_source
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +26,7 @@ from typing import Any
 import polars as pl
 
 from hush_core.errors import InputError
+from hush_core.files import write_whole
 
 FORMAT = "hush baseline"
 VERSION = 1
@@ -150,24 +149,6 @@ def read_baseline(path: Path, key: bytes) -> dict[str, Any]:
 def write_baseline(path: Path, baseline: dict[str, Any]) -> None:
     """Replace the file atomically and durably."""
     write_whole(path, json.dumps(baseline, indent=0, sort_keys=True).encode() + b"\n")
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file wholly or not at all, durably; mode 0600."""
-    temporary = path.with_name(f".{path.name}.{random_source.token_hex(8)}")
-    try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _derived(key: bytes) -> bytes:

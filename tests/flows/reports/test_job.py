@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from flows.reports.job import MOST_ROWS, Report, SecretRow, render, telling_rows
+from flows.reports.job import MOST_ROWS, Report, render, telling_rows
+from flows.reports.job_rows import SecretRow
 from flows.reports.job_warnings import not_attacked
 
 

@@ -10,17 +10,17 @@ from hush_core.certificate import hash_directory, verify_certificate
 from hush_core.certificate.document import (
     DOCUMENT,
     TABLES,
-    hash_file,
     read_certificate,
 )
 from hush_core.errors import CertificationError, VerificationError
+from hush_core.files import file_sha256
 
 
 def reseal(directory, change=lambda facts: None):
     """What a careful forger does: edit the document, then make every hash and the digest anew."""
     data = json.loads((directory / DOCUMENT).read_bytes())
     change(data["facts"])
-    data["tables"] = {name: hash_file(directory / name) for name in TABLES}
+    data["tables"] = {name: file_sha256(directory / name) for name in TABLES}
     from hush_core.certificate import Certificate
 
     (directory / DOCUMENT).write_bytes(Certificate.model_validate(data).sealed().canonical())

@@ -11,16 +11,18 @@ from scipy.stats import binom
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.bernoulli import target_kl
 from hush_core.accounting.f_divergences import composed as composed_divergence
+from hush_core.accounting.f_divergences.bound import (
+    f_divergence,
+    posterior_by_divergence,
+    posterior_from_divergence,
+)
 from hush_core.accounting.f_divergences.divergence import (
     CHI_SQUARED,
     KL,
     SQUARED_HELLINGER,
     TOTAL_VARIATION,
     Divergence,
-    f_divergence,
     hockey_stick,
-    posterior_by_divergence,
-    posterior_from_divergence,
 )
 from hush_core.accounting.kl import kl_divergence, posteriors_from_kl
 from hush_core.accounting.mixture import DominatingPair

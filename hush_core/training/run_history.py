@@ -4,7 +4,7 @@ A certificate bounds what ONE run gives away. What other runs released of the sa
 says how many there were. A run is a folder `store/history/KEY/`:
 
     run.json          the names of the secrets whose text its batches could hold
-    texts.u64      keyed hashes of the texts that its batches could hold
+    texts.u64         keyed hashes of the texts that its batches could hold
     releases.witness  the ledger's second count (`hush_core/training/ledger.py`)
 
 A secret was trained on by a run if the run names it, or if the run's batches could hold a text that is tagged with
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +24,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.training.ledger import LEDGER, WITNESS, releases_in, sync_folder
-from tasks.runtime.environment import Home
-from tasks.runtime.store import Store, canonical_json
+from hush_core.files import file_sha256, private_folder, sync, write_whole
+from hush_core.training.ledger import LEDGER, WITNESS, releases_in
 
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
 _NAMES, _EXAMPLES = "run.json", "texts.u64"
@@ -74,32 +72,32 @@ class Earlier:
 class RunHistory:
     """The runs of a store. Files are replaced whole and synced, so a kill at any moment loses nothing noted."""
 
-    def __init__(self, store: Store, place: Home) -> None:
-        self._root, self._store = store.root / "history", store
-        self._key, self._identity = place.identity_key(), place.fingerprint("identity")
+    def __init__(self, root: Path, *, key: bytes, identity: str) -> None:
+        """`root`: the store's. `key`: secret, of the hashes of texts. `identity`: a public name of that key."""
+        self._store, self._root = root, root / "history"
+        self._key, self._identity = key, identity
 
     def note(self, run: str, text: RunText) -> Path:
         """Note the run, durably, before it releases anything; where its ledger's witness belongs.
 
         A run that is noted already keeps what it named before.
         """
-        folder = self._root / run
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = private_folder(self._root / run)
         drawn = text.edges.filter(pl.Series(text.rates > 0).gather(text.edges["example_id"]))
         names = np.array(_identities(text.secrets), dtype=object)[drawn["secret_id"].unique().to_numpy()]
         hashes = self._hashes([t for t, rate in zip(text.texts, text.rates, strict=True) if rate > 0])
         before = self._read(folder)
         if before is not None:
             names, hashes = {*names, *before[0]}, np.union1d(hashes, before[1])
-        _replace(folder / _EXAMPLES, np.unique(hashes).tobytes())
+        write_whole(folder / _EXAMPLES, np.unique(hashes).tobytes())
         facts = {
             "identity": self._identity,
             "secrets": sorted(names),
-            "examples": _digest(folder / _EXAMPLES),
+            "examples": file_sha256(folder / _EXAMPLES),
         }
-        _replace(folder / _NAMES, canonical_json(facts))
-        sync_folder(self._root)
-        sync_folder(self._root.parent)
+        write_whole(folder / _NAMES, json.dumps(facts, sort_keys=True).encode())
+        sync(self._root)
+        sync(self._root.parent)
         return folder / f"releases{WITNESS}"
 
     def earlier(self, run: str, text: RunText) -> Earlier:
@@ -121,13 +119,13 @@ class RunHistory:
         return Earlier(counts + np.uint32(unknown), unknown)
 
     def _released(self, run: str, *witness: Path) -> bool:
-        return releases_in(self._store.root / "work" / run / LEDGER, *witness) > 0
+        return releases_in(self._store / "work" / run / LEDGER, *witness) > 0
 
     def _read(self, folder: Path) -> tuple[list[str], np.ndarray] | None:
         """Names and hashes; None where they are not there, damaged, or under another identity key."""
         try:
             facts = json.loads((folder / _NAMES).read_bytes())
-            whole = facts["examples"] == _digest(folder / _EXAMPLES) and facts["identity"] == self._identity
+            whole = facts["examples"] == file_sha256(folder / _EXAMPLES) and facts["identity"] == self._identity
             return (facts["secrets"], np.fromfile(folder / _EXAMPLES, dtype=np.uint64)) if whole else None
         except (OSError, ValueError, KeyError):
             return None
@@ -137,8 +135,8 @@ class RunHistory:
 
         One whose ledger is gone counts; one whose ledger tells of no release does not.
         """
-        found = {path.name for path in (self._store.root / "runs").glob("*/*")}
-        gone = (run for run in found if not (self._store.root / "work" / run / LEDGER).exists())
+        found = {path.name for path in (self._store / "runs").glob("*/*")}
+        gone = (run for run in found if not (self._store / "work" / run / LEDGER).exists())
         return len({*gone, *(run for run in found if self._released(run))})
 
     def _hashes(self, texts: Sequence[bytes]) -> np.ndarray:
@@ -151,17 +149,3 @@ def _identities(secrets: pl.DataFrame) -> list[str]:
     """By secret_id, what tells a secret from others whatever else is renamed."""
     rows = secrets.sort("secret_id").select("kind", "name").iter_rows()
     return [match[1] if (match := _KEYED.fullmatch(name)) else f"{kind} {name}" for kind, name in rows]
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
-    sync_folder(path.parent)

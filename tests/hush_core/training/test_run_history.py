@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from hush_core.training.ledger import ReleaseLedger
-from tasks.run_history import RunHistory, RunText
+from hush_core.training.run_history import RunHistory, RunText
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 
@@ -26,7 +26,7 @@ def store(tmp_path, monkeypatch):
 
 
 def history(store):
-    return RunHistory(store, home())
+    return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
 
 
 def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2))):

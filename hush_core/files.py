@@ -1,0 +1,83 @@
+"""Files that are whole or not there, and that only their owner may read; and what a file's content is called.
+
+A write is atomic and durable here, and nowhere else: written beside the target, brought to the disk, renamed, and
+the folder brought to the disk, so that neither a kill nor a power cut leaves half of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder that only its owner may enter."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
+
+
+def write_whole(target: Path, data: bytes) -> None:
+    """Write a file wholly or not at all, durably; mode 0600.
+
+    Raises:
+        OSError: it could not be written; what stood there still stands.
+    """
+    with whole_file(target) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[BinaryIO]:
+    """A new file of mode 0600 that takes the target's place when the block ends; nothing stays of a failed one."""
+    part = beside(target)
+    try:
+        with new_file(part) as file:
+            yield file
+        put_in_place(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file of mode 0600, on the disk when the block ends."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def beside(target: Path) -> Path:
+    """A fresh hidden name in the same folder, and so on the same disk."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+
+
+def put_in_place(part: Path, target: Path) -> None:
+    """Rename what is on the disk already, and bring the rename to the disk."""
+    os.replace(part, target)
+    sync(target.parent)
+
+
+def sync(path: Path) -> None:
+    """Bring a file's content, or a folder's entries (new files and renames), to the disk.
+
+    Raises:
+        OSError: as fsync.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's content, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
