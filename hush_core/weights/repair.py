@@ -45,9 +45,9 @@ def scale_down(matrix: sparse.csc_matrix, capacities: np.ndarray, w: np.ndarray)
 def _scale_down(matrix: sparse.csc_matrix, limit: np.ndarray, w: np.ndarray) -> np.ndarray:
     load = matrix @ w
     while np.any(load > limit):
-        factor = np.divide(limit, load, out=np.ones_like(load), where=load > limit)
-        scaled = w * np.minimum(_least(matrix, factor), 1.0)
-        w = np.where(scaled < w, np.nextafter(scaled, 0.0), w)
+        factor = _least(matrix, np.divide(limit, load, out=np.ones_like(load), where=load > limit))
+        # one step further down: among subnormal numbers a product may round to what it was, for ever
+        w = np.where(factor < 1, np.nextafter(w * np.minimum(factor, 1.0), 0.0), w)
         load = matrix @ w
     return w
 

@@ -72,6 +72,16 @@ def test_an_untrained_model_does_not(over_trained):
     assert planted["rank"] > 5 and planted["exposure_bits"] < 7 and not planted["extracted"]
 
 
+def test_ties_rank_in_the_attackers_favour():
+    """A model that finds every string equally likely: the attacker may guess the true value first."""
+    indifferent = model()
+    with torch.no_grad():
+        for parameter in indifferent.network.get_output_embeddings().parameters():
+            parameter.zero_()
+    planted = attack(indifferent).row(0, named=True)
+    assert (planted["rank"], planted["exposure_bits"]) == (1, math.log2(501))
+
+
 def test_ranks_of_untrained_values_are_uniform():
     """Under the null the rank is uniform: over 60 fresh values the mean exposure is near 1.44 bits."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 """The weights are feasible in exact floats, optimal to a certified gap, and agree with an independent solver."""
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from scipy.optimize import linprog
 from hush_core.errors import InputError
 from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
-from hush_core.weights.repair import repair
+from hush_core.weights.repair import repair, scale_down
 from hush_core.weights.solve import _dual_bound
 
 
@@ -94,3 +96,29 @@ def test_bad_edges_are_refused():
     twice = pl.concat([graph([(0, 0)])] * 2)
     with pytest.raises(InputError, match="twice"):
         solve_weights(twice, n_examples=1, capacities=np.ones(1))
+
+
+def test_capacities_hold_in_whatever_order_the_loads_are_summed():
+    """Loads are held a hair below the capacity: exact sums, and sums in other orders, keep it too. Held to the
+    capacity itself, about every second exact sum would exceed it by a rounding."""
+    rng = np.random.default_rng(0)
+    n, m = 1200, 60
+    pairs = {(int(i), j) for j in range(m) for i in rng.choice(n, 400, replace=False)}
+    edges, caps = graph(pairs), rng.uniform(5, 60, m)
+    incidence = build_program(edges, n, caps).incidence
+    w = scale_down(incidence, caps, rng.uniform(0.1, 1, n))
+    rows = incidence.tocsr()
+    for j in range(m):
+        own = w[rows.indices[rows.indptr[j] : rows.indptr[j + 1]]]
+        assert math.fsum(own) <= caps[j]
+        for order in (own[::-1], np.sort(own), np.sort(own)[::-1], rng.permutation(own)):
+            assert sum(order.tolist()) <= caps[j]
+
+
+@pytest.mark.timeout(60)
+def test_scaling_down_ends_where_products_round_to_what_they_were():
+    """Four of the least positive number against a capacity of three of them: ¾ of the least rounds to the least."""
+    tiny = 5e-324
+    incidence = build_program(graph({(i, 0) for i in range(4)}), 4, np.array([1.0])).incidence
+    w = scale_down(incidence, np.array([3 * tiny]), np.full(4, tiny))
+    assert float((incidence @ w)[0]) <= 3 * tiny
