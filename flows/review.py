@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from hush_core.certificate import Verification, verify_certificate
+from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
 from tasks.runtime.embedded_server import start_server
@@ -151,6 +152,37 @@ def review_in_terminal(
     return done
 
 
+def verdict(verification: Verification) -> list[str]:
+    """What was verified, how, and what was not: the lines that stand wherever hush says "verified"."""
+    facts, rows = verification.certificate.facts, verification.rows
+    model = (
+        f"certificate and model verified ({len(verification.certificate.model_files)} files of the model)"
+        if verification.model_seen
+        else "certificate verified; model NOT looked at: give the folder that holds `model/` and `certificate/`, "
+        "or a models:/ URI"
+    )
+    confirmed, looked, points = verification.curve_points
+    lines = [
+        f"{model}: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
+        f"worst bound/target {(rows['bound'] / rows['posterior']).max():.4f}; the bound is of this run alone",
+        f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
+        f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
+        f"{looked} curve points tried ({points} in all)",
+    ]
+    if unsure := verification.confirmed(NOT_SURE):
+        lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
+    earlier = verification.tables["bounds.parquet"]["earlier_runs"]
+    if earlier.max():
+        lines.append(
+            f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in this "
+            "bound: all runs together promise less"
+        )
+    if unprotected := facts.training.released_unprotected:
+        lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(_cell, unprotected))}")
+    lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")
+    return lines
+
+
 def facts_page(model_uri: str, verification: Verification) -> str:
     """What a reviewer must know, in markdown; names of secrets, never values."""
     facts, rows = verification.certificate.facts, verification.rows
@@ -165,14 +197,15 @@ def facts_page(model_uri: str, verification: Verification) -> str:
         [
             f"# {model_uri}: the certificate holds",
             "",
+            *(f"- {line}" for line in verdict(verification)),
+            "",
             verification.certificate.promise,
             "",
             f"- noise multiplier {plan.noise_multiplier:.4g}, method {plan.method}, "
             f"clip norm {plan.clip_norm:g}",
             f"- {training.rounds_released} of {plan.rounds} rounds released, "
             f"expected batch {plan.expected_batch}, run {facts.runs_on_this_data} on this data",
-            f"- {facts.examples} examples, {rows.height} secrets, "
-            f"worst bound/target {nearest['ratio'][0]:.4f}",
+            f"- {facts.examples} examples",
             *(
                 f"- source {_cell(name)}, commit fingerprint {mark[:16]}"
                 for name, mark in facts.sources.items()
@@ -180,14 +213,13 @@ def facts_page(model_uri: str, verification: Verification) -> str:
             *(f"- attack {a.name}: {a.succeeded} of {a.secrets} succeeded ({a.note})" for a in facts.audits),
             f"- digest {verification.certificate.digest}",
             "",
-            "| secret | prior | certified bound | target | bound/target | confirmed by |",
+            "| secret | prior | certified bound | target | bound/target | second route by |",
             "|---|---|---|---|---|---|",
             *table,
             f"\n{rows.height - SHOWN} more in the certificate." if rows.height > SHOWN else "",
             "**Not promised**",
             "",
             *(f"- {line}" for line in verification.certificate.not_promised),
-            *(f"- released without noise: {line}" for line in training.released_unprotected),
         ]
     )
 

@@ -66,3 +66,15 @@ def test_tasks_hold_no_mathematics():
         if name.split(".")[0] in mathematics
     }
     assert not found
+
+
+def test_the_second_route_stands_alone():
+    """What re-checks the bounds may share no code with what makes them: a mistake in one would pass in both."""
+    foreign = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files("hush_core/certificate/recheck")
+        for name in imported(path)
+        if name.split(".")[0] in {"hush_core", "dp_accounting", "tasks", "flows"}
+        and not name.startswith("hush_core.certificate.recheck")
+    }
+    assert not foreign

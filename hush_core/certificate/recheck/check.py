@@ -28,6 +28,7 @@ AGREEMENT = 1e-4
 """Relative: the second route may lie this much above a stated bound, its own accuracy included."""
 BY_OWN, BY_BINOMIAL, NOT_SURE = "own rates", "a binomial that dominates", "not accurate enough"
 _ROUND_OFF = 1e-9
+_TOLD = 64
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ def recheck_bounds(
     names = secrets["name"].to_list()
     order = sorted(
         range(len(rows)),
-        key=lambda j: (rows[j]["dominating_examples"] is not None, -rows[j]["bound"] / rows[j]["posterior"], j),
+        key=lambda j: (
+            rows[j]["dominating_examples"] is not None,
+            -rows[j]["bound"] / rows[j]["posterior"],
+            j,
+        ),
     )
     done: dict[tuple, float | None] = {}
     binomials: dict[tuple, float | None] = {}
@@ -101,17 +106,19 @@ def recheck_bounds(
             own.dominated(j, row["dominating_examples"], row["dominating_rate"])
             and row["dominating_prior"] >= row["prior"]
         ):
-            found.failures.append(f"{names[j]}: the binomial whose bound it states does not dominate its rates")
+            found.failures.append(
+                f"{names[j]}: the binomial whose bound it states does not dominate its rates"
+            )
             continue
         if key in done or not inherited or len(done) < OWN_PROFILES:
             if key not in done:
-                progress("second route", place, len(order))
+                if not len(done) % _TOLD:
+                    progress("second route", place, len(order))
                 done[key] = _posterior(*own.profile(j), row["prior"], mechanism)
             second, route = done[key], BY_OWN
         else:
             shape = (row["dominating_examples"], row["dominating_rate"], row["dominating_prior"])
             if shape not in binomials:
-                progress("second route", place, len(order))
                 binomials[shape] = _binomial(*shape, mechanism)
             second, route = binomials[shape], BY_BINOMIAL
         if second is None:
@@ -143,7 +150,8 @@ def recheck_curves(
             failures.append(f"curve {number}: its binomial does not dominate the rates of its secrets")
         if not (rows["bound"].is_sorted() and (rows["bound"] >= rows["prior"] * (1 - _ROUND_OFF)).all()):
             failures.append(f"curve {number}: a bound is below its prior, or falls where the prior rises")
-        progress("second route of the curves", done, len(tables))
+        if not done % _TOLD:
+            progress("second route of the curves", done, len(tables))
         for i in np.unique(np.linspace(0, rows.height - 1, min(share, rows.height)).round().astype(int)):
             row = rows.row(int(i), named=True)
             looked += 1
@@ -182,7 +190,11 @@ def _posterior(rates: np.ndarray, times: np.ndarray, prior: float, mechanism: Me
     try:
         with np.errstate(all="ignore"):
             return posterior(
-                rates, times, noise_multiplier=mechanism.noise_multiplier, rounds=mechanism.rounds, prior=prior
+                rates,
+                times,
+                noise_multiplier=mechanism.noise_multiplier,
+                rounds=mechanism.rounds,
+                prior=prior,
             ).value
     except (NotConfirmed, ArithmeticError, ValueError):
         return None

@@ -38,7 +38,9 @@ _ORDER, _FLAT, _PERIODS = 9, 45.0, 90.0
 """The filter is Q(9, v), v = 45·(ω/Ω)²: 1 − 1e-10 up to Ω/6, 1e-11 at Ω = 90/(t − s₀)."""
 _NARROWER = 1.3
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
-_HIGHEST = _WEIGHTS[:, None] * np.polynomial.legendre.legvander(_NODES, 19)[:, 16:] * (np.arange(16, 20) + 0.5)
+_HIGHEST = (
+    _WEIGHTS[:, None] * np.polynomial.legendre.legvander(_NODES, 19)[:, 16:] * (np.arange(16, 20) + 0.5)
+)
 """The coefficients of degree 16 to 19 on a panel: where they are small, the rule (exact to degree 39) is much better."""
 
 
@@ -111,7 +113,10 @@ class _Inversion:
         """t where Q(S > t) is about p: one round alone where draws are rare, else the saddle-point approximation."""
         one, rounds = self.one, self.rounds
         if -self.bottom < _RARE:
-            return max(self.bottom + float(one.loss(-ndtri(np.array([prior / rounds])) * one.sigma)[0]) - one.least, self.bottom * 0.99)
+            return max(
+                self.bottom + float(one.loss(-ndtri(np.array([prior / rounds])) * one.sigma)[0]) - one.least,
+                self.bottom * 0.99,
+            )
 
         def surplus(tilt: float) -> float:
             log_m, mean, variance = one.cumulants(tilt)
@@ -184,7 +189,9 @@ class _Line:
         goal = ACCURACY / 40
         for _ in range(40):
             delta, error = self._delta(t)
-            bad = error * self._scale(t) > goal * (math.fsum(delta) * self._scale(t) + math.exp(t) * self.prior)
+            bad = error * self._scale(t) > goal * (
+                math.fsum(delta) * self._scale(t) + math.exp(t) * self.prior
+            )
             if not bad.any():
                 return
             if (len(bad) + bad.sum()) * len(_NODES) > _MOST_POINTS:
