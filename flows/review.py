@@ -174,8 +174,8 @@ def verdict(verification: Verification) -> list[str]:
     earlier = verification.tables["bounds.parquet"]["earlier_runs"]
     if earlier.max():
         lines.append(
-            f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in this "
-            "bound: all runs together promise less"
+            f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in "
+            "this bound: all runs together promise less"
         )
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(_cell, unprotected))}")

@@ -19,9 +19,9 @@ OLDER = ("hush-certificate/1", "hush-certificate/2")
 TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
 
 PROMISE = (
-    "For every secret j: no adversary who sees the noisy sum of every round that this run released, and with it every "
-    "model and checkpoint made from them, names the right one among candidates that differ only in the examples "
-    "tagged with j, each of prior probability at most `prior`, with probability above `bound` (paper, Definition "
+    "For every secret j: no adversary who sees the noisy sum of every round that this run released, and with it "
+    "every model and checkpoint made from them, names the right one among candidates that differ only in the "
+    "examples tagged with j, each of prior probability at most `prior`, with probability above `bound` (paper, Definition "
     "3.1, arbitrary changes of the tagged examples); this leaves out what `facts.training.released_unprotected` "
     "names, which was released WITHOUT noise (losses, results of attacks), and what `not_promised` names."
 )
@@ -30,9 +30,9 @@ NOT_PROMISED = (
     "Which examples hold which secret is public, and so are the weights.",
     "A copy of a secret in an example that is not tagged with it is not protected.",
     "Text that is also public is no secret.",
-    "The bound is of this run alone: where other runs on a secret's text released something, all of them together "
-    "reveal more, and a secret with `earlier_runs` above 0 has a weaker promise in all. Runs outside this store are "
-    "not counted.",
+    "The bound is of this run alone: where other runs on a secret's text released something, all of them "
+    "together reveal more, and a secret with `earlier_runs` above 0 has a weaker promise in all. Runs outside "
+    "this store are not counted.",
 )
 """Both are part of the schema: a document that says anything else is none of this version."""
 
@@ -166,8 +166,9 @@ def _check_version(path: Path, data: bytes) -> None:
     if version in OLDER:
         raise VerificationError(
             [
-                f"{path}: is of schema {version}, which this hush no longer reads: its promise was worded otherwise, "
-                f"and less of it was checked. Certify the model again, or verify it with the hush of its `facts.code`"
+                f"{path}: is of schema {version}, which this hush no longer reads: its promise was worded "
+                "otherwise, and less of it was checked. Certify the model again, or verify it with the hush that "
+                "its facts.code names"
             ]
         )
     if version != SCHEMA_VERSION:

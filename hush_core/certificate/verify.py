@@ -56,7 +56,8 @@ class Verification:
     Attributes:
         rows: secret_id · name · prior · posterior · bound · recomputed · second (null where the second route is
             not accurate) · method · route (own rates, a binomial that dominates, not accurate enough).
-        tables: the certificate's own, by file name. curve_points: (confirmed by the second route, looked at, in all).
+        tables: the certificate's own, by file name.
+        curve_points: (confirmed by the second route, looked at, in all).
         model_seen: whether the model's files were compared with the certificate.
         unchecked: the fields that may say anything (docs/certificate.md has the table).
     """

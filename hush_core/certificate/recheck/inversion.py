@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtri
 
 from hush_core.certificate.recheck.counts import NotConfirmed, count_law
-from hush_core.certificate.recheck.loss import MomentTable, RoundLoss
+from hush_core.certificate.recheck.loss import RoundLoss
 
 ACCURACY = 1e-5
 """Relative: a result with a larger error estimate is not returned."""
@@ -41,7 +41,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _HIGHEST = (
     _WEIGHTS[:, None] * np.polynomial.legendre.legvander(_NODES, 19)[:, 16:] * (np.arange(16, 20) + 0.5)
 )
-"""The coefficients of degree 16 to 19 on a panel: where they are small, the rule (exact to degree 39) is much better."""
+"""Gives the coefficients of degree 16 to 19: where they are small, the rule (exact to degree 39) errs far less."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,11 @@ class _Inversion:
         return self.bottom + max(above / 3, (above + low - self.bottom) / 2)
 
     def _start(self, prior: float) -> float:
-        """t where Q(S > t) is about p: one round alone where draws are rare, else the saddle-point approximation."""
+        """t where Q(S > t) is about p: by one round alone where draws are rare, else the saddle point."""
         one, rounds = self.one, self.rounds
         if -self.bottom < _RARE:
-            return max(
-                self.bottom + float(one.loss(-ndtri(np.array([prior / rounds])) * one.sigma)[0]) - one.least,
-                self.bottom * 0.99,
-            )
+            threshold = -one.sigma * ndtri(np.array([prior / rounds]))
+            return max(self.bottom + float(one.loss(threshold)[0]) - one.least, self.bottom * 0.99)
 
         def surplus(tilt: float) -> float:
             log_m, mean, variance = one.cumulants(tilt)

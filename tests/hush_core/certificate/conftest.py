@@ -49,7 +49,8 @@ def build(directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=
             rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
             released_unprotected=("losses", "audits"),
         ),
-        sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=runs, coverage={"files": 3},
+        sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=runs,
+        coverage={"files": 3},
         audits=(Audit(name="exposure", secrets=2, succeeded=1, note="greedy"),), code={"hush-secrets": "0"},
     )  # fmt: skip
     return write_certificate(
