@@ -21,9 +21,10 @@ TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet"
 PROMISE = (
     "For every secret j: no adversary who sees the noisy sum of every round that this run released, and with it "
     "every model and checkpoint made from them, names the right one among candidates that differ only in the "
-    "examples tagged with j, each of prior probability at most `prior`, with probability above `bound` (paper, Definition "
-    "3.1, arbitrary changes of the tagged examples); this leaves out what `facts.training.released_unprotected` "
-    "names, which was released WITHOUT noise (losses, results of attacks), and what `not_promised` names."
+    "examples tagged with j, each of prior probability at most `prior`, with probability above `bound` (paper, "
+    "Definition 3.1, arbitrary changes of the tagged examples); this leaves out what "
+    "`facts.training.released_unprotected` names, which was released WITHOUT noise (losses, results of attacks), "
+    "and what `not_promised` names."
 )
 NOT_PROMISED = (
     "Nothing is promised of what was released without noise; `facts.training.released_unprotected` names it.",
