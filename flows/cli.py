@@ -141,18 +141,18 @@ def verify(
     if target.startswith("models:"):
         _prepare()
         _answer()
-    from flows.verify import verify_target
+    from rich.markup import escape
+
+    from flows.verify import verdict, verify_target
 
     verification = verify_target(target, progress=_progress())
-    facts, rows = verification.certificate.facts, verification.rows
-    second = rows["second"].drop_nulls().len()
-    console().print(
-        f"[green]verified[/green]: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
-        f"{facts.training.rounds_released} of {facts.plan.rounds} rounds released.\n"
-        f"Every bound was recomputed; {second} of them also by dp_accounting (connect-the-dots). "
-        f"Worst bound/target: {(rows['bound'] / rows['posterior']).max():.4f}.\n"
-        f"Digest {verification.certificate.digest}"
-    )
+    first, *rest = verdict(verification)
+    console().print(f"[green]{escape(first)}[/green]")
+    for line in rest:
+        console().print(
+            f"[bold red]{escape(line)}[/bold red]" if line.startswith("WARNING") else escape(line)
+        )
+    console().print(f"Digest {verification.certificate.digest}")
     if delta is not None:
         from flows.reports.privacy import render_privacy, report_target
 

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 from rich.markdown import Markdown
 
+from flows.verify import cell, verdict
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
@@ -142,7 +143,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
     plan, training = facts.plan, facts.training
     nearest = rows.with_columns(ratio=pl.col("bound") / pl.col("posterior")).sort("ratio", descending=True)
     table = [
-        f"| {_cell(short_name(r['name']))} | {r['prior']:.3g} | {r['bound']:.4g} | {r['posterior']:.4g} "
+        f"| {cell(short_name(r['name']))} | {r['prior']:.3g} | {r['bound']:.4g} | {r['posterior']:.4g} "
         f"| {r['ratio']:.3f} | {r['route']} |"
         for r in nearest.head(SHOWN).iter_rows(named=True)
     ]
@@ -150,29 +151,29 @@ def facts_page(model_uri: str, verification: Verification) -> str:
         [
             f"# {model_uri}: the certificate holds",
             "",
+            *(f"- {line}" for line in verdict(verification)),
+            "",
             verification.certificate.promise,
             "",
             f"- noise multiplier {plan.noise_multiplier:.4g}, method {plan.method}, "
             f"clip norm {plan.clip_norm:g}",
             f"- {training.rounds_released} of {plan.rounds} rounds released, "
             f"expected batch {plan.expected_batch}, run {facts.runs_on_this_data} on this data",
-            f"- {facts.examples} examples, {rows.height} secrets, "
-            f"worst bound/target {nearest['ratio'][0]:.4f}",
+            f"- {facts.examples} examples",
             *(
-                f"- source {_cell(name)}, commit fingerprint {mark[:16]}"
+                f"- source {cell(name)}, commit fingerprint {mark[:16]}"
                 for name, mark in facts.sources.items()
             ),
             *(f"- attack {a.name}: {a.succeeded} of {a.secrets} succeeded ({a.note})" for a in facts.audits),
             f"- digest {verification.certificate.digest}",
             "",
-            "| secret | prior | certified bound | target | bound/target | confirmed by |",
+            "| secret | prior | certified bound | target | bound/target | second route by |",
             "|---|---|---|---|---|---|",
             *table,
             f"\n{rows.height - SHOWN} more in the certificate." if rows.height > SHOWN else "",
             "**Not promised**",
             "",
             *(f"- {line}" for line in verification.certificate.not_promised),
-            *(f"- released without noise: {line}" for line in training.released_unprotected),
         ]
     )
 
@@ -240,8 +241,3 @@ def _dethrone(model_uri: str) -> None:
     aliases = client.get_registered_model(entry.name).aliases
     if str(aliases.get(CHAMPION)) == str(entry.version):
         client.delete_registered_model_alias(entry.name, CHAMPION)
-
-
-def _cell(text: str) -> str:
-    """Text that cannot leave its table cell or start markup."""
-    return "`" + text.replace("`", "'").replace("|", "/").replace("\n", " ") + "`"

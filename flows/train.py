@@ -77,7 +77,7 @@ def run_job(config: HushConfig) -> Outcome:
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
         calibrated, extracted.edges, extracted.secrets, examples, held_out, public, start, lora,
-        settings.essential(), execution=settings.execution(), base_name=base_name(model),
+        settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
     )  # fmt: skip
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     unprotected = unprotected_attacked = None

@@ -105,6 +105,6 @@ def write_model_certificate(
             secrets=store.read_frame(extracted.secrets),
             weights=weights,
             model_dir=store.path(trained.model.files, verify=True),
-            # TODO(merge): earlier_runs=store.read_frame(trained.earlier_runs)["earlier_runs"].to_numpy(),
+            earlier_runs=store.read_frame(trained.earlier_runs)["earlier_runs"].to_numpy(),
         )
         return store.put_directory(path, kind="certificate")

@@ -150,6 +150,7 @@ def train_protected(
     public: Ref,
     start: Model,
     lora: LoraConfig | None,
+    *,
     settings: TrainConfig,
     execution: Execution,
     base_name: str,

@@ -170,3 +170,15 @@ def test_no_function_takes_ten_arguments_by_position():
         if isinstance(node, ast.FunctionDef) and len(node.args.posonlyargs + node.args.args) >= 10
     }
     assert not wide
+
+
+def test_the_second_route_stands_alone():
+    """What re-checks the bounds may share no code with what makes them: a mistake in one would pass in both."""
+    foreign = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files("hush_core/certificate/recheck")
+        for name in imported(path)
+        if name.split(".")[0] in {"hush_core", "dp_accounting", "tasks", "flows"}
+        and not name.startswith("hush_core.certificate.recheck")
+    }
+    assert not foreign

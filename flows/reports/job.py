@@ -226,7 +226,7 @@ def _table(report: Report) -> Table:
         table.caption_justify = "left"
         table.caption = (
             f"rank of the true value among {ranks} (exposure in bits), before training and after; "
-            "OUT: completed word for word"
+            "OUT: completed word for word. Released WITHOUT noise, as the losses: no bound covers ranks and losses"
         )
         if bare:
             table.add_column("unprotected", justify="right", no_wrap=True)

@@ -11,7 +11,6 @@ The mathematics is in docs/guarantee.md; one file here a method.
 from hush_core.accounting.bernoulli import target_kl
 from hush_core.accounting.bounds import Bound, PosteriorCurve, posterior_bound, posterior_curve
 from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
-from hush_core.accounting.dp.second_route import second_route
 from hush_core.accounting.f_divergences.bound import f_divergence, posterior_by_divergence
 from hush_core.accounting.f_divergences.divergence import Divergence
 from hush_core.accounting.f_divergences.leakage import leakage_bits
@@ -41,7 +40,6 @@ __all__ = [
     "posterior_curve",
     "posterior_curves",
     "privacy_profile",
-    "second_route",
     "smallest_noise",
     "target_kl",
 ]  # fmt: skip

@@ -5,28 +5,45 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hush_core.config import Capacities, Method
 from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
 
 DOCUMENT = "certificate.json"
+SCHEMA_VERSION = "hush-certificate/3"
+OLDER = ("hush-certificate/1", "hush-certificate/2")
 TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
 
 PROMISE = (
-    "For every secret j: no adversary who sees everything this training released names the right one among "
-    "candidates that differ only in the examples tagged with j, each of prior probability at most `prior`, "
-    "with probability above `bound` (paper, Definition 3.1, arbitrary changes of the tagged examples)."
+    "For every secret j: no adversary who sees the noisy sum of every round that this run released, and with it "
+    "every model and checkpoint made from them, names the right one among candidates that differ only in the "
+    "examples tagged with j, each of prior probability at most `prior`, with probability above `bound` (paper, "
+    "Definition 3.1, arbitrary changes of the tagged examples); this leaves out what "
+    "`facts.training.released_unprotected` names, which was released WITHOUT noise (losses, results of attacks), "
+    "and what `not_promised` names."
 )
 NOT_PROMISED = (
+    "Nothing is promised of what was released without noise; `facts.training.released_unprotected` names it.",
     "Which examples hold which secret is public, and so are the weights.",
     "A copy of a secret in an example that is not tagged with it is not protected.",
     "Text that is also public is no secret.",
-    "What other runs on the same data released adds up; `runs_on_this_data` counts those of this store.",
+    "The bound is of this run alone: where other runs on a secret's text released something, all of them "
+    "together reveal more, and a secret with `earlier_runs` above 0 has a weaker promise in all. Runs outside "
+    "this store are not counted.",
 )
+"""Both are part of the schema: a document that says anything else is none of this version."""
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, strict=True)]
+Whole = Annotated[int, Field(ge=1, strict=True)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Fingerprint = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+Text = Annotated[str, Field(min_length=1)]
 
 
 class _Document(BaseModel):
@@ -36,50 +53,51 @@ class _Document(BaseModel):
 class PlanFacts(_Document):
     """The mechanism: σ, T, B, C, the certificate method, and how the weights were made."""
 
-    noise_multiplier: float
-    rounds: int
-    expected_batch: int
-    clip_norm: float
-    method: str
-    capacities: str
-    c: float
-    weight_objective: float
-    weight_upper_bound: float
+    noise_multiplier: Positive
+    rounds: Whole
+    expected_batch: Whole
+    clip_norm: Positive
+    method: Method
+    capacities: Capacities
+    c: Annotated[float, Field(gt=0, le=1 + 1e-9, allow_inf_nan=False)]
+    weight_objective: Positive
+    weight_upper_bound: Positive
 
 
 class TrainingFacts(_Document):
     """What was really run. `rounds_released` counts every release, those of lost rounds
     included; `rounds_applied` those that shaped the model."""
 
-    rounds_released: int
-    rounds_applied: int
-    noise_source: str
-    sampler: str
-    released_unprotected: tuple[str, ...]
+    rounds_released: Count
+    rounds_applied: Count
+    noise_source: Text
+    sampler: Text
+    released_unprotected: tuple[Text, ...]
 
 
 class Audit(_Document):
     """One attack: what it tried, on how many secrets, how many it got."""
 
-    name: str
-    secrets: int
-    succeeded: int
+    name: Text
+    secrets: Count
+    succeeded: Count
     note: str
 
 
 class Facts(_Document):
     """Everything in the certificate that is not computed when it is written."""
 
-    name: str
+    name: Text
     plan: PlanFacts
     training: TrainingFacts
-    sources: dict[str, str]
+    sources: dict[str, Fingerprint]
     """Repository label → keyed fingerprint of the commit read. The commit id itself is a hash of the text, against
     which a guess at a secret could be tried."""
-    examples: int
-    examples_fingerprint: str
+    examples: Whole
+    examples_fingerprint: Fingerprint
     """Keyed, for the same reason."""
-    runs_on_this_data: int
+    runs_on_this_data: Whole
+    """1 + the most earlier runs that any secret has (`earlier_runs` in bounds.parquet)."""
     coverage: dict[str, object]
     audits: tuple[Audit, ...]
     code: dict[str, str]
@@ -89,15 +107,25 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/2"] = "hush-certificate/2"
+    schema_version: Literal["hush-certificate/3"] = SCHEMA_VERSION
     promise: str = PROMISE
     not_promised: tuple[str, ...] = NOT_PROMISED
     facts: Facts
-    tables: dict[str, str]
+    tables: dict[str, Sha256]
     """Table file → SHA-256."""
-    model_files: dict[str, str]
+    model_files: Annotated[dict[str, Sha256], Field(min_length=1)]
     """File of the model → SHA-256."""
     digest: str = ""
+
+    @model_validator(mode="after")
+    def _words(self) -> Self:
+        if self.promise != PROMISE:
+            raise ValueError("promise: the statement is not that of this version of the certificate")
+        if self.not_promised != NOT_PROMISED:
+            raise ValueError("not_promised: the exceptions are not those of this version of the certificate")
+        if set(self.tables) != set(TABLES):
+            raise ValueError(f"tables: are not {', '.join(TABLES)}")
+        return self
 
     def canonical(self) -> bytes:
         """The only byte form that verifies: sorted keys, two spaces, a final newline."""
@@ -120,6 +148,7 @@ def read_certificate(directory: Path) -> Certificate:
         data = path.read_bytes()
     except OSError:
         raise VerificationError([f"{path}: missing or unreadable"]) from None
+    _check_version(path, data)
     try:
         certificate = Certificate.model_validate_json(data)
     except ValidationError as error:
@@ -129,6 +158,23 @@ def read_certificate(directory: Path) -> Certificate:
     if data != certificate.canonical() or certificate != certificate.sealed():
         raise VerificationError([f"{path}: was edited: its bytes do not give its digest"])
     return certificate
+
+
+def _check_version(path: Path, data: bytes) -> None:
+    try:
+        version = json.loads(data).get("schema_version")
+    except (ValueError, AttributeError, RecursionError):
+        raise VerificationError([f"{path}: is no JSON document of a certificate"]) from None
+    if version in OLDER:
+        raise VerificationError(
+            [
+                f"{path}: is of schema {version}, which this hush no longer reads: its promise was worded "
+                "otherwise, and less of it was checked. Certify the model again, or verify it with the hush that "
+                "its facts.code names"
+            ]
+        )
+    if version != SCHEMA_VERSION:
+        raise VerificationError([f"{path}: schema_version: is not {SCHEMA_VERSION}"])
 
 
 def read_tables(directory: Path) -> dict[str, pl.DataFrame]:

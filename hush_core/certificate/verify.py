@@ -1,9 +1,9 @@
 """Recompute a certificate from its own tables, by a second route, and refuse on any mismatch.
 
-What is checked, in order: the document's bytes; the tables' and the model's hashes; the graph; the rates from
-the weights; the capacities' consequence (every stored bound again, by the code that made it); and a second
-route that shares no numerics with the first: dp_accounting's connect-the-dots for the profiles nearest to
-their target, the Rényi bound for consistency everywhere (docs/certificate.md).
+What is checked, in order: the document's bytes and words; the tables' and the model's hashes; the tables' form;
+facts against tables; the weights against their capacities; every stored bound and curve again, by the code that
+made it; and the second route (`recheck`), which shares neither code nor mathematics with the first beyond the
+dominating pair. What nothing in a certificate can tell is named: `Verification.unchecked` (docs/certificate.md).
 """
 
 from __future__ import annotations
@@ -14,39 +14,65 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import Curves, Participation, bound_secrets, posterior_curves, second_route
+from hush_core.accounting import Curves, bound_secrets, posterior_curves
 from hush_core.certificate.document import (
+    TABLES,
     Certificate,
+    Facts,
     hash_directory,
     read_certificate,
     read_tables,
 )
-from hush_core.errors import CertificationError, HushError, VerificationError
+from hush_core.certificate.fields import unchecked_fields
+from hush_core.certificate.recheck import (
+    Mechanism,
+    Recheck,
+    Secrets,
+    recheck_bounds,
+    recheck_curves,
+)
+from hush_core.certificate.tables import check_tables
+from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
 from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
+from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.settings import capacity_rule
 
-AGREEMENT = 0.02
-"""Two routes to the same tight bound may differ by this much, relatively (their discretisations differ)."""
 RECOMPUTED = 2e-4
 """The same route on another machine may differ by this much, relatively: round-off decides which tilt is taken."""
 DOMINATING = ("dominating_examples", "dominating_rate", "dominating_prior")
 """The profile that an inherited bound is of; null where it is by the secret's own rates."""
-SECOND_ROUTE_PROFILES = 8
-"""How many distinct profiles, nearest to their target first, take the slow second route."""
+_SUMMED = 1e-9
+"""Relative: two orders of summation."""
 
 
 @dataclass(frozen=True)
 class Verification:
     """A certificate that holds: its document, one row a secret with the route that confirmed it, its tables.
 
-    `rows`: secret_id · name · prior · posterior · bound · recomputed · second (null where not taken) · route.
-    `tables`: the certificate's own, by file name.
+    Attributes:
+        rows: secret_id · name · prior · posterior · bound · recomputed · second (null where the second route is
+            not accurate) · method · route (own rates, a binomial that dominates, not accurate enough).
+        tables: the certificate's own, by file name.
+        curve_points: (confirmed by the second route, looked at, in all).
+        model_seen: whether the model's files were compared with the certificate.
+        unchecked: the fields that may say anything (docs/certificate.md has the table).
     """
 
     certificate: Certificate
     rows: pl.DataFrame
     tables: dict[str, pl.DataFrame]
+    curve_points: tuple[int, int, int]
+    model_seen: bool
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        return unchecked_fields(model_seen=self.model_seen)
+
+    def confirmed(self, route: str) -> int:
+        """How many secrets by that route."""
+        return int((self.rows["route"] == route).sum())
 
 
 def verify_certificate(
@@ -54,19 +80,26 @@ def verify_certificate(
 ) -> Verification:
     """Check the certificate in `directory`, and the model in `model_dir` against it.
 
-    Without `model_dir` the model's hashes are not checked; everything else is.
+    Without `model_dir` the model is not looked at, and `model_seen` says so; everything else is checked.
 
     Raises:
         VerificationError: lists every failure found at the first stage that has one.
     """
     certificate = read_certificate(directory)
     _check_files(certificate, directory, model_dir)
-    tables = read_tables(directory)
     try:
-        return _check_numbers(certificate, tables, progress or (lambda *_: None))
+        tables = read_tables(directory)
+        return _check_numbers(certificate, tables, model_dir is not None, progress or (lambda *_: None))
     except VerificationError:
         raise
-    except (HushError, pl.exceptions.PolarsError, KeyError, IndexError, ValueError) as error:
+    except (
+        HushError,
+        pl.exceptions.PolarsError,
+        LookupError,
+        ValueError,
+        TypeError,
+        ArithmeticError,
+    ) as error:
         raise VerificationError(
             [f"the tables do not give a certificate: {type(error).__name__}: {error}"]
         ) from None
@@ -91,79 +124,132 @@ def _check_files(certificate: Certificate, directory: Path, model_dir: Path | No
 
 
 def _check_numbers(
-    certificate: Certificate, tables: dict[str, pl.DataFrame], progress: Progress
+    certificate: Certificate, tables: dict[str, pl.DataFrame], model_seen: bool, progress: Progress
 ) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
-    bounds, secrets, edges = (tables[f"{n}.parquet"] for n in ("bounds", "secrets", "edges"))
-    weights = tables["weights.parquet"].sort("example_id")["weight"].to_numpy()
-    failures = _check_graph(facts.examples, len(weights), bounds, secrets, edges)
-    if facts.training.rounds_released > plan.rounds:
-        failures.append(f"{facts.training.rounds_released} rounds released, {plan.rounds} certified")
-    if not abs(float(weights.sum()) - plan.weight_objective) <= 1e-9 * plan.weight_objective:
-        failures.append("the weights do not sum to the stated objective")
-    if failures:
+    bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
+    if failures := check_tables(tables) or _check_facts(facts, tables):
+        raise VerificationError(failures)
+    weight = weights["weight"].to_numpy()
+    rates = sampling_rates(weight, plan.expected_batch)
+    if failures := _check_capacities(facts, weight, edges, secrets):
         raise VerificationError(failures)
 
-    rates = sampling_rates(weights, plan.expected_batch)
     progress("recomputing every bound", 0, bounds.height)
     again = bound_secrets(
         edges, rates, secrets, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method
     )
     rows = _join(secrets, bounds, again)
-    failures += _compare(rows)
+    failures = _compare(rows, plan.noise_multiplier)
     progress("recomputing every curve", 0, bounds["curve"].n_unique())
-    curves = posterior_curves(
+    again_curves = posterior_curves(
         edges, rates, secrets, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method
     )
-    failures += _compare_curves(tables["curves.parquet"], bounds["curve"].to_numpy(), curves)
-    second = _second_routes(rows, edges, rates, plan, progress)
-    rows = rows.join(second, on="secret_id", how="left").with_columns(
-        route=pl.when(pl.col("second").is_null())
-        .then(pl.lit("recomputed"))
-        .otherwise(pl.lit("recomputed; dp_accounting, connect-the-dots"))
-    )
-    for row in rows.filter(pl.col("second").is_not_null()).iter_rows(named=True):
-        low, high = row["bound"] * (1 - AGREEMENT), row["bound"] * (1 + AGREEMENT)
-        tight = row["method"] == "blow_up" and row["dominating_examples"] is None
-        if row["second"] > high or (tight and row["second"] < low):
-            failures.append(
-                f"{row['name']}: bound {row['bound']:.6g}, but {row['second']:.6g} by dp_accounting"
-            )
+    failures += _compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
     if failures:
         raise VerificationError(failures)
+    second, points = _second_route(facts, tables, progress)
+    if second.failures:
+        raise VerificationError(second.failures)
+    rows = rows.with_columns(
+        second=pl.Series(second.second, nan_to_null=True), route=pl.Series(second.route.astype(str))
+    )
     columns = ["secret_id", "name", "prior", "posterior", "bound", "recomputed", "second", "method", "route"]
-    return Verification(certificate, rows.select(columns), tables)
+    return Verification(certificate, rows.select(columns), tables, points, model_seen)
 
 
-def _check_graph(
-    examples: int, n_weights: int, bounds: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame
-) -> list[str]:
-    ids = secrets["secret_id"].to_list()
+def _second_route(
+    facts: Facts, tables: dict[str, pl.DataFrame], progress: Progress
+) -> tuple[Recheck, tuple[int, int, int]]:
+    bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
+    mechanism = Mechanism(facts.plan.noise_multiplier, facts.plan.rounds)
+    own = Secrets(weights["weight"].to_numpy(), facts.plan.expected_batch, edges, secrets.height)
+    found = recheck_bounds(own, secrets, bounds, mechanism, progress)
+    failures, points = recheck_curves(own, bounds["curve"].to_numpy(), curves, mechanism, progress)
+    found.failures += failures
+    return found, points
+
+
+def _check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
+    """The document against the tables; those are well-formed."""
+    bounds, _, edges, secrets, weights = (tables[name] for name in TABLES)
+    plan, training = facts.plan, facts.training
+    total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
     found = [
-        (examples != n_weights, f"{n_weights} weights for {examples} examples"),
-        (ids != list(range(len(ids))), "secrets are not numbered densely"),
-        (bounds["secret_id"].to_list() != ids, "not every secret has exactly one bound"),
-        (edges.select("example_id", "secret_id").is_duplicated().any(), "an edge is given twice"),
-        (edges.height == 0, "no edge at all"),
+        (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
+        (bounds.height != secrets.height, "not every secret has exactly one bound"),
+        (edges["example_id"].max() >= weights.height, "an edge names an example that has no weight"),
+        (edges["secret_id"].max() >= secrets.height, "an edge names a secret that there is not"),
+        (
+            not abs(total - plan.weight_objective) <= _SUMMED * plan.weight_objective,
+            "the weights do not sum to the stated objective",
+        ),
+        (
+            not total <= plan.weight_upper_bound * (1 + _SUMMED) <= facts.examples * (1 + 2 * _SUMMED),
+            "weight_upper_bound is below the objective, or above the number of examples",
+        ),
+        (
+            training.rounds_released > plan.rounds,
+            f"{training.rounds_released} rounds released, {plan.rounds} certified",
+        ),
+        (
+            training.rounds_applied > training.rounds_released,
+            f"{training.rounds_applied} rounds applied, {training.rounds_released} released",
+        ),
+        (
+            facts.runs_on_this_data != 1 + most,
+            f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
+        ),
+        (
+            bool(facts.audits) and not training.released_unprotected,
+            "audits were made, but released_unprotected names nothing",
+        ),
+        *(
+            (not a.succeeded <= a.secrets <= secrets.height, "an audit counts more secrets than there are")
+            for a in facts.audits
+        ),
     ]
-    return [message for wrong, message in found if wrong]
+    far = (secrets["bits"] + secrets["prior"].log(2)).abs() > 0.5
+    found.append((bool(far.any()), "secrets.parquet: bits: are not those of the prior"))
+    wrong = secrets["prior"] >= secrets["posterior"]
+    found.append((bool(wrong.any()), "secrets.parquet: posterior: a target is not above its prior"))
+    return [message for is_wrong, message in found if is_wrong]
+
+
+def _check_capacities(
+    facts: Facts, weight: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame
+) -> list[str]:
+    """Σ_{i∋j} w_i ≤ c·c_max·κ_j, where κ is a function of the targets (not for `equalised`)."""
+    rule = capacity_rule(facts.plan.capacities, facts.plan.method)
+    if rule == "equalised":
+        return []
+    kappa = unit_capacities(secrets, rule)
+    load = np.bincount(
+        edges["secret_id"].to_numpy(), weight[edges["example_id"].to_numpy()], minlength=secrets.height
+    )
+    over = load > facts.plan.c * largest_useful_c(edges, kappa) * kappa * (1 + _SUMMED)
+    return [
+        f"{name}: its examples weigh more than plan.c and plan.capacities allow"
+        for name in secrets["name"].filter(pl.Series(over))
+    ]
 
 
 def _join(secrets: pl.DataFrame, bounds: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
     """One row a secret: the secrets' own targets, the stored bound and the recomputed one."""
     stored = bounds.select(
-        "secret_id", "examples", "expected_participation", "bound", "method", *DOMINATING,
-        stored_prior="prior", stored_posterior="posterior",
+        "secret_id", "examples", "expected_participation", "bound", "method", "numerical_error", "lower",
+        "noise_needed", *DOMINATING, stored_prior="prior", stored_posterior="posterior",
     )  # fmt: skip
     recomputed = again.select(
         "secret_id", recomputed="bound", counted="examples", participation="expected_participation",
-        by="method", **{f"again_{name}": name for name in DOMINATING},
+        by="method", again_error="numerical_error", again_lower="lower",
+        **{f"again_{name}": name for name in DOMINATING},
     )  # fmt: skip
     joined = secrets.join(stored, on="secret_id", how="left").join(recomputed, on="secret_id", how="left")
     return joined.sort("secret_id")
 
 
-def _compare(rows: pl.DataFrame) -> list[str]:
+def _compare(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
     failures = []
     for row in rows.iter_rows(named=True):
         name = row["name"]
@@ -171,7 +257,7 @@ def _compare(rows: pl.DataFrame) -> list[str]:
             failures.append(f"{name}: prior or target differ between the tables")
         if row["counted"] != row["examples"]:
             failures.append(f"{name}: {row['examples']} examples certified, {row['counted']} in the graph")
-        if not np.isclose(row["participation"], row["expected_participation"], rtol=1e-9, atol=1e-15):
+        if not np.isclose(row["participation"], row["expected_participation"], rtol=_SUMMED, atol=1e-15):
             failures.append(f"{name}: its examples' rates do not sum to what was certified")
         if row["method"] != row["by"] or not all(_same(row[c], row[f"again_{c}"]) for c in DOMINATING):
             failures.append(
@@ -179,62 +265,36 @@ def _compare(rows: pl.DataFrame) -> list[str]:
             )
         if not row["bound"] <= row["posterior"]:
             failures.append(f"{name}: bound {row['bound']:.6g} misses its target {row['posterior']:.6g}")
-        if not row["recomputed"] <= row["bound"] * (1 + RECOMPUTED):
+        if not abs(row["recomputed"] - row["bound"]) <= RECOMPUTED * row["bound"]:
             failures.append(f"{name}: bound {row['bound']:.6g}, but {row['recomputed']:.6g} when recomputed")
+        if not _same(row["lower"], row["again_lower"], 10 * RECOMPUTED):
+            failures.append(f"{name}: lower comes out otherwise when recomputed")
+        if not abs(row["numerical_error"] - row["again_error"]) <= RECOMPUTED * row["bound"]:
+            failures.append(f"{name}: numerical_error comes out otherwise when recomputed")
+        if not (row["noise_needed"] or 0.0) <= noise_multiplier * (1 + _SUMMED):
+            failures.append(f"{name}: noise_needed is above the noise multiplier")
     return failures
 
 
-def _same(stated: float | None, found: float | None) -> bool:
+def _same(stated: float | None, found: float | None, within: float = _SUMMED) -> bool:
     if stated is None or found is None:
         return stated is found
-    return bool(np.isclose(stated, found, rtol=1e-9, atol=0))
+    return bool(np.isclose(stated, found, rtol=within, atol=0))
 
 
 def _compare_curves(stored: pl.DataFrame, of_secret: np.ndarray, again: Curves) -> list[str]:
     if not np.array_equal(of_secret, again.of_secret):
         return ["the curves are not assigned to the secrets that they are of"]
-    if stored.drop("bound", "lower", "method", "numerical_error").equals(
-        again.table.drop("bound", "lower", "method", "numerical_error")
-    ):
-        rise = again.table["bound"] > stored["bound"] * (1 + RECOMPUTED)
-        if not rise.any():
-            return []
-        row = stored.row(int(rise.arg_max()), named=True)
-        return [
-            f"curve {row['curve']} at prior {row['prior']:.3g}: {row['bound']:.6g} is stated, more comes out"
-        ]
-    return ["the curves are not those of this graph: their priors or profiles differ"]
-
-
-def _second_routes(rows: pl.DataFrame, edges: pl.DataFrame, rates: np.ndarray, plan, progress: Progress):
-    """secret_id · second, for the secrets whose profile is among those nearest to their target."""
-    by_secret = (
-        edges.sort("secret_id", "example_id").group_by("secret_id", maintain_order=True).agg("example_id")
-    )
-    members = dict(by_secret.iter_rows())
-    nearest = rows.sort(pl.col("bound") / pl.col("posterior"), descending=True)
-    done: dict[tuple, float | None] = {}
-    found: list[tuple[int, float]] = []
-    for row in nearest.iter_rows(named=True):
-        own = rates[np.asarray(members.get(row["secret_id"], []), dtype=np.int64)]
-        own = np.sort(own[own > 0])
-        if not own.size:
-            continue
-        key = (own.tobytes(), row["prior"])
-        if key not in done:
-            if len(done) == SECOND_ROUTE_PROFILES:
-                continue
-            progress("second route", len(done), SECOND_ROUTE_PROFILES)
-            done[key] = _second(own, plan, row["prior"])
-        if done[key] is not None:
-            found.append((row["secret_id"], done[key]))
-    return pl.DataFrame(found, schema={"secret_id": pl.UInt32, "second": pl.Float64}, orient="row")
-
-
-def _second(rates: np.ndarray, plan, prior: float) -> float | None:
-    try:
-        k = Participation.from_rates(rates)
-        bound = second_route(k, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, prior=prior)
-    except CertificationError:
-        return None
-    return bound.value
+    fixed = ["curve", "examples", "rate", "prior", "method"]
+    if not stored.select(fixed).equals(again.table.select(fixed)):
+        return ["the curves are not those of this graph: their priors, methods or profiles differ"]
+    failures = []
+    for row, new in zip(stored.iter_rows(named=True), again.table.iter_rows(named=True), strict=True):
+        where = f"curve {row['curve']} at prior {row['prior']:.3g}"
+        if not abs(new["bound"] - row["bound"]) <= RECOMPUTED * row["bound"]:
+            failures.append(f"{where}: {row['bound']:.6g} is stated, {new['bound']:.6g} comes out")
+        if not _same(row["lower"], new["lower"], 10 * RECOMPUTED):
+            failures.append(f"{where}: lower comes out otherwise when recomputed")
+        if not abs(row["numerical_error"] - new["numerical_error"]) <= RECOMPUTED * row["bound"]:
+            failures.append(f"{where}: numerical_error comes out otherwise when recomputed")
+    return failures

@@ -24,11 +24,14 @@ def write_certificate(
     secrets: pl.DataFrame,
     weights: np.ndarray,
     model_dir: Path,
+    earlier_runs: np.ndarray | None = None,
 ) -> Certificate:
     """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
 
     `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
     reader recomputes every rate. Each secret's whole curve, the bound by prior, is computed and stored beside.
+    `earlier_runs` (m,): by secret, how many private runs before this one released anything on its text; where it is
+    not given, all those of `facts.runs_on_this_data` but this one count for every secret.
 
     Raises:
         CertificationError: a bound misses its target, or more rounds were released than planned. Such a
@@ -39,6 +42,10 @@ def write_certificate(
         raise CertificationError(f"{missed.height} secrets miss their target; no certificate is written")
     if facts.training.rounds_released > facts.plan.rounds:
         raise CertificationError("more rounds were released than the plan covers; no certificate is written")
+    if earlier_runs is None:
+        earlier_runs = np.full(secrets.height, facts.runs_on_this_data - 1)
+    if facts.runs_on_this_data != 1 + max(np.asarray(earlier_runs).tolist(), default=0):
+        raise CertificationError("runs_on_this_data is not 1 + the most earlier runs of any secret")
     partial = directory.with_name(directory.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -48,7 +55,10 @@ def write_certificate(
         noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method,
     )  # fmt: skip
     tables = {
-        "bounds.parquet": bounds.with_columns(curve=pl.Series(curves.of_secret, dtype=pl.UInt32)),
+        "bounds.parquet": bounds.with_columns(
+            earlier_runs=pl.Series(earlier_runs, dtype=pl.UInt32),
+            curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
+        ),
         "curves.parquet": curves.table,
         "edges.parquet": edges,
         "secrets.parquet": secrets,

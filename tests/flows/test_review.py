@@ -1,13 +1,19 @@
 """The review flow under a real engine: who may become champion, and who stops being it."""
 
+import json
+import shutil
+
 import mlflow
+import polars as pl
 import pytest
 
 from flows.review import facts_page, review
-from flows.verify import verify_target
+from flows.verify import verdict, verify_target
+from hush_core.certificate import Certificate
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime.environment import home
 from tasks.runtime.registry import find_version
+from tasks.runtime.store import file_sha256
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 
@@ -96,3 +102,26 @@ def test_verify_target_takes_folders_and_uris(register, certified):
     assert verify_target(str(artifact(uri))).rows.height == 2
     with pytest.raises(InputError):
         verify_target("/nowhere")
+
+
+def test_verified_says_what_was_verified(certified, tmp_path):
+    """A certificate alone, one with its model, and one of a secret that was in runs before."""
+    alone = "\n".join(verdict(verify_target(str(certified[1]))))
+    assert "model NOT looked at" in alone and "model_files" in alone and "WARNING" not in alone
+    assert "by a second route of its own 2 by their own rates" in alone
+    assert "released WITHOUT noise, and not in the bound: `nothing`" in alone
+    for field in verify_target(str(certified[1])).unchecked:
+        assert field in alone
+    shutil.copytree(certified[0], tmp_path / "model")
+    shutil.copytree(certified[1], tmp_path / "certificate")
+    whole = "\n".join(verdict(verify_target(str(tmp_path))))
+    assert "certificate and model verified" in whole and "model_files" not in whole
+    path = tmp_path / "certificate" / "bounds.parquet"
+    pl.read_parquet(path).with_columns(earlier_runs=pl.Series([0, 3], dtype=pl.UInt32)).write_parquet(path)
+    document = tmp_path / "certificate" / "certificate.json"
+    data = json.loads(document.read_bytes())
+    data["facts"]["runs_on_this_data"], data["tables"]["bounds.parquet"] = 4, file_sha256(path)
+    document.write_bytes(Certificate.model_validate_json(json.dumps(data)).sealed().canonical())
+    assert "WARNING: 1 secrets were in up to 3 EARLIER RUNS" in "\n".join(
+        verdict(verify_target(str(tmp_path)))
+    )

@@ -10,7 +10,7 @@ examples that hold the secret contribute, or all are replaced by zero. It is gro
 examples with their Poisson sampling rates; as the sum is divided by the EXPECTED batch size, zero-out and removal
 are one. P is the run in which they contribute, Q the reference run in which they are zero (docs/guarantee.md §2).
 
-It shares no numerics with `blow_up`, and is the second route by which a certificate is checked.
+It shares no numerics with `blow_up`; tests compare the two.
 """
 
 from __future__ import annotations

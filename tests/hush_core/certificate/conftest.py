@@ -13,11 +13,11 @@ from hush_core.plan import make_plan
 N, ROUNDS, BATCH = 60, 40, 6
 
 
-def build(directory, model, *, released=ROUNDS):
+def build(directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=None):
     secrets = pl.DataFrame(
         {
             "secret_id": [0, 1, 2], "kind": ["path"] * 3, "name": ["alpha", "beta", "gamma"],
-            "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [20.0, 20.0, 13.0],
+            "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [19.93, 19.93, 13.29],
             "provenance": ["test"] * 3,
         },
         schema_overrides={"secret_id": pl.UInt32},
@@ -34,27 +34,34 @@ def build(directory, model, *, released=ROUNDS):
     weights = np.where(np.arange(N) < 8, 0.5, 1.0)
     plan = make_plan(weights, edges, secrets, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0)
     total = float(weights.sum())
+    bounds = plan.certificates
+    if miss is not None:
+        bounds = bounds.with_columns(
+            posterior=pl.when(pl.col("secret_id") == miss).then(pl.col("bound") * 0.99).otherwise("posterior")
+        )
     facts = Facts(
         name="test",
         plan=PlanFacts(
             noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
-            method="best", capacities="matched", c=0.5, weight_objective=total, weight_upper_bound=total,
+            method="best", capacities="matched", c=1.0, weight_objective=total, weight_upper_bound=total,
         ),
         training=TrainingFacts(
             rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
-            released_unprotected=(),
+            released_unprotected=("losses", "audits"),
         ),
-        sources={"repo": "0" * 40}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
-        audits=(Audit(name="exposure", secrets=0, succeeded=0, note=""),), code={"hush-secrets": "0"},
+        sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=runs,
+        coverage={"files": 3},
+        audits=(Audit(name="exposure", secrets=2, succeeded=1, note="greedy"),), code={"hush-secrets": "0"},
     )  # fmt: skip
     return write_certificate(
         directory,
         facts,
-        bounds=plan.certificates,
+        bounds=bounds,
         edges=edges,
         secrets=secrets,
         weights=weights,
         model_dir=model,
+        earlier_runs=earlier_runs,
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binom
 
-from hush_core.accounting import Participation, posterior_bound, second_route
+from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.dp import hockey_stick as sticks
 from hush_core.accounting.dp.differential_privacy import privacy_profile
 from hush_core.errors import CertificationError, InputError
@@ -178,23 +178,23 @@ def test_no_participation_reveals_nothing():
         (3, 0.1, 50.0, 100_000, 1e-6),
     ],
 )
-def test_the_second_route_agrees(count, rate, sigma, rounds, prior):
+def test_the_tight_bound_agrees_with_dp_accounting(count, rate, sigma, rounds, prior):
     k = Participation.binomial(count, rate)
     ours = posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method="blow_up").value
-    theirs = second_route(k, noise_multiplier=sigma, rounds=rounds, prior=prior)
+    theirs = privacy_profile(k, noise_multiplier=sigma, rounds=rounds, resolution=prior).posterior(prior)
     assert theirs.method == "dp_accounting" and 0 < theirs.numerical_error < 1e-5 * theirs.value
     assert theirs.value == pytest.approx(ours, rel=0.002)
 
 
-def test_the_second_route_refuses_what_it_cannot_do():
+def test_what_dp_accounting_cannot_do_is_refused():
     with pytest.raises(CertificationError, match="reach"):
-        second_route(Participation.binomial(100_000, 0.5), noise_multiplier=1e4, rounds=10, prior=1e-6)
+        privacy_profile(
+            Participation.binomial(100_000, 0.5), noise_multiplier=1e4, rounds=10, resolution=1e-6
+        )
     with pytest.raises(CertificationError, match="reach"):
-        second_route(Participation.binomial(3, 0.5), noise_multiplier=1.0, rounds=10, prior=1e-6, step=1e-9)
-    silent = second_route(Participation.from_rates([0.0]), noise_multiplier=1.0, rounds=10, prior=1e-6)
-    assert silent.value == 1e-6
-    with pytest.raises(InputError, match="prior"):
-        second_route(Participation.binomial(3, 0.1), noise_multiplier=1.0, rounds=10, prior=0.0)
+        privacy_profile(
+            Participation.binomial(3, 0.5), noise_multiplier=1.0, rounds=10, resolution=1e-6, step=1e-9
+        )
 
 
 def test_many_rounds_take_a_coarser_step_and_stay_above(monkeypatch):

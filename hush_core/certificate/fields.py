@@ -1,0 +1,61 @@
+"""Every field of the certificate and what protects it; docs/certificate.md has the same table in words.
+
+Who holds no key can write a certificate anew, hashes and digest included. A field is therefore either CHECKED,
+recomputed from others or bound to them, or it is named as UNCHECKED wherever hush says "verified".
+"""
+
+from __future__ import annotations
+
+from hush_core.certificate.document import (
+    Audit,
+    Certificate,
+    Facts,
+    PlanFacts,
+    TrainingFacts,
+)
+from hush_core.certificate.tables import SCHEMAS
+
+UNCHECKED: dict[str, str] = {
+    "facts.name": "any text",
+    "facts.sources": "fingerprints are keyed",
+    "facts.examples_fingerprint": "is keyed",
+    "facts.coverage": "what was read is not in the certificate",
+    "facts.code": "any versions",
+    "facts.runs_on_this_data": "agrees with earlier_runs only",
+    "facts.plan.clip_norm": "above 0; no bound depends on it",
+    "facts.plan.capacities": "loads are held against it where it is matched or paper",
+    "facts.plan.c": "loads are held against it where capacities are matched or paper",
+    "facts.plan.weight_upper_bound": "at least the objective, at most the examples",
+    "facts.training.rounds_released": "at most the plan's; the ledger is not in the certificate",
+    "facts.training.rounds_applied": "at most those released",
+    "facts.training.noise_source": "any text",
+    "facts.training.sampler": "any text",
+    "facts.training.released_unprotected": "any text; something where there are audits",
+    "facts.audits.name": "any text",
+    "facts.audits.secrets": "at most the certificate's secrets",
+    "facts.audits.succeeded": "at most those tried",
+    "facts.audits.note": "any text",
+    "secrets.parquet.kind": "any text",
+    "secrets.parquet.name": "any text",
+    "secrets.parquet.provenance": "any text",
+    "edges.parquet.reason": "any text",
+    "bounds.parquet.noise_needed": "at most the noise multiplier",
+    "bounds.parquet.earlier_runs": "agrees with runs_on_this_data only",
+}
+"""Field → what little is known of it."""
+MODEL_FILES = "model_files"
+"""Unchecked where the model was not looked at."""
+_PARTS = {"facts": Facts, "facts.plan": PlanFacts, "facts.training": TrainingFacts, "facts.audits": Audit}
+
+
+def all_fields() -> list[str]:
+    """Every JSON field, dotted, and every column of every table as `table.parquet.column`."""
+    found = [name for name in Certificate.model_fields if name != "facts"]
+    for prefix, model in _PARTS.items():
+        found += [f"{prefix}.{name}" for name in model.model_fields if f"{prefix}.{name}" not in _PARTS]
+    return found + [f"{table}.{column}" for table, columns in SCHEMAS.items() for column in columns]
+
+
+def unchecked_fields(*, model_seen: bool) -> tuple[str, ...]:
+    """The fields that a holding certificate may still lie in."""
+    return (*(() if model_seen else (MODEL_FILES,)), *UNCHECKED)

@@ -1,0 +1,24 @@
+"""The second route: every bound again from weights, edges and priors, by mathematics and code of its own.
+
+It imports nothing of hush_core.accounting or hush_core.weights (tests/test_architecture.py), so that a mistake
+there does not pass here. `counts`: weights → rates → the law of K. `loss`: one round's loss and its moments at
+complex arguments. `inversion`: the tight bound by Laplace inversion. `check`: what is stated against it.
+"""
+
+from hush_core.certificate.recheck.check import (
+    BY_BINOMIAL,
+    BY_OWN,
+    NOT_SURE,
+    Mechanism,
+    Recheck,
+    Secrets,
+    recheck_bounds,
+    recheck_curves,
+)
+from hush_core.certificate.recheck.counts import NotConfirmed
+from hush_core.certificate.recheck.inversion import Rechecked, posterior
+
+__all__ = [
+    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "Mechanism", "NotConfirmed", "Recheck", "Rechecked", "Secrets",
+    "posterior", "recheck_bounds", "recheck_curves",
+]  # fmt: skip

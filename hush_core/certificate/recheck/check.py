@@ -1,0 +1,200 @@
+"""Every stated bound against the second route: own grouping of the secrets, own rates, own counts.
+
+A secret's own rates give its tight bound, which must not lie above what is stated. Where more profiles are stated
+than OWN_PROFILES, those nearest to their target are done so; a further one that inherits the bound of a binomial
+is checked by that binomial: that it dominates (docs/guarantee.md, Proposition 7), and that ITS tight bound is not
+above what is stated. Bounds that are stated by a secret's own rates always take their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from hush_core.certificate.recheck.counts import NotConfirmed, rates_of
+from hush_core.certificate.recheck.inversion import posterior
+
+Progress = Callable[[str, int, int], None]
+
+OWN_PROFILES = 512
+"""So many distinct profiles (sets of rates, and prior) take the second route by their own rates at least."""
+CURVE_POINTS = 200
+"""So many points of all curves together, spread over each; at least the ends of each curve."""
+AGREEMENT = 1e-4
+"""Relative: the second route may lie this much above a stated bound, its own accuracy included."""
+BY_OWN, BY_BINOMIAL, NOT_SURE = "own rates", "a binomial that dominates", "not accurate enough"
+_ROUND_OFF = 1e-9
+_TOLD = 64
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """σ and T."""
+
+    noise_multiplier: float
+    rounds: int
+
+
+@dataclass(eq=False)
+class Recheck:
+    """`second`, `route`: by secret, (m,); NaN where the second route is not accurate enough to say anything.
+    `points`: (confirmed, looked at, in all) of the curves. `failures`: what does not hold."""
+
+    second: np.ndarray
+    route: np.ndarray
+    points: tuple[int, int, int] = (0, 0, 0)
+    failures: list[str] = field(default_factory=list)
+
+    def count(self, route: str) -> int:
+        """How many secrets."""
+        return int((self.route == route).sum())
+
+
+class Secrets:
+    """Each secret's positive rates as (distinct rates, how many of each), from weights and edges alone."""
+
+    def __init__(self, weights: np.ndarray, expected_batch: int, edges: pl.DataFrame, size: int) -> None:
+        rates = rates_of(weights, expected_batch)
+        own: list[list[float]] = [[] for _ in range(size)]
+        for example, secret in zip(edges["example_id"].to_list(), edges["secret_id"].to_list(), strict=True):
+            if rates[example] > 0:
+                own[secret].append(min(float(rates[example]), 1.0))
+        self.rates = [tuple(sorted(each)) for each in own]
+
+    def profile(self, secret: int) -> tuple[np.ndarray, np.ndarray]:
+        """(distinct rates, times)."""
+        return np.unique(np.array(self.rates[secret], np.float64), return_counts=True)
+
+    def hazard(self, secret: int) -> float:
+        """Σ −log(1 − ρ), infinite where a rate is 1."""
+        return math.fsum(-math.log1p(-r) if r < 1 else math.inf for r in self.rates[secret])
+
+    def dominated(self, secret: int, examples: float, rate: float) -> bool:
+        """Whether Binomial(examples, rate) is at least the secret's count in stochastic order (Proposition 7)."""
+        if rate >= 1:
+            return examples >= len(self.rates[secret])
+        enough = -examples * math.log1p(-rate) >= self.hazard(secret) * (1 - _ROUND_OFF)
+        each = rate >= max(self.rates[secret], default=0.0) * (1 - _ROUND_OFF)
+        return examples >= len(self.rates[secret]) and (enough or each)
+
+
+def recheck_bounds(
+    own: Secrets, secrets: pl.DataFrame, bounds: pl.DataFrame, mechanism: Mechanism, progress: Progress
+) -> Recheck:
+    """The second route of every secret's bound; `secrets` and `bounds` in the order of their ids."""
+    found = Recheck(np.full(secrets.height, np.nan), np.full(secrets.height, NOT_SURE, dtype=object))
+    rows = list(bounds.iter_rows(named=True))
+    names = secrets["name"].to_list()
+    order = sorted(
+        range(len(rows)),
+        key=lambda j: (
+            rows[j]["dominating_examples"] is not None,
+            -rows[j]["bound"] / rows[j]["posterior"],
+            j,
+        ),
+    )
+    done: dict[tuple, float | None] = {}
+    binomials: dict[tuple, float | None] = {}
+    for place, j in enumerate(order):
+        row, key = rows[j], (own.rates[j], rows[j]["prior"])
+        inherited = row["dominating_examples"] is not None
+        if inherited and not (
+            own.dominated(j, row["dominating_examples"], row["dominating_rate"])
+            and row["dominating_prior"] >= row["prior"]
+        ):
+            found.failures.append(
+                f"{names[j]}: the binomial whose bound it states does not dominate its rates"
+            )
+            continue
+        if key in done or not inherited or len(done) < OWN_PROFILES:
+            if key not in done:
+                if not len(done) % _TOLD:
+                    progress("second route", place, len(order))
+                done[key] = _posterior(*own.profile(j), row["prior"], mechanism)
+            second, route = done[key], BY_OWN
+        else:
+            shape = (row["dominating_examples"], row["dominating_rate"], row["dominating_prior"])
+            if shape not in binomials:
+                binomials[shape] = _binomial(*shape, mechanism)
+            second, route = binomials[shape], BY_BINOMIAL
+        if second is None:
+            continue
+        found.second[j], found.route[j] = second, route
+        if problem := _problem(row, second, tight=not inherited and row["method"] == "blow_up"):
+            found.failures.append(f"{names[j]}: {problem}")
+    return found
+
+
+def recheck_curves(
+    own: Secrets, of_secret: np.ndarray, curves: pl.DataFrame, mechanism: Mechanism, progress: Progress
+) -> tuple[list[str], tuple[int, int, int]]:
+    """(what does not hold, (points confirmed, looked at, in all))."""
+    failures: list[str] = []
+    confirmed = looked = 0
+    tables = curves.partition_by("curve", maintain_order=True)
+    share = max(2, CURVE_POINTS // max(len(tables), 1))
+    for done, table in enumerate(tables):
+        number, rows = table["curve"][0], table.sort("prior")
+        members = np.flatnonzero(of_secret == number)
+        if not len(members):
+            failures.append(f"curve {number}: is of no secret")
+            continue
+        examples, rate = rows["examples"][0], rows["rate"][0]
+        if examples is None and any(own.rates[j] != own.rates[members[0]] for j in members):
+            failures.append(f"curve {number}: is of secrets with different rates")
+        if examples is not None and not all(own.dominated(j, examples, rate) for j in members):
+            failures.append(f"curve {number}: its binomial does not dominate the rates of its secrets")
+        if not (rows["bound"].is_sorted() and (rows["bound"] >= rows["prior"] * (1 - _ROUND_OFF)).all()):
+            failures.append(f"curve {number}: a bound is below its prior, or falls where the prior rises")
+        if not done % _TOLD:
+            progress("second route of the curves", done, len(tables))
+        for i in np.unique(np.linspace(0, rows.height - 1, min(share, rows.height)).round().astype(int)):
+            row = rows.row(int(i), named=True)
+            looked += 1
+            if row["bound"] >= 1 - 1e-6:  # states nothing
+                confirmed += 1
+                continue
+            if examples is None:
+                second = _posterior(*own.profile(int(members[0])), row["prior"], mechanism)
+            else:
+                second = _binomial(examples, rate, row["prior"], mechanism)
+            confirmed += second is not None
+            tight = row["method"] == "blow_up" and examples is None
+            if second is not None and (problem := _problem(row, second, tight=tight)):
+                failures.append(f"curve {number} at prior {row['prior']:.3g}: {problem}")
+    return failures, (confirmed, looked, curves.height)
+
+
+def _problem(row: dict, second: float, *, tight: bool) -> str:
+    bound, lower = row["bound"], row["lower"]
+    if not second <= bound * (1 + AGREEMENT):
+        return f"bound {bound:.6g}, but {second:.6g} by the second route"
+    if lower is not None and not lower <= second * (1 + AGREEMENT):
+        return f"lower {lower:.6g}, but the tight bound is {second:.6g} by the second route"
+    if tight:
+        explained = AGREEMENT * bound + row["numerical_error"] + (0.0 if lower is None else bound - lower)
+        if not bound - second <= explained:
+            return f"bound {bound:.6g} is stated as tight, but {second:.6g} is so by the second route"
+    return ""
+
+
+def _binomial(examples: float, rate: float, prior: float, mechanism: Mechanism) -> float | None:
+    return _posterior(np.array([rate]), np.array([int(examples)]), prior, mechanism)
+
+
+def _posterior(rates: np.ndarray, times: np.ndarray, prior: float, mechanism: Mechanism) -> float | None:
+    try:
+        with np.errstate(all="ignore"):
+            return posterior(
+                rates,
+                times,
+                noise_multiplier=mechanism.noise_multiplier,
+                rounds=mechanism.rounds,
+                prior=prior,
+            ).value
+    except (NotConfirmed, ArithmeticError, ValueError):
+        return None

@@ -1,0 +1,100 @@
+"""What the certificate's five tables must look like: columns, types, ranges, nulls, order of rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import polars as pl
+
+METHODS = ("kl", "renyi", "renyi_preservation", "blow_up")
+"""What may prove a bound."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its type; its least and largest value (NaN is never one); whether null may stand in it."""
+
+    dtype: type[pl.DataType]
+    least: float = 0.0
+    most: float = math.inf
+    above: bool = False
+    """The least value itself is not allowed."""
+    nullable: bool = False
+    values: tuple[str, ...] = ()
+
+
+_ID = Column(pl.UInt32)
+_NUMBER = Column(pl.UInt32, nullable=True, least=1)
+_PROBABILITY = Column(pl.Float64, most=1.0, above=True)
+_TEXT = Column(pl.String)
+
+SCHEMAS: dict[str, dict[str, Column]] = {
+    "secrets.parquet": {
+        "secret_id": _ID, "kind": _TEXT, "name": _TEXT, "prior": _PROBABILITY, "posterior": _PROBABILITY,
+        "bits": Column(pl.Float64), "provenance": _TEXT,
+    },
+    "edges.parquet": {"example_id": _ID, "secret_id": _ID, "reason": _TEXT},
+    "weights.parquet": {"example_id": _ID, "weight": Column(pl.Float64, most=1.0)},
+    "bounds.parquet": {
+        "secret_id": _ID, "examples": _ID, "expected_participation": Column(pl.Float64), "prior": _PROBABILITY,
+        "posterior": _PROBABILITY, "bound": _PROBABILITY, "method": Column(pl.String, values=METHODS),
+        "numerical_error": Column(pl.Float64, most=1.0), "lower": Column(pl.Float64, most=1.0, nullable=True),
+        "dominating_examples": _NUMBER,
+        "dominating_rate": Column(pl.Float64, most=1.0, above=True, nullable=True),
+        "dominating_prior": Column(pl.Float64, most=1.0, above=True, nullable=True),
+        "noise_needed": Column(pl.Float64, nullable=True), "earlier_runs": _ID, "curve": _ID,
+    },
+    "curves.parquet": {
+        "curve": _ID, "examples": Column(pl.UInt32, nullable=True),
+        "rate": Column(pl.Float64, most=1.0, nullable=True), "prior": _PROBABILITY, "bound": _PROBABILITY,
+        "method": Column(pl.String, values=METHODS), "numerical_error": Column(pl.Float64, most=1.0),
+        "lower": Column(pl.Float64, most=1.0, nullable=True),
+    },
+}  # fmt: skip
+
+
+def check_tables(tables: dict[str, pl.DataFrame]) -> list[str]:
+    """What is wrong with the tables by themselves; one line a column, names and rules but no values."""
+    failures = []
+    for table, columns in SCHEMAS.items():
+        frame = tables[table]
+        if frame.columns != list(columns):
+            failures.append(f"{table}: its columns are not {', '.join(columns)}")
+            continue
+        for name, column in columns.items():
+            if problem := _problem(frame[name], column):
+                failures.append(f"{table}: {name}: {problem}")
+    if failures:
+        return failures
+    for table, key in (("secrets", "secret_id"), ("bounds", "secret_id"), ("weights", "example_id")):
+        ids = tables[f"{table}.parquet"][key]
+        if not ids.equals(pl.int_range(len(ids), dtype=pl.UInt32, eager=True)):
+            failures.append(f"{table}.parquet: {key}: the rows are not numbered densely from 0, in order")
+    edges, curves = tables["edges.parquet"], tables["curves.parquet"]
+    if edges.select("example_id", "secret_id").is_duplicated().any():
+        failures.append("edges.parquet: an edge is given twice")
+    ids = curves["curve"].unique(maintain_order=True)
+    if not ids.equals(pl.int_range(len(ids), dtype=pl.UInt32, eager=True)):
+        failures.append("curves.parquet: curve: the curves are not numbered densely from 0, in order")
+    for table, frame in tables.items():
+        if not frame.height:
+            failures.append(f"{table}: is empty")
+    return failures
+
+
+def _problem(values: pl.Series, column: Column) -> str:
+    if values.dtype != column.dtype:
+        return f"is of type {values.dtype}, not {column.dtype}"
+    if values.null_count() and not column.nullable:
+        return "a value is missing"
+    values = values.drop_nulls()
+    if column.values and not values.is_in(list(column.values)).all():
+        return f"is none of {', '.join(column.values)}"
+    if column.dtype == pl.String:
+        return ""
+    inside = (values > column.least) if column.above else (values >= column.least)
+    if not (inside & values.is_finite() & (values <= column.most)).all():
+        first = "(" if column.above else "["
+        return f"a value lies outside {first}{column.least:g}, {column.most:g}]"
+    return ""

@@ -1,0 +1,290 @@
+"""Every field of the certificate, edited by someone without a key: refused by name, or named as unchecked.
+
+The forger makes every hash and the digest anew, as anyone can who may write the files.
+"""
+
+import hashlib
+import json
+import math
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from hush_core.certificate import verify_certificate
+from hush_core.certificate.document import DOCUMENT, SCHEMA_VERSION, TABLES, hash_file
+from hush_core.certificate.fields import MODEL_FILES, UNCHECKED, all_fields
+from hush_core.errors import VerificationError
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "certificate.md"
+PASSES = None
+"""The forgery is not found; then the field must be in the printed list of unchecked fields."""
+
+
+def sealed(data):
+    """The bytes of a document with its digest, whatever it says: no help from hush's own models."""
+    text = {**data, "digest": ""}
+    canonical = (json.dumps(text, indent=2, sort_keys=True) + "\n").encode()
+    text["digest"] = hashlib.sha256(canonical).hexdigest()
+    return (json.dumps(text, indent=2, sort_keys=True) + "\n").encode()
+
+
+def forge(directory, *, document=lambda data: None, **tables):
+    """Edit the document and tables (`bounds=frame → frame`), then make every hash and the digest anew."""
+    for name, change in tables.items():
+        path = directory / f"{name}.parquet"
+        change(pl.read_parquet(path)).write_parquet(path)
+    data = json.loads((directory / DOCUMENT).read_bytes())
+    data["tables"] = {name: hash_file(directory / name) for name in TABLES}
+    document(data)
+    (directory / DOCUMENT).write_bytes(sealed(data))
+
+
+def put(path, value):
+    """An edit of the document: `value` at a dotted path; a function is given what stood there."""
+
+    def change(data):
+        *way, last = path.split(".")
+        for key in way:
+            data = data[key]
+        for place in data if isinstance(data, list) else [data]:
+            place[last] = value(place[last]) if callable(value) else value
+
+    return {"document": change}
+
+
+def column(table, name, value, row=1):
+    """An edit of one value of a table; a polars type casts the column instead."""
+
+    def change(frame):
+        if isinstance(value, type):
+            return frame.with_columns(pl.col(name).cast(value))
+        new = value(frame[name][row]) if callable(value) else value
+        values = frame[name].to_list()
+        values[row] = new
+        return frame.with_columns(pl.Series(name, values, dtype=frame[name].dtype))
+
+    return {table: change}
+
+
+def times(factor):
+    return lambda value: value * factor
+
+
+NO_NUMBER = [(v, "facts.plan") for v in (-1.0, math.inf, math.nan)]
+TEXT = [("something else", PASSES)]
+LOST = [(None, "a value is missing"), (pl.Int64, "is of type|columns are not")]
+OUTSIDE = [(-0.25, "outside"), (math.nan, "outside"), (math.inf, "outside"), *LOST]
+IDS = [(7, "numbered densely"), (0, "numbered densely"), *LOST]
+
+JSON = {
+    "schema_version": [("hush-certificate/2", "no longer reads"), ("hush-certificate/9", "schema_version")],
+    "promise": [("Nobody will ever know.", "promise"), ("", "promise")],
+    "not_promised": [([], "not_promised"), (lambda old: old[:-1], "not_promised")],
+    "tables": [(lambda old: {**old, "bounds.parquet": "0" * 64}, "bounds.parquet"), ({}, "tables"),
+               (lambda old: {**old, "../more": "0" * 64}, "tables")],
+    "model_files": [({}, "model_files"), ({"model.safetensors": "0" * 64}, "not the model"),
+                    ({"other": "0" * 64}, "missing|not part")],
+    "digest": [],
+    "facts.name": [("", "facts.name"), *TEXT],
+    "facts.sources": [({"repo": "main"}, "facts.sources"), ({"other": "1" * 64}, PASSES)],
+    "facts.examples": [(61, "60 weights for 61 examples"), (-1, "facts.examples"), (60.5, "facts.examples")],
+    "facts.examples_fingerprint": [("none", "fingerprint"), ("1" * 64, PASSES)],
+    "facts.runs_on_this_data": [(-7, "runs_on_this_data"), (0, "runs_on_this_data"), (2, "earlier runs"),
+                                (True, "runs_on_this_data")],
+    "facts.coverage": [([], "facts.coverage"), ({"files": 4}, PASSES)],
+    "facts.code": [([], "facts.code"), ({"hush-secrets": "99"}, PASSES)],
+    "facts.plan.noise_multiplier": [*NO_NUMBER, (times(0.9), "recomputed"), (times(1.1), "numerical_error|lower")],
+    "facts.plan.rounds": [(0, "plan.rounds"), (39, "40 rounds released, 39 certified"), (60, "recomputed"),
+                          (40.5, "plan.rounds")],
+    "facts.plan.expected_batch": [(0, "expected_batch"), (5, "do not sum"), (7, "do not sum")],
+    "facts.plan.clip_norm": [*NO_NUMBER, (-1e9, "clip_norm"), (2.0, PASSES)],
+    "facts.plan.method": [("trust me", "plan.method"), ("kl", "another method")],
+    "facts.plan.capacities": [("none", "plan.capacities"), ("equalised", PASSES)],
+    "facts.plan.c": [*NO_NUMBER, (2.0, "plan.c"), (0.25, "weigh more than"), (0.999, PASSES)],
+    "facts.plan.weight_objective": [*NO_NUMBER, (times(1.01), "stated objective")],
+    "facts.plan.weight_upper_bound": [*NO_NUMBER, (times(0.9), "upper_bound"), (61.0, "upper_bound"),
+                                      (59.0, PASSES)],
+    "facts.training.rounds_released": [(-1, "rounds_released"), (0, "40 rounds applied, 0 released"),
+                                       (41, "41 rounds released, 40 certified")],
+    "facts.training.rounds_applied": [(-1, "rounds_applied"), (1_000_000, "applied"), (39, PASSES)],
+    "facts.training.noise_source": [("", "noise_source"), *TEXT],
+    "facts.training.sampler": [("", "sampler"), *TEXT],
+    "facts.training.released_unprotected": [([], "names nothing"), ([""], "unprotected"), (["none"], PASSES)],
+    "facts.audits.name": [("", "audits"), *TEXT],
+    "facts.audits.secrets": [(-1, "audits"), (4, "more secrets"), (0, "more secrets"), (3, PASSES)],
+    "facts.audits.succeeded": [(-1, "audits"), (3, "more secrets"), (0, PASSES)],
+    "facts.audits.note": [(7, "audits"), *TEXT],
+}  # fmt: skip
+
+COLUMNS = {
+    "secrets.secret_id": IDS,
+    "secrets.kind": [*LOST[:1], *TEXT],
+    "secrets.name": [*LOST[:1], *TEXT],
+    "secrets.prior": [*OUTSIDE, (0.0, "outside"), (times(0.5), "bits|differ"), (times(0.9), "differ")],
+    "secrets.posterior": [*OUTSIDE, (times(2), "differ"), (1e-7, "not above its prior")],
+    "secrets.bits": [*OUTSIDE, (128.0, "bits")],
+    "secrets.provenance": [*LOST[:1], *TEXT],
+    "edges.example_id": [(99, "no weight"), (0, "given twice"), (25, "do not sum"), *LOST],
+    "edges.secret_id": [(3, "there is not"), (2, "examples certified"), *LOST],
+    "edges.reason": [*LOST[:1], *TEXT],
+    "weights.example_id": IDS,
+    "weights.weight": [*OUTSIDE, (times(5), "outside"), (times(0.5), "stated objective")],
+    "bounds.secret_id": IDS,
+    "bounds.examples": [(0, "0 examples certified, 15"), *LOST],
+    "bounds.expected_participation": [*OUTSIDE, (times(0.9), "rates do not sum")],
+    "bounds.prior": [*OUTSIDE, (times(2), "differ")],
+    "bounds.posterior": [*OUTSIDE, (times(2), "differ")],
+    "bounds.bound": [*OUTSIDE, (times(0.999), "recomputed"), (times(1.001), "recomputed"),
+                     (0.5, "misses its target")],
+    "bounds.method": [("magic", "none of"), ("renyi", "another method"), *LOST[:1]],
+    "bounds.numerical_error": [*OUTSIDE, (0.004, "numerical_error")],
+    "bounds.lower": [*OUTSIDE[:3], (times(0.9), "lower"), (times(1.1), "lower"), (None, "lower")],
+    "bounds.dominating_examples": [(0, "outside"), (64, "another profile")],
+    "bounds.dominating_rate": [(0.0, "outside"), (0.5, "another profile")],
+    "bounds.dominating_prior": [(0.0, "outside"), (0.5, "another profile")],
+    "bounds.noise_needed": [(-1.0, "outside"), (math.nan, "outside"), (1e3, "noise_needed"), (0.1, PASSES)],
+    "bounds.earlier_runs": [(1, "1 earlier runs"), *LOST],
+    "bounds.curve": [(2, "not assigned"), (9, "not assigned"), *LOST],
+    "curves.curve": [(1, "numbered densely|not those|recomput"), *LOST],
+    "curves.examples": [(5, "not those of this graph"), (pl.Int64, "type")],
+    "curves.rate": [(-1.0, "outside"), (0.5, "not those of this graph")],
+    "curves.prior": [*OUTSIDE, (times(2), "not those of this graph")],
+    "curves.bound": [*OUTSIDE, (times(0.99), "comes out"), (times(1.01), "comes out")],
+    "curves.method": [("magic", "none of"), ("kl", "not those of this graph"), *LOST[:1]],
+    "curves.numerical_error": [*OUTSIDE, (0.5, "numerical_error")],
+    "curves.lower": [*OUTSIDE[:3], (times(0.9), "lower"), (None, "lower")],
+}  # fmt: skip
+
+FORGERIES = [
+    *((field, put(field, value), expected) for field, edits in JSON.items() for value, expected in edits),
+    *(
+        (key.replace(".", ".parquet."), column(*key.split("."), value), expected)
+        for key, edits in COLUMNS.items()
+        for value, expected in edits
+    ),
+]
+
+
+def test_every_field_has_its_forgeries():
+    forged = set(JSON) | {key.replace(".", ".parquet.") for key in COLUMNS}
+    assert forged == set(all_fields()) and len(all_fields()) == len(set(all_fields()))
+    passing = {field for field, _, expected in FORGERIES if expected is PASSES}
+    agreeing = {"facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"}
+    assert passing | agreeing == set(UNCHECKED)
+
+
+@pytest.mark.parametrize(
+    ("field", "edit", "expected"), FORGERIES, ids=[f"{f[0]}-{i}" for i, f in enumerate(FORGERIES)]
+)
+def test_an_edited_field_is_refused_or_named_as_unchecked(copied, field, edit, expected):
+    forge(copied / "certificate", **edit)
+    if expected is PASSES:
+        assert field in verify_certificate(copied / "certificate", copied / "model").unchecked
+        return
+    with pytest.raises(VerificationError, match=expected) as refused:
+        verify_certificate(copied / "certificate", copied / "model")
+    assert refused.value.failures
+
+
+def test_the_digest_is_that_of_the_rest(copied):
+    path = copied / "certificate" / DOCUMENT
+    data = json.loads(path.read_bytes())
+    data["digest"] = "0" * 64
+    path.write_text(json.dumps(data, indent=2, sort_keys=True) + "\n")
+    with pytest.raises(VerificationError, match="digest"):
+        verify_certificate(copied / "certificate", copied / "model")
+
+
+def test_fields_that_agree_with_each_other_only_are_named(copied):
+    """Two edits at once that no third field contradicts."""
+    released = put("facts.training", lambda old: {**old, "rounds_released": 7, "rounds_applied": 7})
+    forge(copied / "certificate", **released)
+    runs = column("bounds", "earlier_runs", 4)
+    forge(copied / "certificate", **put("facts.runs_on_this_data", 5), **runs)
+    unchecked = verify_certificate(copied / "certificate", copied / "model").unchecked
+    assert {
+        "facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"
+    } <= set(unchecked)  # fmt: skip
+
+
+def test_a_model_that_was_not_looked_at_is_named(made):
+    assert MODEL_FILES in verify_certificate(made / "certificate").unchecked
+    assert MODEL_FILES not in verify_certificate(made / "certificate", made / "model").unchecked
+
+
+def test_weights_times_five_are_refused_and_their_scale_is_no_secret(copied):
+    def scaled(factor):
+        return lambda frame: frame.with_columns(pl.col("weight") * factor)
+
+    keep = {p.name: p.read_bytes() for p in (copied / "certificate").iterdir()}
+    objective = put("facts.plan", lambda old: {**old, "weight_objective": old["weight_objective"] * 5})
+    forge(copied / "certificate", **objective, weights=scaled(5.0))
+    with pytest.raises(VerificationError, match="outside"):
+        verify_certificate(copied / "certificate")
+    for name, data in keep.items():
+        (copied / "certificate" / name).write_bytes(data)
+    # rates are B·w/Σw: a common factor below 1 changes no rate and no bound; the page says so
+    less = put("facts.plan", lambda old: {**old, "weight_objective": old["weight_objective"] * 0.5})
+    forge(copied / "certificate", **less, weights=scaled(0.5))
+    verify_certificate(copied / "certificate")
+
+
+def test_ids_of_another_width_and_a_missing_column_are_refused_not_raised(copied):
+    for change in (
+        {"edges": lambda frame: frame.with_columns(pl.all().exclude("reason").cast(pl.Int64))},
+        {"bounds": lambda frame: frame.drop("earlier_runs")},
+        {"weights": lambda frame: frame.with_columns(pl.col("weight").cast(pl.Float32))},
+        {"secrets": lambda frame: frame.reverse()},
+        {"edges": lambda frame: frame.clear()},
+        {"curves": lambda frame: frame.clear()},
+    ):
+        keep = {p.name: p.read_bytes() for p in (copied / "certificate").iterdir()}
+        forge(copied / "certificate", **change)
+        with pytest.raises(VerificationError):
+            verify_certificate(copied / "certificate")
+        for name, data in keep.items():
+            (copied / "certificate" / name).write_bytes(data)
+
+
+def test_a_table_that_is_no_table_is_refused(copied):
+    (copied / "certificate" / "edges.parquet").write_bytes(b"PAR1 no table PAR1")
+    forge(copied / "certificate")
+    with pytest.raises(VerificationError, match="do not give a certificate"):
+        verify_certificate(copied / "certificate")
+
+
+def test_an_older_certificate_is_told_what_to_do(copied):
+    forge(copied / "certificate", **put("schema_version", "hush-certificate/2"))
+    with pytest.raises(VerificationError, match=r"no longer reads.*Certify the model again"):
+        verify_certificate(copied / "certificate")
+    assert SCHEMA_VERSION == "hush-certificate/3"
+
+
+def test_the_page_lists_every_field_and_no_other():
+    """docs/certificate.md, tables under "Every field": field | what it is | what protects it."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| `[a-z_.]+` \|", line)
+    ]
+    fields = {row[0].strip("`"): row[-1] for row in rows}
+    assert len(rows) == len(fields)
+    assert set(fields) == set(all_fields())
+    unchecked = {field for field, protection in fields.items() if "UNCHECKED" in protection}
+    assert unchecked == set(UNCHECKED)
+
+
+def test_a_missed_target_is_refused_where_both_tables_agree_on_it(copied):
+    """Every number is true but one promise: only the comparison of bound and target can tell."""
+
+    def target(frame):
+        return frame.with_columns(
+            posterior=pl.when(pl.col("secret_id") == 1).then(bound * 0.999).otherwise("posterior")
+        )
+
+    bound = pl.read_parquet(copied / "certificate" / "bounds.parquet")["bound"][1]
+    forge(copied / "certificate", secrets=target, bounds=target)
+    with pytest.raises(VerificationError, match="beta: bound .* misses its target"):
+        verify_certificate(copied / "certificate")
