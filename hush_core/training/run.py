@@ -17,7 +17,7 @@ from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
-from hush_core.training.independence import check_independence
+from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel, Progress
 from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.loop import graceful, run_rounds
@@ -90,7 +90,7 @@ def fit_private(
             "name more under `public:`; no other text may decide",
         )
     model, ranks = model.at(train_config.precision), Ranks.current()
-    check_independence(model)
+    check_model(model)
     sequences, cut = model.encode(texts)
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
