@@ -82,6 +82,7 @@ class _Book:
         self.uses.append(use)
         if not x.requires_grad:
             self.bottom.append(use.edge)
+
     def receive(self, use: _Use, gradient: Tensor) -> None:
         """A tensor hook: turn the output gradient into gradients at once where that frees memory."""
         if use.x is None:

@@ -98,7 +98,9 @@ def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses)
             network, batch, losses=lambda m, b, only=only: losses(m, b) * only, clip_norm=clip
         )
         others = float(got.norms[only == 0].max()) if count > 1 else 0.0
-        found.append((others / norm / (1e-1 if half else FLOOR), "the gradient that an example gives another one"))
+        found.append(
+            (others / norm / (1e-1 if half else FLOOR), "the gradient that an example gives another one")
+        )
         found.append(_differ(got.gradients, want, factor * norm, half))
     got = clipped_gradient_sum(network, batch, losses=losses, clip_norm=clip)
     found.append(_differ(got.gradients, total, clip, half))
@@ -128,9 +130,7 @@ def _single(
     return full, math.sqrt(sum(_norm(g) ** 2 for g in full.values()))
 
 
-def _differ(
-    got: dict[str, Tensor], want: dict[str, Tensor], whole: float, half: bool
-) -> tuple[float, str]:
+def _differ(got: dict[str, Tensor], want: dict[str, Tensor], whole: float, half: bool) -> tuple[float, str]:
     """The largest difference of a parameter, relative to its own norm or its least share of the whole."""
     floor = (FLOOR_HALF if half else FLOOR) * whole
     relative = {n: _norm(got[n] - want[n]) / max(_norm(want[n]), floor) for n in want}
