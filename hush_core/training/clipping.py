@@ -213,7 +213,7 @@ def _check_received(book: _Book) -> None:
             raise InputError(
                 f"layer {use.name}",
                 "the loss depends on its output, and no gradient of it came: it would be left out of the norm",
-                "train adapters (model.lora) on other layers, or freeze it",
+                "take another architecture: its code cuts the way back there (a kernel that is not installed?)",
             )
 
 

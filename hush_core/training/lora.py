@@ -11,7 +11,7 @@ from pathlib import Path
 
 import peft
 import torch
-from peft.tuners.tuners_utils import BaseTunerLayer
+from peft.tuners.tuners_utils import BaseTunerLayer, _check_lora_target_modules_mamba
 from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
 from transformers.pytorch_utils import Conv1D
 
@@ -143,12 +143,13 @@ def _heads(model: LanguageModel) -> set[str]:
 
 
 def _own_by_peft(model: LanguageModel, names: list[str]) -> list[str]:
-    """Those of the names that peft adapts as they stand: for some mixtures it takes any layer that is called like
-    an expert's for the experts' fused weights, and would adapt these."""
+    """Those of the names that peft adapts as they stand. In some mixtures it takes any layer that is called like
+    an expert's for the experts' fused weights, and adapts these; in state-space models it refuses some."""
     own = set()
     for ending in _endings(names):
         settings = peft.LoraConfig(target_modules=[ending])
-        with suppress(ValueError):  # a part of what is fused
+        with suppress(ValueError):  # a part of what is fused, or one that it refuses
+            _check_lora_target_modules_mamba(settings, core(model.network), ending)
             convert_peft_config_for_transformers(settings, core(model.network), None)
             own |= set(settings.target_modules)
     return [name for name in names if name.rpartition(".")[2] in own]
