@@ -44,10 +44,11 @@ def check_clipping(network: nn.Module, batches: Sequence[MicroBatch], *, losses:
         InputError: names the parameter that differs most, and by how much; or the layer or parameter that
             cannot be clipped; or tells in one line in what the model's own code ended.
 
-    Guarantee: for each of these examples, in their batch, every parameter's part in the clipped sum is its
-    single-example gradient scaled to the clip norm, but for 1e-2 of it or 1e-5 of the whole gradient's norm,
-    whichever is more; the same holds of the sum; and no example's loss gives another a gradient. In half
-    precision: 0.5 and 0.05. Time: about two training steps an example. Memory: three gradients of the model.
+    Guarantee: on the first batch, or on all others, every parameter's part in the clipped sum is the sum of its
+    single-example gradients, each scaled to the clip norm, but for 1e-2 of it or 1e-5 of the whole, whichever is
+    more; the same holds of the last example's part on its own; each norm is that of the example's gradient, but
+    for 1e-2. In half precision: 0.5 and 0.05. Time: a few steps on short examples. Memory: three gradients of
+    the model.
     """
     first, *others = batches
     refusal = _refusal(network, first, losses)
@@ -70,15 +71,16 @@ def _refusal(network: nn.Module, batch: MicroBatch, losses: Losses) -> InputErro
 
 
 def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses) -> tuple[float, str, bool]:
-    """(largest relative difference over examples and parameters, whose it is, whether it ran in half precision).
+    """(largest relative difference, of what, whether anything ran in half precision): of the clipped sum, of each
+    example's norm, and of the last example's part in the sum, which is what the others leave of it.
 
     Raises:
         InputError: an example has no gradient, or one that is not finite.
     """
     parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
-    count = len(batch.inputs)
     total = {name: torch.zeros_like(p) for name, p in parameters.items()}
-    found, clip, half = [], 0.0, False
+    count = len(batch.inputs)
+    norms, clip, half, found = torch.zeros(count, dtype=torch.float64), 0.0, False, []
     for i in range(count):
         with _dtypes(network) as seen:
             want, norm = _single(network, parameters, alone(batch, i), losses)
@@ -90,22 +92,22 @@ def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses)
                 "take weights that can be trained",
             )
         clip = clip or norm / 2  # the first example is clipped, the others as it comes
-        factor = min(1.0, clip / norm)
         for name, gradient in want.items():
-            total[name] += gradient.mul_(factor)
-        only = torch.nn.functional.one_hot(torch.tensor(i), count).to(batch.inputs.device)
-        got = clipped_gradient_sum(
-            network, batch, losses=lambda m, b, only=only: losses(m, b) * only, clip_norm=clip
-        )
-        others = float(got.norms[only == 0].max()) if count > 1 else 0.0
-        found.append(
-            (others / norm / (1e-1 if half else FLOOR), "the gradient that an example gives another one")
-        )
-        found.append(_differ(got.gradients, want, factor * norm, half))
-    got = clipped_gradient_sum(network, batch, losses=losses, clip_norm=clip)
-    found.append(_differ(got.gradients, total, clip, half))
-    worst = max(found, key=lambda one: one[0] if one[0] == one[0] else math.inf)
-    return (*worst, half)
+            total[name].add_(gradient.mul_(min(1.0, clip / norm)))
+        norms[i] = norm
+    floor = FLOOR_HALF if half else FLOOR
+    last = torch.nn.functional.one_hot(torch.tensor(count - 1), count).to(batch.inputs.device)
+    got = clipped_gradient_sum(network, batch, losses=lambda m, b: losses(m, b) * last, clip_norm=clip)
+    found.append(_differ(got.gradients, want, floor * min(clip, norm)))
+    found.append(
+        (float(got.norms[:-1].sum()) / norm / floor, "the gradient that an example gives those beside it")
+    )
+    del want
+    got = clipped_gradient_sum(network, batch, losses=losses, clip_norm=clip, into=_zero(got.gradients))
+    found.append(_differ(got.gradients, total, floor * clip))
+    found.append((float((got.norms.cpu() / norms - 1).abs().max()), "the norm of an example's gradient"))
+    worst, where = max(found, key=lambda one: math.inf if math.isnan(one[0]) else one[0])
+    return worst, where, half
 
 
 def alone(batch: MicroBatch, i: int) -> MicroBatch:
@@ -126,16 +128,25 @@ def _single(
         loss = losses(network, batch).sum()
     gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
     pairs = zip(parameters.items(), gradients, strict=True)
-    full = {name: torch.zeros_like(p) if g is None else g.clone() for (name, p), g in pairs}
+    full = {n: torch.zeros_like(p) if g is None else g.clone() for (n, p), g in pairs}  # two may share memory
     return full, math.sqrt(sum(_norm(g) ** 2 for g in full.values()))
 
 
-def _differ(got: dict[str, Tensor], want: dict[str, Tensor], whole: float, half: bool) -> tuple[float, str]:
-    """The largest difference of a parameter, relative to its own norm or its least share of the whole."""
-    floor = (FLOOR_HALF if half else FLOOR) * whole
-    relative = {n: _norm(got[n] - want[n]) / max(_norm(want[n]), floor) for n in want}
-    name = max(relative, key=lambda n: relative[n] if relative[n] == relative[n] else math.inf)
+def _differ(got: dict[str, Tensor], want: dict[str, Tensor], floor: float) -> tuple[float, str]:
+    """The largest difference of a parameter's gradient, relative to its own norm, which counts as `floor` at
+    least. `want` is used up."""
+    relative = {}
+    for name, gradient in want.items():
+        size = max(_norm(gradient), floor)
+        relative[name] = _norm(gradient.sub_(got[name])) / size
+    name = max(relative, key=lambda n: math.inf if math.isnan(relative[n]) else relative[n])
     return relative[name], f"the gradient of {name}"
+
+
+def _zero(gradients: dict[str, Tensor]) -> dict[str, Tensor]:
+    for gradient in gradients.values():
+        gradient.zero_()
+    return gradients
 
 
 def _norm(x: Tensor) -> float:
@@ -180,16 +191,17 @@ def _as_trained(network: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def told_in_one_line() -> Iterator[None]:
-    """What the model's own code ends in, as a refusal. It ran on random tokens: its message holds no data."""
+def told_in_one_line(where: str = "model", doing: str = "fails on random tokens") -> Iterator[None]:
+    """What the model's own code ends in, as a refusal. It saw a config and random tokens: its message holds
+    nothing of the data."""
     try:
         yield
     except (InputError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:200]
+        said = " ".join(str(error).split())[:200].rstrip(".!")
         raise InputError(
-            "model",
-            f"its own code fails on random tokens: {type(error).__name__}: {said}",
+            where,
+            f"its own code {doing}: {type(error).__name__}: {said}",
             "look at its config: a width, a number of heads or a window in it does not fit the rest",
         ) from None

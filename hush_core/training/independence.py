@@ -24,7 +24,7 @@ from hush_core.training.language_model import LanguageModel, core
 
 _TOLERANCE = 1e-3
 """Relative, of the largest logit."""
-_LENGTHS = (64, 11, 5)
+_LENGTHS = (40, 11, 5)
 _FIXED_ROPE = {"default", "linear", "yarn", "llama3", "proportional"}
 """Rotary scalings that do not depend on the length of what is read."""
 _PASSED: WeakKeyDictionary[nn.Module, object] = WeakKeyDictionary()
@@ -86,7 +86,8 @@ def random_batch(model: LanguageModel, seed: int) -> MicroBatch:
 
 def _tokens(model: LanguageModel) -> np.ndarray:
     rows = core(model.network).get_input_embeddings().num_embeddings
-    return np.setdiff1d(np.arange(min(rows, 5000)), list(model.objective.special))
+    known = min(rows, len(model.tokenizer), 5000)
+    return np.setdiff1d(np.arange(known), list(model.objective.special))
 
 
 @torch.no_grad()
