@@ -53,8 +53,8 @@ def sweep_one(kind: str, name: str, objective: str, out: str) -> None:
         else:
             rows = [judge(kind, objective, Path(folder), mode) for mode in MODES]
             whole, *adapted = rows
-            if "model.lora" in whole.get("mend", "") and all(row["result"] != "right" for row in adapted):
-                whole |= {"result": "wrong", "what": f"{whole['what']}: recommends adapters, which fail"}
+            if whole["result"] == "refused" and all(row["result"] != "right" for row in adapted):
+                whole["note"] = "and no adapters either"
     Path(out).write_text(json.dumps([{"class": name, **row} for row in rows]))
 
 

@@ -20,7 +20,7 @@ from hush_core.errors import InputError
 from hush_core.training.clipping import Losses
 from hush_core.training.comparison import check_clipping, told_in_one_line
 from hush_core.training.data import MicroBatch
-from hush_core.training.language_model import LanguageModel, core
+from hush_core.training.language_model import LanguageModel, embedding_rows
 
 _TOLERANCE = 1e-3
 """Relative, of the largest logit."""
@@ -85,8 +85,7 @@ def random_batch(model: LanguageModel, seed: int) -> MicroBatch:
 
 
 def _tokens(model: LanguageModel) -> np.ndarray:
-    rows = core(model.network).get_input_embeddings().num_embeddings
-    known = min(rows, len(model.tokenizer), 5000)
+    known = min(embedding_rows(model.network), len(model.tokenizer), 5000)
     return np.setdiff1d(np.arange(known), list(model.objective.special))
 
 

@@ -216,6 +216,6 @@ def trainable_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
             raise InputError(
                 f"parameter {name}",
                 f"there is no per-example gradient rule for it (a {type(layer).__name__})",
-                "train adapters in its place (model.lora), or freeze it (requires_grad=False)",
+                "freeze it (requires_grad=False), or try adapters (model.lora), which leave it frozen",
             )
     return found

@@ -119,7 +119,7 @@ def _linear(model: LanguageModel) -> list[str]:
     return [
         name
         for name, layer in core(model.network).named_modules()
-        if type(layer) in (torch.nn.Linear, Conv1D)
+        if isinstance(layer, torch.nn.Linear | Conv1D)
     ]
 
 

@@ -29,7 +29,7 @@ from hush_core.training.byte_gpt import START, byte_network, byte_tokenizer
 from hush_core.training.comparison import told_in_one_line
 from hush_core.training.data import Objective
 from hush_core.training.independence import rope_limit
-from hush_core.training.language_model import LanguageModel, core
+from hush_core.training.language_model import LanguageModel, core, embedding_rows
 from hush_core.training.lora import has_lora, load_adapter, save_adapter
 
 NOTES = "language_model.json"
@@ -116,7 +116,7 @@ def open_model(
         raise InputError(f"{folder}", "holds no tokenizer", "save the model's tokenizer beside it") from None
     if kind == "masked" and tokenizer.mask_token_id is None:
         raise InputError(f"{folder}", "its tokenizer has no mask token", "save the one it was trained with")
-    rows = network.get_input_embeddings().num_embeddings
+    rows = embedding_rows(network)
     if len(tokenizer) > rows:
         raise InputError(
             f"{folder}",
