@@ -63,7 +63,8 @@ SMALL = {
     "layer_group_size": 2, "intra_bottleneck_size": 16, "true_hidden_size": 16, "lru_width": 32,
     "attention_window": 8, "attention_hidden_size": 32, "model_max_length": 64, "d_latents": 32,
     **dict.fromkeys(("pronunciation_vocab_size", "shape_vocab_size"), 96), "shape_embed_dim": 16,
-    "pronunciation_embed_dim": 16, "mamba_d_ssm": 64, "activation_sparsity_pattern": [0.5, 0.0], "per_layer_config": {},
+    "pronunciation_embed_dim": 16, "mamba_d_ssm": 64, "activation_sparsity_pattern": [0.5, 0.0],
+    "per_layer_config": {},
 }  # fmt: skip
 """Of every config that has a field of that name; nested ones too."""
 OWN: dict[str, dict] = {
