@@ -56,7 +56,7 @@ class LoraConfig(Section):
     alpha: Annotated[float, Field(gt=0)] = 16
     """The adapter's output is scaled by alpha / rank."""
     targets: tuple[str, ...] | Literal["all-linear"] | None = None
-    """Names of the layers that get an adapter; None: the attention projections usual for the architecture."""
+    """Names of the layers that get an adapter; None: the attention projections usual for the architecture; all linear layers where none are known."""
 
 
 class HuggingFaceModel(Section):

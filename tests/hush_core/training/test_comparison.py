@@ -100,6 +100,20 @@ def test_a_rule_that_ignores_a_second_use_is_refused(tmp_path, monkeypatch):
     refused(tiny_model(tmp_path, "albert"), r"cannot be clipped: on random tokens the gradient of albert")
 
 
+def test_new_adapters_are_tried_away_from_their_zeros(monkeypatch):
+    """At the start half of an adapter is zero, so the other half has no gradient that could be missed."""
+    receive = clipping._Book.receive
+
+    def misses(book, use, gradient):
+        if ".lora_A." in use.name:
+            use.x = None
+        else:
+            receive(book, use, gradient)
+
+    monkeypatch.setattr(clipping._Book, "receive", misses)
+    refused(with_lora(gpt(), LoraConfig(rank=2)), r"lora_A.* differs by 1")
+
+
 def test_a_norm_without_the_cross_term_of_tied_weights_is_refused(monkeypatch):
     def own_only(uses, shape):
         return sum(norms_squared([use], shape) for use in uses)
