@@ -56,7 +56,8 @@ class LoraConfig(Section):
     alpha: Annotated[float, Field(gt=0)] = 16
     """The adapter's output is scaled by alpha / rank."""
     targets: tuple[str, ...] | Literal["all-linear"] | None = None
-    """Names of the layers that get an adapter; None: the attention projections usual for the architecture; all linear layers where none are known."""
+    """Names of the layers that get an adapter; None: the attention projections usual for the architecture, or all
+    linear layers where none are known."""
 
 
 class HuggingFaceModel(Section):
