@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
-from hush_core.training import noise
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
@@ -42,7 +41,7 @@ PACKAGES = (
 )
 
 
-@cached_task(name="certify", version=4)
+@cached_task(name="certify", version=5)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -57,6 +56,10 @@ def write_model_certificate(
     unprotected: bool,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
+    from hush_core.training.noise import (
+        SOURCE,  # torch comes with it, which a reused certificate does not need
+    )
+
     store = Store(home().store)
     facts = Facts(
         name=name,
@@ -74,7 +77,7 @@ def write_model_certificate(
         training=TrainingFacts(
             rounds_released=trained.rounds_released,
             rounds_applied=trained.rounds_applied,
-            noise_source=noise.SOURCE,
+            noise_source=SOURCE,
             sampler=SAMPLER,
             released_unprotected=(*RELEASED_UNPROTECTED, *([UNPROTECTED_MODEL] if unprotected else [])),
         ),

@@ -61,7 +61,8 @@ class LoraConfig(Section):
     alpha: Annotated[float, Field(ge=1e-6, le=1e6)] = 16
     """The adapter's output is scaled by alpha / rank."""
     targets: Annotated[tuple[str, ...], Field(min_length=1)] | Literal["all-linear"] | None = None
-    """Names of the layers that get an adapter; None: the attention projections usual for the architecture."""
+    """Names of the layers that get an adapter; None: the attention projections usual for the architecture, or all
+    linear layers where none are known."""
 
 
 class HuggingFaceModel(Section):

@@ -1,7 +1,7 @@
 """Training under a ProtectionPlan, and nothing looser: sample, clip, add noise, step, count.
 
-Reading order: sampler → data → layers → norms → clipping → noise → language_model → models → module → ledger
-→ run. `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search` stand beside it.
+Reading order: sampler → data → layers → norms → clipping → comparison → noise → language_model → independence →
+models → module → ledger → run. `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search` stand beside it.
 """
 
 from hush_core.training.clipping import ClippedSum, clipped_gradient_sum

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer, rule_for, trainable_layers
@@ -49,8 +50,11 @@ class _Use:
     name: str
     layer: nn.Module
     x: Tensor | None
+    """None once its output gradient has come."""
     version: int
     rows: int
+    edge: GradientEdge | None
+    """Where the output hangs in the graph: what changes the tensor in place later does not move it."""
 
 
 @dataclass
@@ -59,8 +63,7 @@ class _Book:
 
     names: dict[nn.Parameter, str]
     uses: list[_Use] = field(default_factory=list)
-    bottom: list[Tensor] = field(default_factory=list)
-    calls: dict[nn.Parameter, int] = field(default_factory=dict)
+    bottom: list[GradientEdge] = field(default_factory=list)
     instances: dict[nn.Parameter, Tensor] = field(default_factory=dict)
     outers: dict[nn.Parameter, list[Outer]] = field(default_factory=dict)
     half: bool = False
@@ -70,14 +73,15 @@ class _Book:
         if not output.requires_grad:
             return
         self.half |= output.dtype in (torch.bfloat16, torch.float16)
-        use = _Use(name, layer, x.detach(), x._version, output.shape[0])
-        # Nothing here keeps the output alive: held until the end, outputs doubled the peak memory.
-        output.register_hook(lambda gradient: self.receive(use, gradient))
+        # Nothing here keeps the output alive: held until the end, outputs doubled the peak memory. And the
+        # gradient is asked for at the edge: asked for at the tensor, after `x = embed(ids); x *= scale` it
+        # would be that of the product, and the layer beneath it would never get one.
+        held, shape = _lasting(output), output.shape
+        use = _Use(name, layer, x.detach(), x._version, shape[0], get_gradient_edge(held))
+        held.register_hook(lambda gradient: self.receive(use, gradient.reshape(shape)))
         self.uses.append(use)
         if not x.requires_grad:
-            self.bottom.append(output)
-        for parameter in layer.parameters(recurse=False):
-            self.calls[parameter] = self.calls.get(parameter, 0) + 1
+            self.bottom.append(use.edge)
 
     def receive(self, use: _Use, gradient: Tensor) -> None:
         """A tensor hook: turn the output gradient into gradients at once where that frees memory."""
@@ -136,8 +140,10 @@ def clipped_gradient_sum(
     with torch.enable_grad(), _recording(model, book):
         values = losses(model, batch)
     _check_uses(book, values)
-    torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
-    book.bottom.clear()  # outputs → hooks → book → outputs: a cycle that would keep them until the next gc
+    if book.bottom:
+        torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
+    book.bottom.clear()  # edges → hooks → book → edges: a cycle that would keep them until the next gc
+    _check_received(book)
     with torch.no_grad():
         into = {n: torch.zeros_like(p) for n, p in parameters.items()} if into is None else into
         bound = clip_norm * (1 - (SHRINK_HALF if book.half else SHRINK))
@@ -174,8 +180,17 @@ def _check_uses(book: _Book, values: Tensor) -> None:
                 f"its first dimension is {use.rows} where the batch holds {examples} examples",
                 "keep the example as the first dimension (pass position_ids of shape (B, T))",
             )
-    for parameter, times in _graph_uses(values, set(book.names)).items():
-        if times > book.calls.get(parameter, 0):
+    uses, reached = _graph_uses(values, set(book.names))
+    calls: dict[nn.Parameter, int] = {}
+    for use in book.uses:
+        if use.edge.node in reached:
+            for parameter in use.layer.parameters(recurse=False):
+                calls[parameter] = calls.get(parameter, 0) + 1
+        else:  # an output that the loss does not depend on has no gradient
+            use.x = None
+        use.edge = None
+    for parameter, times in uses.items():
+        if times > calls.get(parameter, 0):
             raise InputError(
                 f"parameter {book.names[parameter]}",
                 "is used outside its own layer's forward, where its gradient cannot be clipped",
@@ -183,8 +198,29 @@ def _check_uses(book: _Book, values: Tensor) -> None:
             )
 
 
-def _graph_uses(values: Tensor, parameters: set[nn.Parameter]) -> dict[nn.Parameter, int]:
-    """How many edges of the autograd graph end in each parameter."""
+def _lasting(output: Tensor) -> Tensor:
+    """The tensor whose place in the graph an in-place change of `output` leaves as it is: what it is a mere
+    reshaping of (a Linear's output in three dimensions), or itself. A changed view is hung up anew."""
+    base = output._base
+    plain = base is not None and base.numel() == output.numel() and base.is_contiguous()
+    return base if plain and output.is_contiguous() and base.requires_grad else output
+
+
+def _check_received(book: _Book) -> None:
+    """Each use on which the loss depends has been handed its gradient."""
+    for use in book.uses:
+        if use.x is not None:
+            raise InputError(
+                f"layer {use.name}",
+                "the loss depends on its output, and no gradient of it came: it would be left out of the norm",
+                "take another architecture: its code cuts the way back there (a kernel that is not installed?)",
+            )
+
+
+def _graph_uses(
+    values: Tensor, parameters: set[nn.Parameter]
+) -> tuple[dict[nn.Parameter, int], set[torch.autograd.graph.Node]]:
+    """How many edges of the autograd graph end in each parameter, and all nodes of the graph."""
     found: dict[nn.Parameter, int] = {}
     seen, stack = set(), [values.grad_fn]
     while stack:
@@ -198,7 +234,7 @@ def _graph_uses(values: Tensor, parameters: set[nn.Parameter]) -> dict[nn.Parame
                 stack.append(child)
             elif parameter in parameters:
                 found[parameter] = found.get(parameter, 0) + 1
-    return found
+    return found, seen
 
 
 def _clip(

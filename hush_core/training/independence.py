@@ -1,62 +1,99 @@
-"""Is the loss of an example of that example alone? Tried on random tokens before anything is released.
+"""Is what an example adds of that example alone, and is it clipped right? Tried before anything is released.
 
-The clipping bounds what an example adds only if no other example changes what it adds. Most that would is
-refused by the type of its layer; what is left (a scale that follows the longest row of a batch, a table
-that broadcasts) shows when an example is run alone and beside another. And a causal model that looks ahead
-would learn to copy: it is refused too.
+The clipping bounds what an example adds only if no other example changes what it adds, and if it finds all of
+it. Most that would break this is refused by the type of its layer; what is left shows when random examples are
+run alone and beside each other (`comparison.py`). And a causal model that looks ahead would learn to copy: it
+is refused too.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import torch
+from torch import nn
 from transformers import PretrainedConfig
 
 from hush_core.errors import InputError
-from hush_core.training.clipping import clipped_gradient_sum
-from hush_core.training.data import MicroBatch, micro_batches
-from hush_core.training.language_model import LanguageModel, core
+from hush_core.training.clipping import Losses
+from hush_core.training.comparison import check_clipping, told_in_one_line
+from hush_core.training.data import MicroBatch
+from hush_core.training.language_model import LanguageModel, embedding_rows
 
 _TOLERANCE = 1e-3
-"""Relative, of a gradient's norm in fp32: supported architectures stay below 1e-5."""
-_LONG, _SHORT = 64, 5
+"""Relative, of the largest logit."""
+_LENGTHS = (40, 11, 5)
 _FIXED_ROPE = {"default", "linear", "yarn", "llama3", "proportional"}
 """Rotary scalings that do not depend on the length of what is read."""
+_PASSED: WeakKeyDictionary[nn.Module, object] = WeakKeyDictionary()
 
 
-def check_independence(model: LanguageModel) -> None:
-    """Refuse a model whose examples are not independent of each other, or whose causal head looks ahead.
+def check_model(model: LanguageModel) -> None:
+    """Refuse a model that cannot be clipped right, or whose causal head looks ahead.
+
+    In float32, and in its own precision. What has passed is not tried again.
 
     Raises:
-        InputError: says which.
+        InputError: says which, by the parameter or layer; or what the model's own code ended in.
     """
-    generator = np.random.default_rng(0)
-    rows = core(model.network).get_input_embeddings().num_embeddings
-    free = np.setdiff1d(np.arange(min(rows, 5000)), list(model.objective.special))
-    long, short = (generator.choice(free, size=min(n, model.context)) for n in (_LONG, _SHORT))
+    trained = tuple(name for name, p in model.network.named_parameters() if p.requires_grad)
+    tried = (trained, model.precision, model.objective, model.context)
+    if _PASSED.get(model.network) == tried:
+        return
     if model.objective.kind == "causal":
-        _check_no_look_ahead(model, short)
-    both, alone = ([short, long], [short])
-    if abs(_norm(model, both) / max(_norm(model, alone), 1e-30) - 1) > _TOLERANCE:
+        with told_in_one_line():
+            _check_no_look_ahead(model)
+    for precision in dict.fromkeys(("fp32", model.precision)):
+        tried_in = model.at(precision)
+        draws = [random_batch(tried_in, seed) for seed in range(3)]
+        check_clipping(model.network, draws, losses=tried_in.losses)
+    _PASSED[model.network] = tried
+
+
+def check_before_release(network: nn.Module, losses: Losses, probe: MicroBatch | None) -> None:
+    """The same for a network that is trained under `losses`: on random tokens where they are a language
+    model's, on `probe` else.
+
+    Raises:
+        InputError: as `check_model`; or there is nothing to try it on.
+    """
+    owner = getattr(losses, "__self__", None)
+    if isinstance(owner, LanguageModel):
+        check_model(replace(owner, network=network))
+    elif probe is not None:
+        check_clipping(network, [probe], losses=losses)
+    else:
         raise InputError(
-            "model",
-            "computes an example otherwise beside a longer one, so no example can be clipped on its own",
-            "take another architecture, or lower model.context",
+            "probe",
+            "is missing, and the losses are not a language model's: the clipping cannot be tried",
+            "pass a MicroBatch of 2 or 3 random examples of different length",
         )
 
 
-def _norm(model: LanguageModel, sequences: list[np.ndarray]) -> float:
-    """The gradient norm of the first sequence, which is the shortest, in a batch with the others."""
-    plain = model.at("fp32")
-    batch = micro_batches(sequences, plain.objective, len(sequences), np.random.default_rng(1))[0]
-    here = MicroBatch(*(part if part is None else part.to(_device(model)) for part in batch))
-    done = clipped_gradient_sum(plain.network, here, losses=plain.losses, clip_norm=1.0)
-    return float(done.norms[-1])
+def random_batch(model: LanguageModel, seed: int) -> MicroBatch:
+    """Three examples of random tokens, of different length where the context allows it."""
+    generator = np.random.default_rng(seed)
+    free = _tokens(model)
+    shown = [
+        model.objective.show(generator.choice(free, size=min(n, model.context)), generator) for n in _LENGTHS
+    ]
+    batch = model.objective.collate(shown)
+    device = next(model.network.parameters()).device
+    return MicroBatch(*(part if part is None else part.to(device) for part in batch))
+
+
+def _tokens(model: LanguageModel) -> np.ndarray:
+    known = min(embedding_rows(model.network), len(model.tokenizer), 5000)
+    return np.setdiff1d(np.arange(known), list(model.objective.special))
 
 
 @torch.no_grad()
-def _check_no_look_ahead(model: LanguageModel, tokens: np.ndarray) -> None:
-    ids = torch.from_numpy(tokens.astype(np.int64)).to(_device(model)).repeat(2, 1)
+def _check_no_look_ahead(model: LanguageModel) -> None:
+    tokens = np.random.default_rng(3).choice(_tokens(model), size=min(_LENGTHS[-1], model.context))
+    device = next(model.network.parameters()).device
+    ids = torch.from_numpy(tokens.astype(np.int64)).to(device).repeat(2, 1)
     ids[1, -1] = ids[0, 0] if ids[0, -1] != ids[0, 0] else ids[0, 1]
     logits = model.at("fp32").logits(model.network, MicroBatch(ids, ids))[:, :-1]
     scale = float(logits.abs().max())
@@ -66,10 +103,6 @@ def _check_no_look_ahead(model: LanguageModel, tokens: np.ndarray) -> None:
             "is causal, and the model looks at the tokens that it is to predict",
             "set it to masked, or take a causal model",
         )
-
-
-def _device(model: LanguageModel) -> torch.device:
-    return next(model.network.parameters()).device
 
 
 def rope_limit(config: PretrainedConfig) -> int | None:

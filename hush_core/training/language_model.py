@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ByT5Tokenizer, PreTrainedTokenizerBase
 
+from hush_core.errors import InputError
 from hush_core.training.byte_gpt import encode_bytes
 from hush_core.training.data import IGNORED, MicroBatch, Objective, micro_batches
 
@@ -149,6 +150,18 @@ class LanguageModel:
 def core(network: nn.Module) -> nn.Module:
     """The transformers model inside a peft model, or the model itself."""
     return network.get_base_model() if hasattr(network, "peft_config") else network
+
+
+def embedding_rows(network: nn.Module) -> int:
+    """How many tokens a network has an embedding of.
+
+    Raises:
+        InputError: it has no table of them.
+    """
+    table = getattr(core(network).get_input_embeddings(), "weight", None)
+    if table is None or table.dim() != 2:
+        raise InputError("model", "has no table of token embeddings", "take another architecture")
+    return len(table)
 
 
 @contextmanager

@@ -216,6 +216,6 @@ def trainable_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
             raise InputError(
                 f"parameter {name}",
                 f"there is no per-example gradient rule for it (a {type(layer).__name__})",
-                "freeze it (requires_grad=False), or use Linear, Conv1D, Embedding, LayerNorm or RMSNorm",
+                "freeze it (requires_grad=False), or try adapters (model.lora), which leave it frozen",
             )
     return found

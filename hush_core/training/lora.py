@@ -2,57 +2,157 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import peft
 import torch
-from peft.tuners.tuners_utils import BaseTunerLayer
+from peft.tuners.tuners_utils import BaseTunerLayer, _check_lora_target_modules_mamba
+from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
 from transformers.pytorch_utils import Conv1D
 
 from hush_core.config import LoraConfig
 from hush_core.errors import InputError
+from hush_core.training.comparison import told_in_one_line
+from hush_core.training.independence import random_batch
 from hush_core.training.language_model import LanguageModel, core
 
 
 def with_lora(model: LanguageModel, config: LoraConfig, *, seed: int = 0) -> LanguageModel:
     """The same model with adapters as its only trainable parameters; the network is changed in place.
 
-    At the start an adapter adds nothing. Its random half depends on nothing but the seed.
+    Without `targets` they go where peft puts them for the architecture, or where it knows nothing of it, to all
+    linear layers. "All linear" are those that read example by example, but for the head; a mixture's
+    experts read tokens of all examples at once, and stay as they are. At the start an adapter adds nothing. Its
+    random half depends on nothing but the seed.
 
     Raises:
-        InputError: no layer has one of the names under `targets`, or the architecture has no usual ones.
+        InputError: no layer has one of the names under `targets`; one that has shares its weights with the
+            embedding, or reads what no longer lies example by example.
     """
-    targets = config.targets if config.targets in (None, "all-linear") else list(config.targets)
+    fit, used = _example_by_example(model)
+    usual = _own_by_peft(model, sorted((fit & used) - _heads(model)))
+    named = sorted(_endings(usual) - _endings(name for name in _linear(model) if name not in fit))
+    hint = f"name some of {', '.join(named)}, or all-linear" if named else "take another architecture"
+    if config.targets in (None, "all-linear") and not usual:
+        raise InputError("model.lora", "finds no linear layer that reads example by example", hint)
+    wanted: list[list[str] | None] = [list(config.targets)] if isinstance(config.targets, tuple) else [usual]
+    if config.targets is None:
+        wanted.insert(0, None)
+    refusal = None
+    for targets in wanted:
+        try:
+            network = _injected(model, config, targets, seed)
+        except ValueError:
+            refusal = InputError("model.lora.targets", "no layer to adapt", hint)
+            continue
+        refusal = _unfit(network, fit, hint)
+        if refusal is None:
+            return replace(model, network=network)
+        network.unload()
+    raise refusal
+
+
+def _injected(
+    model: LanguageModel, config: LoraConfig, targets: list[str] | None, seed: int
+) -> peft.PeftModel:
     kind = peft.TaskType.CAUSAL_LM if model.objective.kind == "causal" else None
     settings = peft.LoraConfig(
         r=config.rank, lora_alpha=config.alpha, lora_dropout=0.0, target_modules=targets, task_type=kind
     )
-    try:
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about fan_in_fan_out, which peft then sets itself
-            torch.manual_seed(seed)
-            network = peft.get_peft_model(model.network, settings)
-    except ValueError:
-        known = sorted({name.rpartition(".")[2] for name, _ in _linear(model)})
-        raise InputError(
-            "model.lora.targets", "no layer to adapt", f"name some of {', '.join(known)}, or all-linear"
-        ) from None
-    _refuse_shared(network)
-    return replace(model, network=network)
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about fan_in_fan_out, which peft then sets itself
+        torch.manual_seed(seed)
+        return peft.get_peft_model(model.network, settings)
 
 
-def _refuse_shared(network: torch.nn.Module) -> None:
-    """An adapter on a head that shares its weights would, once merged, change the embedding too."""
+def _unfit(network: peft.PeftModel, fit: set[str], hint: str) -> InputError | None:
+    """Why these adapters cannot be trained, if they cannot."""
     shared = core(network).get_input_embeddings().weight
-    for layer in network.modules():
-        if isinstance(layer, BaseTunerLayer) and layer.get_base_layer().weight is shared:
-            raise InputError(
-                "model.lora.targets",
-                "names a head that shares its weights with the embedding",
-                "leave it out",
+    for name, layer in core(network).named_modules():
+        if not isinstance(layer, BaseTunerLayer):
+            continue
+        if getattr(layer.get_base_layer(), "weight", None) is shared:  # merged, it would change the embedding
+            return InputError(
+                "model.lora.targets", "names a head that shares its weights with the embedding", hint
             )
+        if name not in fit:
+            return InputError(
+                "model.lora.targets",
+                f"{name} is no linear layer that reads example by example (a mixture's experts read all at once)",
+                hint,
+            )
+    return None
+
+
+def _example_by_example(model: LanguageModel) -> tuple[set[str], set[str]]:
+    """(linear layers whose input has the example as its first dimension, those that ran), by name.
+
+    Found by running the model on random tokens. Layers that differ in a number only, as experts do, are judged
+    together: the tokens need not have reached all of them.
+    """
+    batch = random_batch(model, seed=0)
+    network, seen, unfit = core(model.network), set(), set()
+    handles = []
+    for name in (names := _linear(model)):
+
+        def note(layer: torch.nn.Module, args: tuple, output: torch.Tensor, name: str = name) -> None:
+            seen.add(name)
+            if not args or not args[0].shape[0] == output.shape[0] == len(batch.inputs):
+                unfit.add(_kind(name))
+
+        handles.append(network.get_submodule(name).register_forward_hook(note))
+    try:
+        with torch.no_grad(), told_in_one_line():
+            model.at("fp32").losses(model.network, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name for name in names if _kind(name) not in unfit}, seen
+
+
+def _linear(model: LanguageModel) -> list[str]:
+    return [
+        name
+        for name, layer in core(model.network).named_modules()
+        if isinstance(layer, torch.nn.Linear | Conv1D)
+    ]
+
+
+def _kind(name: str) -> str:
+    return re.sub(r"\d+", "*", name)
+
+
+def _endings(names: Iterable[str]) -> set[str]:
+    return {name.rpartition(".")[2] for name in names}
+
+
+def _heads(model: LanguageModel) -> set[str]:
+    """The head, and whatever shares its weights with the embedding."""
+    network = core(model.network)
+    head, shared = network.get_output_embeddings(), network.get_input_embeddings().weight
+    return {
+        name
+        for name, layer in network.named_modules()
+        if layer is head or getattr(layer, "weight", None) is shared
+    }
+
+
+def _own_by_peft(model: LanguageModel, names: list[str]) -> list[str]:
+    """Those of the names that peft adapts as they stand. In some mixtures it takes any layer that is called like
+    an expert's for the experts' fused weights, and adapts these; in state-space models it refuses some."""
+    own = set()
+    for ending in _endings(names):
+        settings = peft.LoraConfig(target_modules=[ending])
+        with suppress(ValueError):  # a part of what is fused, or one that it refuses
+            _check_lora_target_modules_mamba(settings, core(model.network), ending)
+            convert_peft_config_for_transformers(settings, core(model.network), None)
+            own |= set(settings.target_modules)
+    return [name for name in names if name.rpartition(".")[2] in own]
 
 
 def adapted(model: LanguageModel, config: LoraConfig | None, *, seed: int = 0) -> LanguageModel:
@@ -79,11 +179,3 @@ def save_adapter(model: LanguageModel, directory: Path, *, base: str) -> None:
         settings.base_model_name_or_path = base
     network.save_pretrained(directory, safe_serialization=True, save_embedding_layers=False)
     (directory / "README.md").unlink(missing_ok=True)  # peft's empty model card
-
-
-def _linear(model: LanguageModel) -> list[tuple[str, torch.nn.Module]]:
-    return [
-        (name, layer)
-        for name, layer in core(model.network).named_modules()
-        if isinstance(layer, torch.nn.Linear | Conv1D)
-    ]

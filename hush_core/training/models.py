@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,23 @@ import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import (
+    CONFIG_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PretrainedConfig,
+)
 from transformers.utils import logging
 
 from hush_core.config import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.training.byte_gpt import START, byte_network, byte_tokenizer
+from hush_core.training.comparison import told_in_one_line
 from hush_core.training.data import Objective
 from hush_core.training.independence import rope_limit
-from hush_core.training.language_model import LanguageModel, core
+from hush_core.training.language_model import LanguageModel, core, embedding_rows
 from hush_core.training.lora import has_lora, load_adapter, save_adapter
 
 NOTES = "language_model.json"
@@ -108,7 +116,7 @@ def open_model(
         raise InputError(f"{folder}", "holds no tokenizer", "save the model's tokenizer beside it") from None
     if kind == "masked" and tokenizer.mask_token_id is None:
         raise InputError(f"{folder}", "its tokenizer has no mask token", "save the one it was trained with")
-    rows = network.get_input_embeddings().num_embeddings
+    rows = embedding_rows(network)
     if len(tokenizer) > rows:
         raise InputError(
             f"{folder}",
@@ -166,31 +174,45 @@ def load_model(directory: Path) -> LanguageModel:
 
 
 def _read(folder: Path, kind: str, seed: int) -> tuple[nn.Module, tuple[str, ...]]:
-    try:
-        with _no_bars(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network, loading = _CLASSES[kind].from_pretrained(
-                folder,
-                local_files_only=True,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-    except (OSError, ValueError) as error:
+    if type(_config(folder)) not in _CLASSES[kind]._model_mapping:
         raise InputError(
             str(folder), f"holds no {kind} language model", "name another folder, or model.objective"
-        ) from (None if isinstance(error, OSError) else error)
+        )
+    with (
+        _no_bars(),
+        torch.random.fork_rng(devices=[]),
+        told_in_one_line(str(folder), "fails when it is opened"),
+    ):
+        torch.manual_seed(seed)
+        network, loading = _CLASSES[kind].from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
     return network.eval(), tuple(sorted(loading["missing_keys"]))
 
 
-def _objective(folder: Path) -> str:
+def _config(folder: Path) -> PretrainedConfig:
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError):
-        raise InputError(
-            str(folder), "holds no model that transformers knows", "name another folder"
-        ) from None
+        with told_in_one_line(str(folder), "fails when it is opened"):
+            return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except InputError:
+        if _model_type(folder) in CONFIG_MAPPING:
+            raise
+    raise InputError(str(folder), "holds no model that transformers knows", "name another folder")
+
+
+def _model_type(folder: Path) -> object:
+    with suppress(OSError, ValueError, AttributeError):
+        return json.loads((folder / "config.json").read_text()).get("model_type")
+    return None
+
+
+def _objective(folder: Path) -> str:
+    config = _config(folder)
     names = " ".join(config.architectures or ())
     for kind, sign in (("masked", "MaskedLM"), ("masked", "ForPreTraining"), ("causal", "CausalLM")):
         if sign in names:

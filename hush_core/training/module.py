@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from hush_core.errors import InputError
 from hush_core.training.clipping import Losses, clipped_gradient_sum
-from hush_core.training.data import RoundBatch
+from hush_core.training.data import MicroBatch, RoundBatch
+from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
 from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid
@@ -72,11 +73,14 @@ class PrivateModule(_ManualModule):
         noise: fresh by default, from a key that never leaves this object; not used where the ledger is None.
         rate: release → learning rate; the optimiser's own by default.
         on_step: called with the round after its optimiser step.
+        probe: 2 or 3 RANDOM or public examples of different length, which the clipping is tried on before
+            the first release; made up where `losses` is a LanguageModel's own.
 
     Raises:
         InputError: at construction, for a parameter that cannot be clipped; at the start of `fit`, for a
-            trainer that would clip, accumulate or cast; at a step, for a batch that is not the next
-            round's or for rounds beyond the plan's.
+            trainer that would clip, accumulate or cast; at the first step, for a model whose clipped sum
+            is not that of its examples; at a step, for a batch that is not the next round's or for
+            rounds beyond the plan's.
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
     ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2). With several
@@ -94,9 +98,11 @@ class PrivateModule(_ManualModule):
         noise: SecureGaussian | None = None,
         rate: RateOf | None = None,
         on_step: OnStep | None = None,
+        probe: MicroBatch | None = None,
     ) -> None:
         super().__init__(model, optimizer, on_step)
         trainable_layers(model)
+        self._probe, self._checked = probe, False
         self._losses, self._ledger, self._rate = losses, ledger, rate
         self._noise = SecureGaussian() if noise is None else noise
         self._scale = float(plan.noise_multiplier) * float(plan.clip_norm)
@@ -145,6 +151,9 @@ class PrivateModule(_ManualModule):
             raise InputError(
                 "batch", "is not the next round of a Poisson sampler", "train on Rounds(…).loader()"
             )
+        if not self._checked:
+            check_before_release(self.model, self._losses, self._probe)
+            self._checked = True
         total = torch.zeros(self._size, device=self.device)
         views = self._views(total)
         bound = clip_within_grid(self._clip_norm, self._size)

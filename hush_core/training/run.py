@@ -18,7 +18,7 @@ from hush_core.errors import InputError
 from hush_core.progress import Progress
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds
-from hush_core.training.independence import check_independence
+from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
@@ -95,7 +95,7 @@ def fit_private(
             "name more under `public:`; no other text may decide",
         )
     model, ranks = model.at(train_config.precision), Ranks.current()
-    check_independence(model)
+    check_model(model)
     sequences, cut = model.encode(texts)
     size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))
     check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 import torch
+from tiny_models import write_model
 from transformers import AutoTokenizer
 
-from hush_core.config import ByteGptModel
+from hush_core.config import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
-from hush_core.training import byte_gpt, load_model, save_model
+from hush_core.training import byte_gpt, load_model, open_model, save_model
 from hush_core.training.byte_gpt import encode_bytes
 from hush_core.training.data import micro_batches
+from hush_core.training.independence import check_model
 
 TEXTS = [b"short", b"a rather longer text", b"", b"\x00\xff\n"]
 
@@ -104,3 +107,29 @@ def test_a_text_longer_than_the_context_is_cut_and_counted(model):
     sequences, cut = model.encode([b"x", b"s" * 25])
     assert cut == 1 and [len(row) for row in sequences] == [2, 21]
     assert model.evaluate([b"s" * 25]) == pytest.approx(model.evaluate([b"s" * 20]), rel=1e-6)
+
+
+SLIDING = {"layer_types": ["sliding_attention", "full_attention"], "use_sliding_window": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("llama", {"head_dim": 7}, "even rotary dimension"),
+        ("llama", {"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
+        ("llama", {"hidden_size": "wide"}, "hidden_size"),
+        ("llama", {"hidden_act": "nope"}, "fails when it is opened: KeyError"),
+        ("llama", {"model_type": "nope"}, "holds no model that transformers knows"),
+        ("gpt2", {"n_head": 3}, "must be divisible by num_heads"),
+        ("bert", {"max_position_embeddings": 5}, "fails when it is opened"),
+        ("qwen2", {**SLIDING, "sliding_window": None}, "fails on random tokens: .*`sliding_window`"),
+    ],
+    ids=str,
+)
+def test_a_config_that_the_models_own_code_refuses_is_told_in_one_line(name, change, said, tmp_path):
+    folder = write_model(tmp_path / "m", name)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(InputError, match=said) as refusal:
+        check_model(open_model(HuggingFaceModel(kind="huggingface", name=str(folder)))[0])
+    assert "\n" not in str(refusal.value) and refusal.value.__cause__ is None
