@@ -9,6 +9,9 @@ it is stable: EVERY t gives a valid bound, P's masses are used as they are (Q's 
 error of ν in a mass moves r by at most ν. What is cut or rounded is added to r: the tails of K and of the loss
 (infinity mass of each round), mass beyond the window of the FFT (Chernoff), round-off (a-priori bound).
 
+Two ways lead to the composed law: the FFT under an Esscher tilt (composition.py), and two grids without FFT where
+the secret is drawn so rarely that no tilt suits (two_scales.py). Every attempt is valid; the least bound counts.
+
 The lower bound is an attack: the randomised binning that made the grid is something an adversary can do, and
 "the binned loss exceeds t" is a test. Its power is P's composed masses above t, its level Q's own composed
 masses (`reference`); what was cut or rounded is taken off the power and added to the level.
@@ -60,7 +63,7 @@ _BEYOND_PRIOR = 32.0
 _BEYOND_THRESHOLD = 16.0
 """The same above log(r/p) on the two grids: the best threshold is at most there, as e^t·p ≤ r."""
 _BEYOND_ENDS = 1.25
-"""Nor is a sum of losses likely to be that much above the largest loss of a round that counts, where one is rare."""
+"""Nor, where large losses are rare, does a sum of them that counts lie so far above the largest that counts."""
 _UNSEEN = 1e-5
 """Relative to p: what the two grids may leave above their ends for that."""
 
@@ -112,7 +115,9 @@ def blow_up_posteriors(
         prior = float(priors[open_].min())
         round_ = _Round(pair, rounds, prior, cut, moved_up, lower)
         if round_.detected >= _SURE:
-            result.upper[open_], result.lower[open_] = 1.0, round_.detected - rounds * moved_up
+            falsely = rounds * pair.q_above(round_.high)
+            sure = (round_.detected - rounds * moved_up) * np.minimum(priors[open_] / falsely, 1.0)
+            result.upper[open_], result.lower[open_] = 1.0, sure
             break
         own = priors[open_] == prior
         good, done = np.zeros(len(own), dtype=bool), set()

@@ -54,7 +54,8 @@ class RenyiMoments:
         low = -TAIL * pair.sigma
         x, loss = pair.uniform(low, self.high, pair.fine_step, np.zeros(1))
         self.loss = loss[:, 0]
-        self.log_measure = pair.log_q(x[:, 0]) + np.log((self.high - low) / len(x))
+        self.log_step = float(np.log((self.high - low) / len(x)))
+        self.log_measure = pair.log_q(x[:, 0]) + self.log_step
         self.loss_at_high = float(pair.loss(np.array([self.high]))[0])
 
     def log_moment(self, order: float) -> float:
@@ -70,8 +71,10 @@ class RenyiMoments:
             + (reach**2 / 2 - reach * self.high) / pair.sigma**2
             + log_ndtr((reach - self.high) / pair.sigma)
         )
+        # the rule's own terms from there on: the first, and what a falling function's integral is above
+        first = order * self.loss_at_high + float(pair.log_q(np.array([self.high]))[0]) + self.log_step
         below = np.log(order) + log_ndtr(-TAIL)
-        log_excess = np.logaddexp(log_excess, np.logaddexp(above, below))
+        log_excess = np.logaddexp.reduce([log_excess, first, above, below])
         return float(np.logaddexp(0.0, log_excess)) if log_excess > -30 else float(np.exp(log_excess))
 
 

@@ -1,17 +1,17 @@
-"""T rounds from one, where rare large losses stand beside a narrow bulk: repeated squaring on two grids, without FFT.
+"""T rounds from one without FFT: repeated squaring on two grids, for rare large losses beside a narrow bulk.
 
 A tilt makes the FFT's round-off small against the result only where one tilt suits all that matters. It does not
-where nearly every round loses about log P(K = 0), and a rare one some 1e3 times as much: the losses then have a tail
-like a log-normal's, and no uniform grid is fine enough for the bulk and wide enough for the rest. Here
+where nearly every round loses about log P(K = 0), and a rare one some 1e3 times as much: the losses then have a
+tail like a log-normal's, and no uniform grid is both fine enough for the bulk and wide enough for the rest. Here
 
-- the bulk lies on a fine grid, all else on a coarse one, and the law of T rounds is a binary tree of convolutions of
-  the two. A path that leaves the bulk is rounded to the coarse grid once a level, by connect-the-dots;
+- the bulk lies on a fine grid, all else on a coarse one, and the law of T rounds is a binary tree of convolutions.
+  A path that leaves the bulk is rounded to the coarse grid once a level, by connect-the-dots;
 - convolutions are plain sums of products of masses: nothing is ever subtracted, so every mass is good to a share of
-  itself, however small, and neither a tilt nor an allowance for round-off is needed;
-- losses above `cap` after any number of rounds count as detection. They are few, and known exactly under both laws.
+  itself, however small, and neither a tilt nor an allowance for absolute round-off is needed;
+- losses above `cap` after any number of rounds count as detection, with their masses under both laws.
 
-Both grids are multiples of a step above `origin` for every round, the loss of a round without the secret, so that
-this most frequent of losses is not rounded at all. (docs/guarantee.md §5.)
+Both grids are `origin` a round and multiples of a step, `origin` being the loss of a round without the secret: the
+most frequent of losses is not rounded at all. (docs/guarantee.md §5.)
 """
 
 from __future__ import annotations
@@ -79,14 +79,17 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Block:
-    """The law of some rounds: the sum of a fine and a coarse piece, and what is above the cap, by law."""
+    """The law of some rounds: the sum of a fine and a coarse piece, and what is above the cap, by law.
+
+    terms: sums of at most so many roundings led here, at each level.
+    """
 
     rounds: int
     step: float
     fine: Piece
     coarse: Piece
     truncated: np.ndarray
-    nodes: float = 0.0
+    terms: int = 0
 
 
 def compose_on_two_scales(
@@ -146,16 +149,24 @@ def _product(a: _Block, b: _Block, plan: _Plan) -> _Block:
     else:
         pieces.append(_convolved(a.coarse, _binned(b.fine, step, plan)))
         pieces.append(_convolved(_binned(a.fine, step, plan), b.coarse))
-    mass = a.fine[1].sum(axis=1) + a.coarse[1].sum(axis=1)
-    nodes = a.nodes + b.nodes + 1
-    truncated = a.truncated + mass * b.truncated
-    return _settled(
-        _Block(a.rounds + b.rounds, step, _convolved(a.fine, b.fine), _sum(pieces), truncated, nodes), plan
-    )
+    # disjoint from what lies beyond a round's grid, which is in neither block
+    truncated = a.truncated * (_mass(b) + b.truncated) + _mass(a) * b.truncated
+    terms = max(a.terms, b.terms, *(_terms(block) for block in (a, b)))
+    joint = _Block(a.rounds + b.rounds, step, _convolved(a.fine, b.fine), _sum(pieces), truncated, terms)
+    return _settled(joint, plan)
+
+
+def _mass(block: _Block) -> np.ndarray:
+    return block.fine[1].sum(axis=1) + block.coarse[1].sum(axis=1)
+
+
+def _terms(block: _Block) -> int:
+    """So many roundings stand between this block's masses and those of a product with it, at most."""
+    return block.fine[1].shape[1] + 3 * block.coarse[1].shape[1] + 64
 
 
 def _settled(block: _Block, plan: _Plan) -> _Block:
-    """What is outside the bulk goes to the coarse grid, what is above the cap is lost, what is far below is raised."""
+    """What is outside the bulk goes to the coarse grid, above the cap it is lost, far below it is raised."""
     allowed = plan.outside * block.rounds / 2
     while True:
         first, masses = block.fine
@@ -231,8 +242,8 @@ def _read(block: _Block, plan: _Plan, infinity: float) -> list[PlainLaw]:
     masses = np.concatenate([block.fine[1], block.coarse[1]], axis=1)
     order = np.argsort(values, kind="stable")
     total = float(masses[0].sum() + block.truncated[0] + infinity)
-    terms = 4 * (block.fine[1].shape[1] + 2 * plan.points + block.coarse[1].shape[1])
-    growth = plan.rounds * terms * _EPS
+    # a binary tree with T leaves has T − 1 products, and each adds its roundings
+    growth = plan.rounds * (block.terms + _terms(block)) * _EPS
     if not abs(total - 1) <= growth + 1e-9:
         raise CertificationError(f"the composed masses sum to {total!r}, not 1")
     levels = 2 * plan.rounds.bit_length()
