@@ -161,7 +161,7 @@ def renyi_posteriors(
     """The posteriors that T rounds of this pair allow at most, for every prior (k,): the least over a grid of
     orders, refined around the best.
 
-    M(α) is of the pair alone, and every order is valid for every prior. So the orders are searched for a few priors,
+    M(α) is of the pair, and every order is valid for every prior. The orders are searched for a few priors,
     and each of the others takes those that are best for its two neighbours among them.
     """
     if rounds * pair.mean**2 / (2 * pair.sigma**2) >= -np.log(priors.min()):

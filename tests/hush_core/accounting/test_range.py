@@ -140,7 +140,7 @@ def test_monotone(method, case, factor):
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(cases(most_examples=3000), st.floats(1.01, 3.0))
 def test_monotone_within_the_gap(case, factor):
-    """A bound exceeds that of a mechanism that dominates by no more than its own upper/lower; lower ones never do."""
+    """A bound exceeds that of a dominating mechanism by its own upper/lower at most; a lower one never."""
     here = case.bound("best", lower=True)
     more = [
         case._replace(rounds=min(int(np.ceil(case.rounds * factor)), 10**7)),
