@@ -9,6 +9,9 @@ it is stable: EVERY t gives a valid bound, P's masses are used as they are (Q's 
 error of ν in a mass moves r by at most ν. What is cut or rounded is added to r: the tails of K and of the loss
 (infinity mass of each round), mass beyond the window of the FFT (Chernoff), round-off (a-priori bound).
 
+Two ways lead to the composed law: the FFT under an Esscher tilt (composition.py), and two grids without FFT where
+the secret is drawn so rarely that no tilt suits (two_scales.py). Every attempt is valid; the least bound counts.
+
 The lower bound is an attack: the randomised binning that made the grid is something an adversary can do, and
 "the binned loss exceeds t" is a test. Its power is P's composed masses above t, its level Q's own composed
 masses (`reference`); what was cut or rounded is taken off the power and added to the level.
@@ -16,37 +19,53 @@ masses (`reference`); what was cut or rounded is taken off the power and added t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from hush_core.accounting.composition import TiltedLaw, WindowTooLong, self_compose
-from hush_core.accounting.discretise import DiscreteLoss, discretise
+from hush_core.accounting.discretise import Cells, DiscreteLoss, cut_into_cells, on_grid
 from hush_core.accounting.mixture import DominatingPair
+from hush_core.accounting.reading import Law, bound_from_above, bound_from_below
+from hush_core.accounting.two_scales import compose_on_two_scales
 from hush_core.errors import CertificationError
 
 _TOLERANCE = 5e-5
 """Aim for the relative excess of r that each of the discretisations adds (it is part of the bound)."""
 _NEGLIGIBLE = 1e-9
 """Relative to r: what the window may cut."""
-_ENOUGH = 5e-5
+_ENOUGH = 2e-4
 """Relative to r: cuts and round-off below this share end the search for a better tilt."""
-_CLOSE = 2e-3
-"""Relative to r: so near should the lower bound be, where it is asked for."""
+_CLOSE = 1e-3
+"""Relative to r: so near should the lower bound be, where it is computed."""
+_FAIR, _HOPELESS = 1e-2, 0.9
+"""Relative to r: a lower bound so near is worth no coarse grid; so far, finer grids will not help."""
+_LOOSE = 5e-4
+"""Relative to r: what the width of the grids may seem to add, where it is not."""
 _LARGEST_CUT = 0.1
 """Relative to r: beyond this share for cuts and round-off the number is valid but not tight."""
 _SURE = 1 - 1e-9
 """Where a simple test is this sure to detect the secret, 1 is the bound without computing."""
-_TILTS = ((0.5, True), (0.75, True), (1.0, True), (0.92, False), (0.97, False))
-"""Shares of the saddle's tilt, and whether to compose in stages. Half the tilt first: round-off is nearly as small
-there, and rare large losses need a shorter window."""
-_TRIES = 3
-"""So many are tried for accuracy alone; the others, for laws of two scales (a rare event or none), only where the
-result would be refused."""
+_TILTS = (0.5, 0.75, 1.0)
+"""Shares of the saddle's tilt. Half of it first: round-off is nearly as small there, and rare large losses need a
+shorter window."""
+_POINTS = (512, 2048, 4096, 8192)
+"""Sizes of the two grids, tried in turn, where no tilt suits (two_scales.py)."""
+_RARELY = 1.0
+"""Where the secret is drawn less often than this in all rounds together, the two grids are tried before the FFT."""
+_FLAT = 5.0
+"""A loss of −log P(K = 0) up to this is taken for the origin of the grid: most rounds have hardly any other."""
 _BEYOND_PRIOR = 32.0
 """A loss above log(1/p) + 32 counts as certain detection: Q gives it less than e^{−32}·p."""
+_BEYOND_THRESHOLD = 16.0
+"""The same above log(r/p) on the two grids: the best threshold is at most there, as e^t·p ≤ r."""
+_BEYOND_ENDS = 1.25
+"""Nor, where large losses are rare, does a sum of them that counts lie so far above the largest that counts."""
+_UNSEEN = 1e-5
+"""Relative to p: what the two grids may leave above their ends for that."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +76,16 @@ class BlowUp:
     upper: np.ndarray
     lower: np.ndarray
     cut: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One composition, read at the open priors. excess: about how much of `upper` is for the width of the grid."""
+
+    upper: np.ndarray
+    cut: np.ndarray
+    lower: np.ndarray | None
+    excess: np.ndarray
 
 
 def blow_up_posteriors(
@@ -81,31 +110,42 @@ def blow_up_posteriors(
     power = _power_of_the_sum(pair, rounds, priors)
     open_ = power < _SURE
     result.upper[~open_], result.lower[~open_] = 1.0, power[~open_] - rounds * moved_up
+    refusal = None
     while open_.any():
         prior = float(priors[open_].min())
-        low = -9.0 * pair.sigma
-        high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), low, pair.upper_end(cut))
-        # a loss beyond the grid in any round: detected for sure
-        detected = -float(np.expm1(rounds * np.log1p(-min(pair.p_above(high), _SURE))))
-        if detected >= _SURE:
-            result.upper[open_], result.lower[open_] = 1.0, detected - rounds * moved_up
+        round_ = _Round(pair, rounds, prior, cut, moved_up, lower)
+        if round_.detected >= _SURE:
+            falsely = rounds * pair.q_above(round_.high)
+            sure = (round_.detected - rounds * moved_up) * np.minimum(priors[open_] / falsely, 1.0)
+            result.upper[open_], result.lower[open_] = 1.0, sure
             break
-        for tries, (law, reference, loss) in enumerate(_compositions(pair, rounds, prior, low, high, lower)):
-            _improve(result, open_, _upper(law, priors[open_], rounds, detected))
-            if reference is not None:
-                share = 1 - rounds * (loss.moved_up + moved_up)
-                sure = (detected, rounds * loss.infinity_reference)
-                found = share * _lower(law, reference, priors[open_], *sure)
-                result.lower[open_] = np.maximum(result.lower[open_], found)
-            good = result.cut <= _ENOUGH * result.upper
-            if lower:
-                good &= result.lower >= (1 - _CLOSE) * result.upper
-            own = priors == prior
-            enough = good if tries < _TRIES - 1 else result.cut <= _LARGEST_CUT * result.upper
-            if enough[open_ & own].all():
+        own = priors[open_] == prior
+        good, done = np.zeros(len(own), dtype=bool), set()
+        for kind, attempt in _attempts(rounds * pair.mean < _RARELY):
+            if kind in done:
+                continue
+            known = float(np.minimum(result.upper[open_][own], 1.0).max())
+            try:
+                found = attempt(round_, priors[open_], known)
+            except WindowTooLong as error:
+                refusal = error
+                done.add(kind)
+                continue
+            except CertificationError as error:
+                refusal = error
+                continue
+            _improve(result, open_, found)
+            value = result.upper[open_]
+            gap = found.excess if found.lower is None else value - result.lower[open_]
+            sound = result.cut[open_] <= _ENOUGH * value
+            good = sound & (gap <= (_LOOSE if found.lower is None else _CLOSE) * value)
+            if good[own].all():
                 break
-        open_ &= ~good & ~own
-    if not np.all(result.cut <= _LARGEST_CUT * result.upper):
+            done |= _pointless(kind, bool(sound[own].all()), float((gap / value)[own].max()))
+        open_[open_] = ~good & ~own
+    if not np.all(result.cut <= _LARGEST_CUT * result.upper) or not np.all(np.isfinite(result.upper)):
+        if refusal and not np.all(np.isfinite(result.upper)):
+            raise refusal
         worst = float((result.cut / result.upper).max())
         raise CertificationError(f"round-off and cuts are {worst:.1%} of the blow-up bound")
     return result
@@ -120,38 +160,123 @@ def _power_of_the_sum(pair: DominatingPair, rounds: int, priors: np.ndarray) -> 
     return np.clip(1 - np.exp(-rounds * pair.mean / 8) - ndtr(-ndtri(priors) - shift), 0.0, 1.0)
 
 
-def _improve(result: BlowUp, where: np.ndarray, found: tuple[np.ndarray, np.ndarray]) -> None:
+def _improve(result: BlowUp, where: np.ndarray, found: _Attempt) -> None:
     """Take the smaller bound. Its excess is no more than its distance from what another composition has for
     certain, nor less than the smaller of the two cuts."""
-    upper, cut = found
     old, old_cut = result.upper[where], result.cut[where]
-    floor = np.maximum(upper - cut, np.where(np.isfinite(old), old - old_cut, 0.0))
-    least = np.where(np.isfinite(old), np.minimum(cut, old_cut), cut)
-    result.upper[where] = np.minimum(old, upper)
+    floor = np.maximum(found.upper - found.cut, np.where(np.isfinite(old), old - old_cut, 0.0))
+    least = np.where(np.isfinite(old), np.minimum(found.cut, old_cut), found.cut)
+    result.upper[where] = np.minimum(old, found.upper)
     result.cut[where] = np.maximum(result.upper[where] - floor, least)
+    if found.lower is not None:
+        result.lower[where] = np.maximum(result.lower[where], found.lower)
 
 
-def _compositions(pair: DominatingPair, rounds: int, prior: float, low: float, high: float, lower: bool):
-    """Compositions under several tilts, the one that should suit `prior` best first."""
-    tilt, spread, log_r = _saddle(pair, rounds, prior, low, high)
-    curvature = max(tilt * (tilt + 1), 0.25) * rounds / 12
-    step = np.sqrt(_TOLERANCE / curvature)
-    cell = np.sqrt(_TOLERANCE / (curvature * spread)) if spread > 0 else np.inf
-    grid = {"low": low, "high": high, "cell": cell}
-    finest = discretise(pair, **grid, step=step)
-    for share, staged in dict.fromkeys((share * bool(tilt), staged) for share, staged in _TILTS):
-        discrete = finest
-        for _ in range(6):
-            try:
-                laws = self_compose(
-                    _laws(discrete, share * tilt, lower), rounds, log_r + np.log(_NEGLIGIBLE), staged=staged
-                )
-                break
-            except WindowTooLong as refusal:  # a coarser grid is less tight, never less valid
-                discrete = discretise(pair, **grid, step=discrete.step * refusal.excess * 1.05)
+class _Round:
+    """One round and what all attempts share. Arguments as of `blow_up_posteriors`; `prior` is the least open one.
+
+    detected: how surely some round's loss lies beyond the grid, which counts as detection.
+    """
+
+    def __init__(
+        self, pair: DominatingPair, rounds: int, prior: float, cut: float, moved_up: float, lower: bool
+    ) -> None:
+        self.pair, self.rounds, self.prior, self.moved_up, self.lower = pair, rounds, prior, moved_up, lower
+        self.low = -9.0 * pair.sigma
+        self.end = pair.upper_end(cut)
+        self.high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), self.low, self.end)
+        self.detected = some_round(pair.p_above(self.high), rounds)
+        self.origin = pair.lowest_loss if pair.lowest_loss > -_FLAT else 0.0
+
+    @cached_property
+    def saddle(self) -> tuple[float, float, float]:
+        return _saddle(self.pair, self.rounds, self.prior, self.low, self.high)
+
+    @cached_property
+    def curvature(self) -> float:
+        tilt = self.saddle[0]
+        return max(tilt * (tilt + 1), 0.25) * self.rounds / 12
+
+    @cached_property
+    def finest_cells(self) -> Cells:
+        """Cells that suit the saddle's tilt."""
+        spread = self.saddle[1]
+        cell = np.sqrt(_TOLERANCE / (self.curvature * spread)) if spread > 0 else np.inf
+        return cut_into_cells(self.pair, low=self.low, high=self.high, cell=cell)
+
+    @cached_property
+    def finest(self) -> DiscreteLoss:
+        return on_grid(self.finest_cells, np.sqrt(_TOLERANCE / self.curvature), self.origin)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Cells for the two grids: as far up only as P's mass counts against p."""
+        high = min(self.high, self.pair.upper_end(_UNSEEN * self.prior / self.rounds))
+        return cut_into_cells(self.pair, low=self.low, high=high, cell=self.pair.fine_step / 24)
+
+    def read(
+        self, laws: list[Law], cells: Cells | DiscreteLoss, priors: np.ndarray, *, shift: float = 0.0
+    ) -> _Attempt:
+        """What P's law, and with `lower` the reference's, prove for `priors`."""
+        detected = some_round(cells.infinity, self.rounds)
+        found = bound_from_above(laws[0], priors, self.rounds, detected=detected, shift=shift)
+        least = None
+        if len(laws) > 1:
+            sure = detected + laws[0].fires, self.rounds * cells.infinity_reference + laws[1].fires
+            power = bound_from_below(*laws, priors, self.rounds, sure=sure, shift=shift)
+            least = (1 - self.rounds * (cells.moved_up + self.moved_up)) * power
+        return _Attempt(found[0], found[1], least, found[2])
+
+
+Try = Callable[[_Round, np.ndarray, float], _Attempt]
+"""Takes the round, the open priors and what is known for the least of them."""
+
+
+def _attempts(rare: bool) -> Iterator[tuple[str, Try]]:
+    """What to try in turn, by kind. A grid that is coarser than it should be is the last resort."""
+    by_fft = [("fft", partial(_by_fft, share=share, coarser=0)) for share in _TILTS]
+    on_grids = [("grids", partial(_on_two_scales, points=points)) for points in _POINTS]
+    by_coarse_fft = [("coarse", partial(_by_fft, share=share, coarser=6)) for share in _TILTS]
+    yield from (*on_grids, *by_fft, *by_coarse_fft) if rare else (*by_fft, *on_grids, *by_coarse_fft)
+
+
+def _pointless(kind: str, sound: bool, gap: float) -> set[str]:
+    """Kinds of attempts that cannot mend what is wrong after one of this kind."""
+    if kind == "fft":  # another tilt mends round-off, not the width of the grid, and the grid fits
+        return {"coarse", "fft"} if sound else {"coarse"}
+    if kind == "grids":
+        return {"fft", "coarse"} if gap <= _FAIR else {"grids"} if gap > _HOPELESS else set()
+    return set()
+
+
+def _by_fft(round_: _Round, priors: np.ndarray, known: float, *, share: float, coarser: int) -> _Attempt:
+    """With half the saddle's tilt, say; the grid is made coarser up to so many times where the FFT is too short."""
+    tilt, _, log_r = round_.saddle
+    discrete, negligible = round_.finest, log_r + np.log(_NEGLIGIBLE)
+    while True:
+        try:
+            laws = self_compose(_laws(discrete, share * tilt, round_.lower), round_.rounds, negligible)
+        except WindowTooLong as refusal:  # a coarser grid is less tight, never less valid
+            if not coarser:
+                raise
+            coarser -= 1
+            discrete = on_grid(round_.finest_cells, discrete.step * refusal.excess * 1.05, discrete.origin)
         else:
-            raise WindowTooLong(1.0)
-        yield laws[0], laws[1] if lower else None, discrete
+            return round_.read(laws, discrete, priors, shift=round_.rounds * discrete.origin)
+
+
+def _on_two_scales(round_: _Round, priors: np.ndarray, known: float, *, points: int) -> _Attempt:
+    cells = round_.cells
+    cap = min(float(np.log(known / round_.prior)) + _BEYOND_THRESHOLD, _BEYOND_ENDS * float(cells.ends[-1]))
+    laws = compose_on_two_scales(
+        cells, round_.rounds, origin=round_.origin, cap=cap, prior=round_.prior, points=points
+    )
+    return round_.read(laws, cells, priors)
+
+
+def some_round(mass: float, rounds: int) -> float:
+    """How likely an event of this mass is in at least one of the rounds."""
+    return -float(np.expm1(rounds * np.log1p(-min(mass, _SURE))))
 
 
 def _laws(loss: DiscreteLoss, tilt: float, lower: bool) -> list[TiltedLaw]:
@@ -208,81 +333,3 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
         if high / low < 1.001:
             break
     return high
-
-
-@dataclass(frozen=True)
-class _Tails:
-    """Untilted sums of a law above each threshold; `weight` is what one tilted unit counts at each value."""
-
-    values: np.ndarray
-    weight: np.ndarray
-    at_least: np.ndarray
-    """Σ masses from this value on."""
-    error: np.ndarray
-    """Σ error from this value on, and what is astray."""
-
-
-def _tails(law: TiltedLaw) -> _Tails:
-    # weights far below the threshold overflow and those far above vanish: keep to where they are finite
-    log_weight = law.scale - law.tilt * law.values
-    usable = log_weight < 600
-    if not usable.any():
-        raise CertificationError("the composed privacy loss lies outside its window")
-    weight = np.exp(log_weight[usable])
-    masses = np.maximum(law.masses[usable], 0.0) * weight
-    return _Tails(law.values[usable], weight, _from_above(masses), law.error * _from_above(weight))
-
-
-def _from_above(array: np.ndarray) -> np.ndarray:
-    return np.cumsum(array[::-1])[::-1]
-
-
-def _upper(law: TiltedLaw, priors: np.ndarray, rounds: int, detected: float) -> tuple[np.ndarray, np.ndarray]:
-    """(bound, how much of it was cut or rounded): the least of e^t·p + δ(t) near where Q's tail is p."""
-    tails = _tails(law)
-    masses = np.maximum(law.masses[-len(tails.values) :], 0.0) * tails.weight
-    q_above = _from_above(masses * np.exp(-np.maximum(tails.values, -700.0)))
-    factor = np.exp(np.minimum(tails.values, 700.0))
-    # both sums are of the same non-negative masses, so rounding upwards is right for either
-    delta = np.maximum(tails.at_least - factor * q_above, 0.0)
-    # losses, weights and masses of a round are good to 1e-13 of themselves, and that grows with the rounds
-    growth = 1 + 1e-11 + rounds * 2e-13
-    summing = 4 * np.finfo(np.float64).eps * len(masses) * tails.at_least
-    # the best threshold is where Q's tail is p; rounding may put it one or two places off
-    place = len(q_above) - np.searchsorted(q_above[::-1], priors, side="right")
-    places = np.clip(place[:, None] + np.arange(-2, 3), 0, len(q_above) - 1)
-    round_off = tails.error[places] + summing[places]
-    value = (factor[places] * priors[:, None] + delta[places]) * growth + round_off + law.truncated + detected
-    best = value.argmin(axis=1)[:, None]
-    upper = np.take_along_axis(value, best, axis=1)[:, 0]
-    # what is astray is in the masses already; it may stand for nothing, too
-    cut = (
-        np.take_along_axis(round_off + law.aliasing * tails.weight[places], best, axis=1)[:, 0]
-        + law.truncated
-    )
-    # t → −∞: the trivial event
-    return np.minimum(upper, 1.0), np.where(upper < 1, cut, 0.0)
-
-
-def _lower(
-    law: TiltedLaw, reference: TiltedLaw, priors: np.ndarray, detected: float, falsely: float
-) -> np.ndarray:
-    """The power of tests on the binned loss whose level is at most p, randomised between two thresholds.
-
-    A loss beyond the grid always fires: power `detected`, level at most `falsely`.
-    """
-    p_tails, q_tails = _tails(law), _tails(reference)
-    size = min(len(p_tails.values), len(q_tails.values))
-    power = p_tails.at_least[-size:] - p_tails.error[-size:] - law.aliasing * p_tails.weight[-size:]
-    level = q_tails.at_least[-size:] + q_tails.error[-size:] + reference.aliasing * q_tails.weight[-size:]
-    power = np.maximum(power, 0.0) + detected
-    level = level + falsely
-    # from the highest threshold down; (0, 0) is the test that never fires
-    level, power = np.concatenate([[0.0], level[::-1]]) * (1 + 1e-9), np.concatenate([[0.0], power[::-1]])
-    place = np.clip(np.searchsorted(level, priors, side="right") - 1, 0, len(level) - 2)
-    width = level[place + 1] - level[place]
-    share = np.clip(
-        np.where(width > 0, (priors - level[place]) / np.where(width > 0, width, 1.0), 0.0), 0.0, 1.0
-    )
-    found = power[place] + share * np.maximum(power[place + 1] - power[place], 0.0)
-    return np.minimum(np.maximum(found * (1 - 1e-9), 0.0), 1.0)

@@ -31,8 +31,8 @@ any cut
 would be valid and a larger one tighter; this one gives the reference values of docs/guarantee.md §3."""
 _TIGHT = 1e-3
 """`best` asks no other method where this share of the tight bound, at most, is for cuts and round-off."""
-_RARE = 1e-2
-"""Nor where the secret is drawn at least so often in all rounds; below, the tight bound's grid may be coarse."""
+_CLOSE = 1.005
+"""Nor where the tight bound is at most so many times the lower one."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Bound:
         method: what proved it; never "best".
         numerical_error: how much of it stands for what the numerics cut or rounded.
         note: why another method than the one asked for stepped in, else empty.
-        lower: no proof from the dominating pair can give less, as a test of the pair reaches it; null where it was
-            not computed.
+        lower: no proof from the dominating pair alone can give less, as a test of the pair reaches it; null where
+            it was not computed.
     """
 
     value: float
@@ -167,9 +167,11 @@ def _best(
         except CertificationError as refusal:
             note = note or f"{each} refused: {refusal}"
             continue
-        tight = each == "blow_up" and np.all(found[0].numerical_errors <= _TIGHT * found[0].values)
-        if tight and rounds * participation.mean >= _RARE:
-            return found[0]
+        if each == "blow_up":
+            tight = found[0].numerical_errors <= _TIGHT * found[0].values
+            # where no lower one is known, the attempts were close by their own estimate
+            if np.all(tight & ~(found[0].values > _CLOSE * found[0].lower)):
+                return found[0]
     if not found:
         raise CertificationError(note)
     values = np.array([curve.values for curve in found])
@@ -198,7 +200,8 @@ def _by(
         moved_up = counts.moved_up + counts.tail
         result = blow_up_posteriors(pair, rounds, priors, cut=cut, moved_up=moved_up, lower=lower)
         values, errors = result.upper, errors + result.cut
-        least = np.maximum(result.lower, priors) if lower else least
+        known = lower | (result.lower > 0)
+        least = np.where(known, np.maximum(result.lower, priors), least)
     elif method == "kl":
         values = kl_posteriors(pair, rounds, priors)
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -34,6 +35,7 @@ class TiltedLaw:
         error: how far each of `masses` may be from the truth.
         aliasing: how far all of them together may be, beyond `error`: what wrapped around, what lay outside.
         truncated: a bound on mass (not tilted) that belongs above the window and is in none of the masses.
+        blur: the variance that sharing losses between grid points added, about; for accuracy only.
     """
 
     step: float
@@ -44,6 +46,14 @@ class TiltedLaw:
     error: float = 0.0
     aliasing: float = 0.0
     truncated: float = 0.0
+    blur: float = 0.0
+    growth: ClassVar[float] = 0.0
+    fires: ClassVar[float] = 0.0
+
+    @property
+    def cut(self) -> float:
+        """`truncated` is a bound, so all of it may stand for nothing."""
+        return self.truncated
 
     @classmethod
     def of(cls, step: float, first: int, mass: np.ndarray, tilt: float) -> TiltedLaw:
@@ -55,7 +65,7 @@ class TiltedLaw:
         top = logs.max()
         masses = np.exp(logs - top)
         total = float(masses.sum())
-        return cls(step, first, masses / total, tilt, float(top + np.log(total)))
+        return cls(step, first, masses / total, tilt, float(top + np.log(total)), blur=step**2 / 6)
 
     @property
     def last(self) -> int:
@@ -90,15 +100,11 @@ class TiltedLaw:
         total = float(masses.sum())
         aliasing = (self.aliasing + 2 * self.error * len(raised)) / float(raised.sum())
         scale = self.scale + float(np.log(total))
+        step = self.step * factor
         return TiltedLaw(
-            self.step * factor,
-            first,
-            masses / total,
-            self.tilt,
-            scale,
-            aliasing=aliasing,
-            truncated=self.truncated,
-        )
+            step, first, masses / total, self.tilt, scale, aliasing=aliasing, truncated=self.truncated,
+            blur=self.blur + step**2 / 6,
+        )  # fmt: skip
 
 
 class WindowTooLong(CertificationError):
@@ -225,7 +231,8 @@ def convolve(parts: Parts, window: Window) -> TiltedLaw:
     kept = sum(n * np.log1p(-min(law.truncated, 1 - _EPS)) for law, n in parts)
     truncated = -float(np.expm1(kept)) + window.above
     aliasing = float(np.expm1(aliasing)) + window.outside
-    return TiltedLaw(step, window.first, masses, tilt, scale, error, aliasing, truncated)
+    blur = sum(n * law.blur for law, n in parts)
+    return TiltedLaw(step, window.first, masses, tilt, scale, error, aliasing, truncated, blur)
 
 
 def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:
@@ -240,18 +247,14 @@ def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:
     return result
 
 
-def self_compose(
-    laws: Sequence[TiltedLaw], rounds: int, log_negligible: float, *, staged: bool = True
-) -> list[TiltedLaw]:
+def self_compose(laws: Sequence[TiltedLaw], rounds: int, log_negligible: float) -> list[TiltedLaw]:
     """Every law composed `rounds` times, all on the window of the first one.
-
-    Without `staged` always by one power: slower for many rounds, with less astray.
 
     Errors: `WindowTooLong`; `CertificationError` where a check fails.
     """
     window = find_window([(laws[0], rounds)], log_negligible)
     block = 4 ** int(np.log2(max(rounds, 1)) // 4 + 1)
-    if not staged or len(window) <= _STAGED or block * 16 > rounds:
+    if len(window) <= _STAGED or block * 16 > rounds:
         return _composed([[(law, rounds)] for law in laws], window)
     repeats, rest = divmod(rounds, block)
     stages: list[Parts] = [[] for _ in laws]

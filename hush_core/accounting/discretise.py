@@ -26,11 +26,28 @@ _PLACES = np.concatenate([[0.0, 1.0], (1 + _NODES) / 2])
 
 
 @dataclass(frozen=True)
-class DiscreteLoss:
-    """P(L = (first + i)·step) = mass[i]; P(L = ∞) = infinity. Sums to 1. Q's masses are e^{−v}·mass.
+class Cells:
+    """One round's law on the losses at the ends of the cells, ascending, shape (n,).
 
-    reference, infinity_reference: the masses of Q when x is binned as P's were; x below `low` is in none.
-    moved_up: the share of mass[0] that lay below `low`.
+    mass: P's masses; with `infinity` they sum to 1. reference, infinity_reference: the masses of Q when x is binned
+    as P's were; x below `low` is in none. moved_up: the share of mass[0] that lay below `low`;
+    below_reference: Q's mass there.
+    """
+
+    ends: np.ndarray
+    mass: np.ndarray
+    infinity: float
+    reference: np.ndarray
+    infinity_reference: float
+    moved_up: float
+    below_reference: float
+
+
+@dataclass(frozen=True)
+class DiscreteLoss:
+    """P(L = origin + (first + i)·step) = mass[i]; P(L = ∞) = infinity. Sums to 1. Q's masses are e^{−L}·mass.
+
+    reference, infinity_reference, moved_up: as in `Cells`.
     """
 
     step: float
@@ -40,20 +57,28 @@ class DiscreteLoss:
     reference: np.ndarray
     infinity_reference: float
     moved_up: float
+    origin: float = 0.0
 
     @property
     def values(self) -> np.ndarray:
-        return (self.first + np.arange(len(self.mass))) * self.step
+        return self.origin + (self.first + np.arange(len(self.mass))) * self.step
 
 
-def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, step: float) -> DiscreteLoss:
-    """Connect the dots on losses that are multiples of `step`, from cells of width ≤ `cell` in x ∈ [low,
-    high].
+def discretise(
+    pair: DominatingPair, *, low: float, high: float, cell: float, step: float, origin: float = 0.0
+) -> DiscreteLoss:
+    """Connect the dots on losses that are `origin` and multiples of `step`, from cells of width ≤ `cell` in
+    x ∈ [low, high].
 
     Mass of P below `low` is raised to L(low); above `high` it goes to infinity.
 
     Errors: `CertificationError` if the masses under P or Q do not add up.
     """
+    return on_grid(cut_into_cells(pair, low=low, high=high, cell=cell), step, origin)
+
+
+def cut_into_cells(pair: DominatingPair, *, low: float, high: float, cell: float) -> Cells:
+    """The first of the two steps; arguments and errors as for `discretise`."""
     cell = min(cell, pair.fine_step / 8)  # keeps the 4-point rule below 1e-12, tails included
     x, loss = pair.uniform(low, high, cell, _PLACES)
     ends = _ends(loss)
@@ -75,13 +100,19 @@ def discretise(pair: DominatingPair, *, low: float, high: float, cell: float, st
     if not abs(total - 1) < 1e-10:
         raise CertificationError(f"the discretised loss has mass {total!r} under P, not 1")
     end_mass *= (1 - above) / (total - above)
+    return Cells(ends, end_mass, above, end_reference, pair.q_above(high), below, pair.q_above(-low))
 
-    first, (mass, reference) = connect_the_dots(ends, step, (end_mass, end_reference))
-    result = DiscreteLoss(step, first, mass, above, reference, pair.q_above(high), below)
+
+def on_grid(cells: Cells, step: float, origin: float = 0.0) -> DiscreteLoss:
+    """The second step."""
+    first, (mass, reference) = connect_the_dots(cells.ends - origin, step, (cells.mass, cells.reference))
+    result = DiscreteLoss(
+        step, first, mass, cells.infinity, reference, cells.infinity_reference, cells.moved_up, origin
+    )
     with np.errstate(over="ignore"):
         under_q = float((mass * np.exp(-np.maximum(result.values, -700.0))).sum())
     # raised mass (below) keeps P's share only, so Q may miss up to Q(X < low); it can never have more than 1
-    least = 1 - pair.q_above(-low) - pair.q_above(high) - 1e-9
+    least = 1 - cells.below_reference - cells.infinity_reference - 1e-9
     if not (least <= under_q <= 1 + 1e-9 and least <= reference.sum() <= 1 + 1e-9):
         raise CertificationError(f"the discretised loss has mass {under_q!r} under Q, not 1")
     return result

@@ -15,6 +15,8 @@ from hush_core.accounting.mixture import TAIL, DominatingPair
 from hush_core.errors import CertificationError
 
 _REFINEMENTS = 3
+_SEARCHED = 24
+"""The best orders are searched for so many priors, twice; the others lie between two of them."""
 _ROUND_OFF = 1e-9
 _SMALL = 0.05
 
@@ -54,7 +56,8 @@ class RenyiMoments:
         low = -TAIL * pair.sigma
         x, loss = pair.uniform(low, self.high, pair.fine_step, np.zeros(1))
         self.loss = loss[:, 0]
-        self.log_measure = pair.log_q(x[:, 0]) + np.log((self.high - low) / len(x))
+        self.log_step = float(np.log((self.high - low) / len(x)))
+        self.log_measure = pair.log_q(x[:, 0]) + self.log_step
         self.loss_at_high = float(pair.loss(np.array([self.high]))[0])
 
     def log_moment(self, order: float) -> float:
@@ -70,8 +73,10 @@ class RenyiMoments:
             + (reach**2 / 2 - reach * self.high) / pair.sigma**2
             + log_ndtr((reach - self.high) / pair.sigma)
         )
+        # the rule's own terms from there on: the first, and what a falling function's integral is above
+        first = order * self.loss_at_high + float(pair.log_q(np.array([self.high]))[0]) + self.log_step
         below = np.log(order) + log_ndtr(-TAIL)
-        log_excess = np.logaddexp(log_excess, np.logaddexp(above, below))
+        log_excess = np.logaddexp.reduce([log_excess, first, above, below])
         return float(np.logaddexp(0.0, log_excess)) if log_excess > -30 else float(np.exp(log_excess))
 
 
@@ -154,26 +159,47 @@ def renyi_posteriors(
     pair: DominatingPair, rounds: int, priors: np.ndarray, *, preservation: bool = False
 ) -> np.ndarray:
     """The posteriors that T rounds of this pair allow at most, for every prior (k,): the least over a grid of
-    orders, refined around the best."""
+    orders, refined around the best.
+
+    M(α) is of the pair, and every order is valid for every prior. The orders are searched for a few priors,
+    and each of the others takes those that are best for its two neighbours among them.
+    """
     if rounds * pair.mean**2 / (2 * pair.sigma**2) >= -np.log(priors.min()):
         return np.ones(len(priors))  # M(α) ≥ (α−1)·T·KL ≥ (α−1)·T·E[K]²/2σ², which already allows everything
-    moments = MomentCurve(pair, rounds)
-    orders = rising_orders(moments, priors)
+    bound = posterior_by_preservation if preservation else posterior_by_lemma
+    distinct, back = np.unique(priors, return_inverse=True)
+    searched = np.unique(np.linspace(0, len(distinct) - 1, min(len(distinct), _SEARCHED)).astype(np.int64))
+    if len(searched) < len(distinct):  # spread over the range, not over the priors
+        even = np.geomspace(distinct[0], distinct[-1], _SEARCHED)
+        searched = np.unique(np.append(searched, np.searchsorted(distinct, even * (1 - 1e-12))))
+    orders, values, best = _best_orders(MomentCurve(pair, rounds), distinct[searched], preservation)
     if not len(orders):
         return np.ones(len(priors))
+    right = np.searchsorted(searched, np.arange(len(distinct)))
+    near = np.stack([best[np.maximum(right - 1, 0)], best[right]], axis=1)
+    found = bound(values[near], orders[near], distinct[:, None]).min(axis=1)
+    return found[back]
+
+
+def _best_orders(
+    moments: MomentCurve, priors: np.ndarray, preservation: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(orders, M at each, the place of the best one for every prior)."""
+    orders = rising_orders(moments, priors)
+    if not len(orders):
+        return orders, orders, np.zeros(len(priors), dtype=np.int64)
     values = moments(orders)
     for _ in range(_REFINEMENTS):
         here = posterior_by_preservation(values, orders, priors[:, None])
         orders, values = _refined(moments, orders, values, here.argmin(axis=1))
-    best = posterior_by_preservation(values, orders, priors[:, None]).min(axis=1)
-    if preservation:
-        return best
-    # the lemma is never worse; where r is not tiny its best order is another
-    for _ in range(2):
+    here = posterior_by_preservation(values, orders, priors[:, None])
+    if not preservation:
+        # the lemma is never worse; where r is not tiny its best order is another
+        for _ in range(2):
+            here = posterior_by_lemma(values, orders, priors[:, None])
+            orders, values = _refined(moments, orders, values, here.argmin(axis=1))
         here = posterior_by_lemma(values, orders, priors[:, None])
-        best = np.minimum(best, here.min(axis=1))
-        orders, values = _refined(moments, orders, values, here.argmin(axis=1))
-    return best
+    return orders, values, here.argmin(axis=1)
 
 
 def _refined(

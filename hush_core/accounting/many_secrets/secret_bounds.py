@@ -60,7 +60,7 @@ def bound_secrets(
     """The bound of every secret at a given σ, whether or not it meets the target.
 
     Returns: secret_id · examples (edges with a positive rate) · expected_participation (Σρ) · prior ·
-        posterior (the target) · bound · method · numerical_error · lower (no proof from the pair can give less;
+        posterior (the target) · bound · method · numerical_error · lower (least for proofs from the pair alone;
         null where not computed) · dominating_examples · dominating_rate · dominating_prior (the binomial whose
         bound the secret inherits; null where the bound is by its own rates) · noise_needed (null here), by
         secret_id.

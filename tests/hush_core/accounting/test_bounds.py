@@ -224,9 +224,11 @@ def test_a_hundred_thousand_examples_are_bounded(method, sigma, rounds):
 
 
 def test_best_falls_back_and_says_so(monkeypatch):
-    from hush_core.accounting import composition
+    from hush_core.accounting import composition, two_scales
 
-    monkeypatch.setattr(composition, "LONGEST_FFT", 1)  # no window fits any more; the refusal itself is real
+    # no window fits any more, nor a coarse grid; the refusals themselves are real
+    monkeypatch.setattr(composition, "LONGEST_FFT", 1)
+    monkeypatch.setattr(two_scales, "_LONGEST", 1)
     k = Participation.binomial(50, 1e-3)
     arguments = {"noise_multiplier": 2.0, "rounds": 500, "prior": 1e-4}
     renyi = posterior_bound(k, **arguments, method="renyi")
@@ -237,9 +239,10 @@ def test_best_falls_back_and_says_so(monkeypatch):
 
 
 def test_a_coarse_grid_is_loose_and_still_above_the_truth(monkeypatch):
-    from hush_core.accounting import composition
+    from hush_core.accounting import composition, two_scales
 
     monkeypatch.setattr(composition, "LONGEST_FFT", 256)
+    monkeypatch.setattr(two_scales, "_LONGEST", 1)
     k = Participation.binomial(50, 1e-3)
     loose = posterior_bound(k, noise_multiplier=2.0, rounds=500, prior=1e-4, method="blow_up").value
     assert 9.7040e-4 * 1.001 < loose < 1

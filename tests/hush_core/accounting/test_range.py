@@ -137,6 +137,22 @@ def test_monotone(method, case, factor):
         assert other.value <= here.value * (1 + SLACK)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(cases(most_examples=3000), st.floats(1.01, 3.0))
+def test_monotone_within_the_gap(case, factor):
+    """A bound exceeds that of a dominating mechanism by its own upper/lower at most; a lower one never."""
+    here = case.bound("best", lower=True)
+    more = [
+        case._replace(rounds=min(int(np.ceil(case.rounds * factor)), 10**7)),
+        case._replace(rates=tuple(min(r * factor, 1.0) for r in case.rates)),
+        case._replace(prior=min(case.prior * factor, 0.5)),
+        case._replace(sigma=max(case.sigma / factor, 0.05)),
+    ]
+    for other in (c.bound("best", lower=True) for c in more):
+        assert here.lower <= other.value
+        assert here.value <= other.value * (here.value / here.lower) * (1 + 1e-12)
+
+
 def check_against(exact: float, bound: Bound, *, close: float = SLACK) -> None:
     """Each on its side of the truth, and close to it."""
     assert exact * (1 - close) <= bound.lower <= exact * (1 + 1e-9)

@@ -1,0 +1,25 @@
+"""A sample of benchmarks/independent_bound.py: the bound against a computation that shares no code with it."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+
+PATH = Path(__file__).parents[3] / "benchmarks" / "independent_bound.py"
+
+
+def test_twenty_five_random_mechanisms_by_an_independent_computation():
+    spec = importlib.util.spec_from_file_location("independent_bound", PATH)
+    independent = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(independent)
+    rng = np.random.default_rng(20)
+    rows = [independent.compare(independent.draw(rng)) for _ in range(25)]
+    assert [row for row in rows if independent.violates(row)] == []
+    assert len({row["way"] for row in rows}) >= 3
+    assert sum(np.isfinite(row["exact"]) for row in rows) >= 20
+    assert np.nanmedian([row["excess"] for row in rows]) < 1e-3
+    # what is checked is a comparison that can fail: a bound 1 % lower, an attack 1 % higher
+    for row in rows:
+        if row["exact"] < 0.5 and row["excess"] < 5e-3:
+            assert independent.violates(row | {"bound": row["bound"] * 0.99})
+            assert independent.violates(row | {"lower": row["exact"] * 1.01})
