@@ -21,8 +21,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld import privacy_loss_mechanism as mechanism
 from scipy.stats import binom
 
-from hush_core.accounting import Participation, posterior_bound
-from hush_core.accounting.dp import second_route
+from hush_core.accounting import Participation, posterior_bound, second_route
 from hush_core.accounting.dp.hockey_stick import dense_masses
 from hush_core.errors import CertificationError
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import Curves, Participation, bound_secrets, posterior_curves
-from hush_core.accounting.dp import second_route
+from hush_core.accounting import Curves, Participation, bound_secrets, posterior_curves, second_route
 from hush_core.certificate.document import (
     Certificate,
     hash_directory,

@@ -7,9 +7,8 @@ import pytest
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binom
 
-from hush_core.accounting import Participation, posterior_bound
+from hush_core.accounting import Participation, posterior_bound, second_route
 from hush_core.accounting.dp import hockey_stick as sticks
-from hush_core.accounting.dp import second_route
 from hush_core.accounting.dp.differential_privacy import privacy_profile
 from hush_core.errors import CertificationError, InputError
 
