@@ -81,7 +81,8 @@ class PrivateModule(_ManualModule):
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
     ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2). With several
-    ranks the sum runs over all of them, and the noise is added once.
+    ranks the sum runs over all of them, and the noise is added once. The sum is exact: an example adds what it
+    would add alone, to the bit, given that its own gradient does not depend on its neighbours (`placement.py`).
     """
 
     def __init__(
@@ -145,6 +146,10 @@ class PrivateModule(_ManualModule):
         if not isinstance(batch, RoundBatch) or batch.round != self._expected:
             raise InputError(
                 "batch", "is not the next round of a Poisson sampler", "train on Rounds(…).loader()"
+            )
+        if not batch.fixed:
+            raise InputError(
+                "batch", "has shapes that depend on what was drawn", "give Rounds(…) the longest input, `longest`"
             )
         grid = grid_step(self._clip_norm, self._size)
         bound = clip_within_grid(self._clip_norm, self._size)
