@@ -210,7 +210,11 @@ def _graph_uses(values: Tensor, parameters: set[nn.Parameter]) -> dict[nn.Parame
 
 
 def _clip(
-    parameters: dict[str, nn.Parameter], book: _Book, clip_norm: float, grid: float | None, into: dict[str, Tensor]
+    parameters: dict[str, nn.Parameter],
+    book: _Book,
+    clip_norm: float,
+    grid: float | None,
+    into: dict[str, Tensor],
 ) -> Tensor:
     """Add what each example releases to `into`, layer by layer; the norms before clipping."""
     for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term

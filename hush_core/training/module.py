@@ -149,14 +149,17 @@ class PrivateModule(_ManualModule):
             )
         if not batch.fixed:
             raise InputError(
-                "batch", "has shapes that depend on what was drawn", "give Rounds(…) the longest input, `longest`"
+                "batch",
+                "has shapes that depend on what was drawn",
+                "give Rounds(…) the longest input, `longest`",
             )
         grid = grid_step(self._clip_norm, self._size)
         bound = clip_within_grid(self._clip_norm, self._size)
-        check_range(sum(len(part[0]) for part in batch.parts), bound, grid)
         total = torch.zeros(self._size, dtype=torch.float64, device=self.device)
-        views = self._views(total)
+        views, examples = self._views(total), 0
         for part in batch.parts:
+            examples += len(part[0])
+            check_range(examples, bound, grid)
             clipped_gradient_sum(
                 self.model, part, losses=self._losses, clip_norm=bound, grid=grid, into=views
             )
@@ -165,7 +168,7 @@ class PrivateModule(_ManualModule):
         self._step(batch.round)
 
     def _release(self, total: Tensor) -> Tensor:
-        """The clipped sum of this rank → (p,) float32, the noisy mean over all ranks, counted. `total` is used up."""
+        """The clipped sum of this rank, used up → (p,) float32, the noisy mean over all ranks, counted."""
         ranks = Ranks.current()
         ranks.sum_to_first(total)
         if self._ledger is not None:

@@ -77,7 +77,7 @@ def instance_size(gradient: Tensor) -> Size:
 
 
 def size_of(uses: list[Outer], shape: torch.Size) -> Size:
-    """Of the gradient of ONE parameter, over all of its uses, as `sums.add_products` and `sums.add_rows` make it."""
+    """Of the gradient of ONE parameter, over all of its uses, as `sums.add_products` makes it."""
     if len(uses) == 1 and uses[0].one_hot:
         return _embedding_size(uses[0], shape[0])
     total, reach, lefts, rights = 0.0, 0.0, 0.0, 0.0

@@ -1,8 +1,8 @@
 """Does an example's gradient depend on its place in a micro-batch, or on the rows beside it? Tried, to the bit.
 
-The sum is exact, so one example's influence is what it adds AND what it changes in the others. In one fixed shape
-kernels compute each row by itself, as a rule; a mixture of experts, a kernel that splits its work by content, or one
-whose last rows take another path, does not. Where the trial shows a difference, examples are computed one by one.
+The sum is exact: what is left of one example's influence on the others is how kernels round them beside it. In one
+fixed shape each row is computed by itself, as a rule; not by a mixture of experts, a kernel that splits its work
+by content, or one whose last rows take another path. Where the trial shows it, examples are computed one by one.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ def computed_alone(model: LanguageModel, rows: int, length: int) -> bool:
         top = length if full else length - 1
         bottom = length if full and model.objective.kind == "masked" else shortest
         mine = _random(model, top, generator)
-        others = [_random(model, int(generator.integers(bottom, top + 1)), generator) for _ in range(rows - 1)]
-        filler = model.objective.filler(length if full and model.objective.kind == "masked" else 0)
+        others = [
+            _random(model, int(generator.integers(bottom, top + 1)), generator) for _ in range(rows - 1)
+        ]
+        filler = model.objective.filler(top)
         with_it, without = (_sum(model, [*others, last], rows, length) for last in (mine, filler))
         everywhere = _sum(model, [mine] * rows, rows, length)
         if not torch.equal(rows * (with_it - without), everywhere):

@@ -7,7 +7,7 @@ import torch
 
 from hush_core.training import norms, sums
 from hush_core.training.layers import Outer
-from hush_core.training.norms import instance, instance_size, keeps_instance, size_of
+from hush_core.training.norms import instance, keeps_instance, size_of
 from hush_core.training.sums import add_instances, add_products, rounding_charge, scales
 
 SHAPE, EXAMPLES = torch.Size((23, 7)), 3
@@ -75,7 +75,7 @@ def test_norms_are_those_of_the_gradients_and_never_below(case, chunk, monkeypat
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("tile", [1 << 17, 30, 7])
+@pytest.mark.parametrize("tile", [(1 << 18, 768), (30, 7), (12, 4), (1, 1)])
 def test_instances_and_sums_are_those_of_the_gradients(case, tile, monkeypatch):
     monkeypatch.setitem(sums._TILE, "cpu", tile)
     uses, scale = CASES[case], torch.tensor([0.25, 0.0, 2.0]) / GRID
@@ -96,8 +96,12 @@ def test_what_one_example_adds_is_the_same_to_the_bit_whatever_is_added_beside_i
     uses, scale = CASES[case], torch.tensor([0.7, 0.3, 1.1]) / GRID
     parts = [released(uses, alone(i, float(scale[i]))) for i in range(EXAMPLES)]
     assert torch.equal(released(uses, scale), parts[2] + parts[0] + parts[1])
-    exact_parts = [torch.einsum("b,brc->rc", alone(i, float(scale[i])), exact(uses).float()) for i in range(3)]
-    assert not torch.equal((exact_parts[0] + exact_parts[1]) + exact_parts[2], exact_parts[0] + (exact_parts[2] + exact_parts[1]))
+    exact_parts = [
+        torch.einsum("b,brc->rc", alone(i, float(scale[i])), exact(uses).float()) for i in range(3)
+    ]
+    assert not torch.equal(
+        (exact_parts[0] + exact_parts[1]) + exact_parts[2], exact_parts[0] + (exact_parts[2] + exact_parts[1])
+    )
 
 
 @pytest.mark.parametrize("kind", ["dense", "embedding", "tied"])
@@ -125,7 +129,9 @@ def test_rows_that_differ_are_told_from_rows_that_repeat():
     right = torch.ones(EXAMPLES, 4, SHAPE[1])
     apart, together = torch.arange(4).expand(EXAMPLES, 4), torch.zeros(EXAMPLES, 4, dtype=torch.int64)
     assert float(size_of([Outer(apart, right)], SHAPE).norm[0] ** 2) == pytest.approx(4 * SHAPE[1], rel=1e-4)
-    assert float(size_of([Outer(together, right)], SHAPE).norm[0] ** 2) == pytest.approx(16 * SHAPE[1], rel=1e-4)
+    assert float(size_of([Outer(together, right)], SHAPE).norm[0] ** 2) == pytest.approx(
+        16 * SHAPE[1], rel=1e-4
+    )
 
 
 def test_an_instance_is_kept_only_where_it_is_smaller():

@@ -172,7 +172,9 @@ def test_a_loader_that_is_not_the_samplers_is_refused(tmp_path):
         )
         with pytest.raises(InputError, match="not the next round"):
             module.training_step([all_in_one()], 0)
-        data = Rounds(SEQUENCES, CAUSAL, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2, longest=12)
+        data = Rounds(
+            SEQUENCES, CAUSAL, WeightedPoissonSampler(plan.rates), rounds=3, micro_batch=2, longest=12
+        )
         with pytest.raises(InputError, match="not the next round"):
             module.training_step(data[1], 0)
         assert ledger.released == 0
