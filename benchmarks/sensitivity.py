@@ -6,8 +6,8 @@
 fp32 and bf16, all parameters and LoRA, batches of 1 to 4096: constant gradients, one token repeated, gradients
 that cancel, factors of opposite sizes, huge, denormal and infinite ones, texts with losses × 1e-30 to 1e30
 (tests/support/neighbours.py). Ratio: ‖sum − neighbour's sum‖ / C, before the noise. `moved`: pairs in
-which the difference is not, to the bit, what the example adds alone. Then single examples on large layers. Ends with
-status 1 if any ratio is above 1 or anything moved.
+which the difference is not, to the bit, what the example adds alone. Then single examples on large layers.
+Ends with status 1 if any ratio is above 1 or anything moved.
 """
 
 from __future__ import annotations
