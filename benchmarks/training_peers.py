@@ -44,9 +44,9 @@ class _OursModule(PrivateModule):
     def optimizers(self) -> torch.optim.Optimizer:
         return self._optimizer
 
-    def _release(self, total: Tensor) -> None:
+    def _release(self, total: Tensor) -> Tensor:
         self.on_sum(total)
-        super()._release(total)
+        return super()._release(total)
 
 
 class _PlainModule(PlainModule):
@@ -78,7 +78,7 @@ class Plain:
     def step(self, batches: Iterable[Tokens], mark: Callable[[], None]) -> None:
         """A whole step; calls mark when the sum over the micro-batches is complete."""
         self.mark = mark
-        self.module.training_step(RoundBatch(self.rounds, batches), 0)
+        self.module.training_step(RoundBatch(self.rounds, batches, fixed=True), 0)
         self.rounds += 1
 
 

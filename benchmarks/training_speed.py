@@ -30,7 +30,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 
@@ -243,6 +243,13 @@ def show(name: str, result: dict, args: argparse.Namespace, gpu: bool) -> None:
     print(f"noise {result['noise_ms']:.1f} ms a step, {share:.2%} of a step at B = 2048 (extrapolated)")
 
 
+def version_of(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # opacus comes with the extra `bench` only
+        return "not installed"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="write the result as JSON here")
@@ -266,7 +273,7 @@ def main() -> None:
         print(peak_of(args))
         return
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    versions = {name: version(name) for name in ("torch", "transformers", "opacus", "peft")}
+    versions = {name: version_of(name) for name in ("torch", "transformers", "opacus", "peft")}
     print(", ".join(f"{k} {v}" for k, v in versions.items()), f"; {device}, {args.threads} thread(s)")
     out = {
         "versions": versions,

@@ -10,6 +10,7 @@ sum follow layer by layer (`norms.py`). What is measured: `benchmarks/training_s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,20 +22,20 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer, rule_for, trainable_layers
-from hush_core.training.norms import instance, instance_norms, keeps_instance, squared_norms, weighted_sum
+from hush_core.training.noise import grid_step
+from hush_core.training.norms import instance, instance_size, keeps_instance, size_of
+from hush_core.training.sums import add_instances, add_products, rounding_charge, scales
 
-SHRINK = 1e-5
-"""fp32: single-example releases were measured at up to 1.000001·C without it."""
-SHRINK_HALF = 1e-2
-"""bf16: the gradients of the OTHER examples change by up to 2e-4·C in all when one leaves the batch, as the
-kernels round otherwise in another shape."""
+SHRINK = 2.0**-20
+"""Relative, for two fp32 roundings of a scaled gradient (at most 2^-23) and those in float64 of norms and bound."""
 
 Losses = Callable[[nn.Module, Any], Tensor]
 
 
 @dataclass(frozen=True, repr=False)
 class ClippedSum:
-    """gradients: name → Σ_b clipped gradient, fp32, in the order of `named_parameters`; norms: (B,) float64.
+    """gradients: name → Σ_b clipped gradient, float64 on the grid, in the order of `named_parameters`; norms:
+    (B,) float64 upper bounds, before clipping.
 
     Both are protected quantities: nothing of them may leave the training step without noise.
     """
@@ -66,13 +67,10 @@ class _Book:
     bottom: list[GradientEdge] = field(default_factory=list)
     instances: dict[nn.Parameter, Tensor] = field(default_factory=dict)
     outers: dict[nn.Parameter, list[Outer]] = field(default_factory=dict)
-    half: bool = False
-    """Whether any output came in less than float32."""
 
     def record(self, name: str, layer: nn.Module, x: Tensor, output: Tensor) -> None:
         if not output.requires_grad:
             return
-        self.half |= output.dtype in (torch.bfloat16, torch.float16)
         # Nothing here keeps the output alive: held until the end, outputs doubled the peak memory. And the
         # gradient is asked for at the edge: asked for at the tensor, after `x = embed(ids); x *= scale` it
         # would be that of the product, and the layer beneath it would never get one.
@@ -112,10 +110,10 @@ def clipped_gradient_sum(
     *,
     losses: Losses,
     clip_norm: float,
+    grid: float | None = None,
     into: dict[str, Tensor] | None = None,
 ) -> ClippedSum:
-    """Σ_b g_b · min(1, C'/‖g_b‖) over the examples of one micro-batch, C' = clip_norm·(1 − 1e-5), or
-    0.99·clip_norm in bf16.
+    """Σ_b v_b over the examples of one micro-batch, v_b = g_b · min(1, C'/‖g_b‖) rounded to a grid.
 
     Args:
         model: its trainable parameters all stand in layers that have a rule (`layers.py`), fp32. `losses`
@@ -123,15 +121,20 @@ def clipped_gradient_sum(
         batch: handed to `losses` as it is.
         losses: (model, batch) → (B,) losses; loss b may depend on example b only, and the first dimension
             of every layer's input and output is the example.
-        clip_norm: C > 0, in the l2 norm over all trainable parameters together.
-        into: name → float32 buffer of the parameter's shape; the sum is added to it, and no other is made.
+        clip_norm: C > 0, in the l2 norm over all trainable parameters together; inf: nothing is clipped.
+        grid: a power of two, the same for all micro-batches of a sum; `grid_step(C, size)` by default.
+        into: name → float64 buffer of the parameter's shape that holds multiples of the grid; the sum is added
+            to it, and no other is made.
 
     Raises:
         InputError: names the parameter or layer that cannot be clipped; nothing is computed then.
 
-    Guarantee: what one example adds has l2 norm ≤ clip_norm, the fp32 rounding of its own terms included;
-    an example whose gradient is not finite adds nothing. The order in which fp32 adds several examples is
-    not part of it (about 1e-7 of the sum; `noise.py` takes the low bits off).
+    Guarantee: ‖v_b‖ ≤ clip_norm, all rounding included, for any shape and any content (proof: docs/training.md,
+    "Rounding"; C' falls short of C by what the rounding may have done). An example whose gradient is not finite
+    adds nothing. The sum is exact while examples · clip_norm / grid ≤ 2^52 (`sums.check_range`): what is added
+    by an example is v_b, to the bit. v_b depends on the gradients of b that the backward pass gave, and on the
+    shapes of the micro-batch; that those do not depend on the other rows is for the batch's maker (`data.py`,
+    `placement.py`).
     """
     if not clip_norm > 0:
         raise InputError("clip_norm", f"must be above 0, got {clip_norm:g}", "give a positive number")
@@ -144,10 +147,12 @@ def clipped_gradient_sum(
         torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
     book.bottom.clear()  # edges → hooks → book → edges: a cycle that would keep them until the next gc
     _check_received(book)
+    if grid is None and clip_norm < math.inf:
+        grid = grid_step(clip_norm, sum(p.numel() for p in parameters.values()))
     with torch.no_grad():
-        into = {n: torch.zeros_like(p) for n, p in parameters.items()} if into is None else into
-        bound = clip_norm * (1 - (SHRINK_HALF if book.half else SHRINK))
-        return ClippedSum(into, _clip(parameters, book, bound, values, into))
+        if into is None:
+            into = {n: torch.zeros_like(p, dtype=torch.float64) for n, p in parameters.items()}
+        return ClippedSum(into, _clip(parameters, book, clip_norm, grid, into))
 
 
 @contextmanager
@@ -238,33 +243,48 @@ def _graph_uses(
 
 
 def _clip(
-    parameters: dict[str, nn.Parameter], book: _Book, bound: float, values: Tensor, into: dict[str, Tensor]
+    parameters: dict[str, nn.Parameter],
+    book: _Book,
+    clip_norm: float,
+    grid: float | None,
+    into: dict[str, Tensor],
 ) -> Tensor:
-    """Add the clipped sum to `into`, layer by layer; the norms."""
+    """Add what each example releases to `into`, layer by layer; the norms before clipping."""
     for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term
         for use in book.outers.pop(parameter):
             book.instances[parameter] += instance(use, parameter.shape)
-    squared = torch.zeros(len(values), dtype=torch.float64, device=values.device)
-    for gradient in book.instances.values():
-        squared += instance_norms(gradient)
-    for parameter, uses in book.outers.items():
-        squared += squared_norms(uses, parameter.shape)
-    norms = squared.sqrt()
-    finite = norms.isfinite()
-    factors = torch.where(finite, (bound / norms).clamp(max=1), 0).to(torch.float32)
-    if not bool(finite.all()):
-        _drop(book, ~finite)
+    sizes = [instance_size(gradient) for gradient in book.instances.values()]
+    sizes += [size_of(uses, parameter.shape) for parameter, uses in book.outers.items()]
+    norms = torch.stack([size.norm for size in sizes]).square().sum(0).sqrt()
+    if grid is None:
+        grid = _loose_grid(norms, parameters)
+    charges = [rounding_charge((), p.shape, True) for p in book.instances]
+    charges += [rounding_charge(uses, p.shape, False) for p, uses in book.outers.items()]
+    bound = (clip_norm - grid * math.hypot(*charges)) * (1 - SHRINK)
+    if bound < 0.9 * clip_norm:
+        raise InputError(
+            "an example", "has too many tokens for the grid of so small a model", "cut it into shorter ones"
+        )
+    scale = scales(sizes, bound, grid)
+    if not bool(scale.all()):
+        _drop(book, scale == 0)
     for name, parameter in parameters.items():
         if parameter in book.instances:
-            rows = book.instances.pop(parameter).flatten(1)
-            into[name].view(-1).addmv_(rows.T, factors)
+            add_instances(into[name], book.instances.pop(parameter), scale, grid)
         elif parameter in book.outers:
-            weighted_sum(book.outers.pop(parameter), factors, parameter.shape, into[name])
+            for use in book.outers.pop(parameter):
+                add_products(into[name], use, scale, grid)
     return norms
 
 
+def _loose_grid(norms: Tensor, parameters: dict[str, nn.Parameter]) -> float:
+    """Where nothing is clipped (clip_norm = inf) no grid is prescribed: one that fits the greatest norm."""
+    largest = float(norms[norms.isfinite()].max()) if bool(norms.isfinite().any()) else 0.0
+    return grid_step(max(largest, 2.0**-60), sum(p.numel() for p in parameters.values()))
+
+
 def _drop(book: _Book, bad: Tensor) -> None:
-    """Zero the examples whose gradient is not finite: 0·inf would poison the whole sum."""
+    """Zero the examples that are left out: 0·inf would poison the whole sum."""
     for gradient in book.instances.values():
         gradient[bad] = 0
     for parameter, uses in book.outers.items():

@@ -2,6 +2,9 @@
 
 An example is one sequence. A causal model predicts every next token; a masked model predicts 15 % of the
 tokens, chosen anew whenever the example is drawn (Devlin et al. 2019), and only those reach its head.
+
+In private training the shape in which an example is computed is a function of its own length and of public
+numbers: kernels round otherwise in another shape, and taking one example away must not change the others.
 """
 
 from __future__ import annotations
@@ -46,10 +49,14 @@ class MicroBatch(NamedTuple):
 
 
 class RoundBatch(NamedTuple):
-    """The logical batch of one round: its number in this attempt, and its micro-batches (maybe none)."""
+    """The logical batch of one round: its number in this attempt, and its micro-batches (maybe none).
+
+    fixed: whether the shape in which an example is computed depends on itself alone (`fixed_batches`).
+    """
 
     round: int
     parts: list[MicroBatch]
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,19 +84,24 @@ class Objective:
         inputs[other] = generator.integers(self.vocabulary, size=len(other))
         return Shown(inputs, labels, chosen)
 
-    def collate(self, examples: Sequence[Shown]) -> MicroBatch:
-        """Pad to the longest: T and M are at least 1."""
-        inputs = _padded([e.inputs for e in examples], self.padding)
-        labels = _padded([e.labels for e in examples], IGNORED)
+    def collate(self, examples: Sequence[Shown], tokens: int = 1, labels: int = 1) -> MicroBatch:
+        """Pad to the longest: T is at least `tokens`, M at least `labels`."""
+        inputs = _padded([e.inputs for e in examples], self.padding, tokens)
+        aims = _padded([e.labels for e in examples], IGNORED, tokens if self.kind == "causal" else labels)
         if self.kind == "causal":
-            return MicroBatch(inputs, labels)
+            return MicroBatch(inputs, aims)
         lengths = torch.tensor([max(1, len(e.inputs)) for e in examples])
-        chosen = _padded([e.chosen for e in examples], 0)
-        return MicroBatch(inputs, labels, chosen, torch.arange(inputs.shape[1]) < lengths[:, None])
+        chosen = _padded([e.chosen for e in examples], 0, labels)
+        return MicroBatch(inputs, aims, chosen, torch.arange(inputs.shape[1]) < lengths[:, None])
+
+    def filler(self, tokens: int) -> Shown:
+        """An example of so many tokens that predicts nothing: its gradient is 0."""
+        none = np.empty(0, dtype=np.int64)
+        return Shown(np.full(tokens, self.padding), none, None if self.kind == "causal" else none)
 
 
-def _padded(rows: Sequence[np.ndarray], fill: int) -> Tensor:
-    out = np.full((len(rows), max(1, max(map(len, rows)))), fill, dtype=np.int64)
+def _padded(rows: Sequence[np.ndarray], fill: int, width: int) -> Tensor:
+    out = np.full((len(rows), max(width, max(map(len, rows)))), fill, dtype=np.int64)
     for line, row in zip(out, rows, strict=True):
         line[: len(row)] = row
     return torch.from_numpy(out)
@@ -114,8 +126,46 @@ def micro_batches(
     return [objective.collate(ordered[start : start + size]) for start in range(0, len(ordered), size)]
 
 
+def padded_length(tokens: int, longest: int) -> int:
+    """The next of 16, 20, 24, 28, 32, 40, 48, … (four lengths an octave), at most `longest`."""
+    step = 1 << max(2, (max(tokens, 16) - 1).bit_length() - 3)
+    return min(longest, max(16, -(-tokens // step) * step))
+
+
+def fixed_batches(
+    shown: Sequence[Shown], objective: Objective, rows: int, longest: int, *, rank: int = 0, ranks: int = 1
+) -> list[MicroBatch]:
+    """Cut a batch into micro-batches of exactly `rows` rows, each row padded to a length that its example alone
+    decides, and filled up with rows that add nothing.
+
+    A masked model takes another path through attention where no row is padded: such examples are by themselves.
+    With several ranks each takes every `ranks`-th micro-batch, in the shape that one process would give it.
+    """
+    groups: dict[tuple[int, bool], list[Shown]] = {}
+    for example in shown:
+        tokens = max(1, len(example.inputs))
+        length = padded_length(tokens, longest)
+        groups.setdefault((length, objective.kind == "masked" and tokens == length), []).append(example)
+    parts = []
+    for (length, whole), members in sorted(groups.items(), key=lambda item: item[0], reverse=True):
+        filler, aims = objective.filler(length if whole else 0), max(1, round(MASKED_SHARE * length))
+        members = members + [filler] * (-len(members) % rows)
+        for start in range(0, len(members), rows):
+            parts.append(objective.collate(members[start : start + rows], length, aims))
+    return parts[rank::ranks]
+
+
+def rows_at_once(micro_batch: int, expected_batch: int) -> int:
+    """Rows of a micro-batch: at most a sixteenth of the expected batch, so that few of them are fillers."""
+    return max(1, min(micro_batch, expected_batch // 16))
+
+
 class Rounds(Dataset[RoundBatch]):
-    """Item k is the logical batch of round k, or this rank's share of it, drawn when it is asked for."""
+    """Item k is the logical batch of round k, or this rank's share of it, drawn when it is asked for.
+
+    longest: the most inputs of an example, a public number; micro-batches then have fixed shapes, as private
+    training needs them. None: they are as long and as many as the batch has it.
+    """
 
     def __init__(
         self,
@@ -125,9 +175,11 @@ class Rounds(Dataset[RoundBatch]):
         *,
         rounds: int,
         micro_batch: int,
+        longest: int | None = None,
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
+        self._longest = longest
         self._sequences, self._objective, self._sampler = sequences, objective, sampler
         self._rounds, self._size, self._rank, self._ranks = rounds, micro_batch, rank, ranks
 
@@ -139,10 +191,12 @@ class Rounds(Dataset[RoundBatch]):
             raise IndexError(round)
         drawn = [self._sequences[i] for i in self._sampler.draw(round)]
         generator = self._sampler.generator(round, "masks")
-        parts = micro_batches(
-            drawn, self._objective, self._size, generator, rank=self._rank, ranks=self._ranks
-        )
-        return RoundBatch(round, parts)
+        share = {"rank": self._rank, "ranks": self._ranks}
+        if self._longest is None:
+            return RoundBatch(round, micro_batches(drawn, self._objective, self._size, generator, **share))
+        shown = [self._objective.show(tokens, generator) for tokens in drawn]
+        parts = fixed_batches(shown, self._objective, self._size, self._longest, **share)
+        return RoundBatch(round, parts, fixed=True)
 
     def loader(self) -> DataLoader[RoundBatch]:
         """In order, undivided, in this process: no worker prefetches a batch that a resume would lose."""

@@ -16,8 +16,9 @@ from hush_core.training.data import MicroBatch, RoundBatch
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
 from hush_core.training.ledger import ReleaseLedger
-from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid
+from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid, grid_step
 from hush_core.training.ranks import Ranks
+from hush_core.training.sums import check_range
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
@@ -84,7 +85,8 @@ class PrivateModule(_ManualModule):
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
     ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2). With several
-    ranks the sum runs over all of them, and the noise is added once.
+    ranks the sum runs over all of them, and the noise is added once. The sum is exact: an example adds what it
+    would add alone, to the bit, given that its own gradient does not depend on its neighbours (`placement.py`).
     """
 
     def __init__(
@@ -151,35 +153,46 @@ class PrivateModule(_ManualModule):
             raise InputError(
                 "batch", "is not the next round of a Poisson sampler", "train on Rounds(…).loader()"
             )
+        if not batch.fixed:
+            raise InputError(
+                "batch",
+                "has shapes that depend on what was drawn",
+                "give Rounds(…) the longest input, `longest`",
+            )
         if not self._checked:
             check_before_release(self.model, self._losses, self._probe)
             self._checked = True
-        total = torch.zeros(self._size, device=self.device)
-        views = self._views(total)
+        grid = grid_step(self._clip_norm, self._size)
         bound = clip_within_grid(self._clip_norm, self._size)
+        total = torch.zeros(self._size, dtype=torch.float64, device=self.device)
+        views, examples = self._views(total), 0
         for part in batch.parts:
-            clipped_gradient_sum(self.model, part, losses=self._losses, clip_norm=bound, into=views)
-        self._release(total)
-        for name, parameter in self._trained.items():
-            parameter.grad = views[name]
+            examples += len(part[0])
+            check_range(examples, bound, grid)
+            clipped_gradient_sum(
+                self.model, part, losses=self._losses, clip_norm=bound, grid=grid, into=views
+            )
+        for name, gradient in self._views(self._release(total)).items():
+            self._trained[name].grad = gradient
         self._step(batch.round)
 
-    def _release(self, total: Tensor) -> None:
-        """In place: the clipped sum of this rank → the noisy mean over all ranks, counted."""
+    def _release(self, total: Tensor) -> Tensor:
+        """The clipped sum of this rank, used up → (p,) float32, the noisy mean over all ranks, counted."""
         ranks = Ranks.current()
         ranks.sum_to_first(total)
         if self._ledger is not None:
             release = self._ledger.count()
             host = total.cpu()  # itself, where it is there already
             add_noise(host.numpy(), self._noise, release, scale=self._scale, clip_norm=self._clip_norm)
-            if host is not total:
-                total.copy_(host)
-            total.div_(self._batch)
-        ranks.send_from_first(total)
+            host.div_(self._batch)
+            total = host
+        mean = total.to(self.device, torch.float32)
+        ranks.send_from_first(mean)
         if self._rate is not None:
             rate = self._rate(ranks.share(release if self._ledger is not None else None))
             for group in self._optimizer.param_groups:
                 group["lr"] = rate
+        return mean
 
     def _views(self, flat: Tensor) -> dict[str, Tensor]:
         """The parts of a flat vector by parameter, in its shape."""

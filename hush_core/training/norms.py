@@ -1,28 +1,55 @@
-"""Per-example norms and weighted sums of gradients kept as outer products (book-keeping, ghost norms).
+"""Upper bounds on per-example gradient norms, from outer products or from the gradients themselves.
 
-Sources: book-keeping (Bu et al. 2023) and ghost clipping (Li et al. 2022). Beyond them: weights with
-several uses get the exact cross term, an embedding's norm is computed on the rows that it touched, of a
-symmetric product only one triangle is computed, and ghost norms carry an allowance for fp32 cancellation,
-so that a norm is never under-counted.
+Sources: book-keeping (Bu et al. 2023) and ghost norms (Li et al. 2022). Beyond them: weights with several uses
+get the exact cross term, an embedding's norm is computed on the rows that it touched, of a symmetric product only
+one triangle is computed; and every norm is an upper bound that holds whatever fp32 has rounded, by the analysis
+in docs/training.md ("Rounding"): fp32 adds up at most BLOCK products at a time, float64 adds up the blocks.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from hush_core.training.layers import Outer
 
-CANCELLATION = 1e-6
-"""Relative fp32 error, against Σ‖left_t‖‖right_t‖, that is added to a norm that is computed in another order
-than the sum which is released."""
+UNIT = 2.0**-24
+"""The unit round-off of fp32: one operation errs by at most this, relatively."""
+TINY = 2.0**-125
+"""More than twice what one fp32 product may lose to underflow, flushed to zero or not."""
+BLOCK = 256
+"""Products that fp32 adds up before float64 takes over."""
+_SQUARES = 64
+"""Squares that fp32 adds up before float64 takes over: as fast as one fp32 norm, near enough."""
 GHOST_CONSTANT = 96.0
 """Below T² = 96·rows·columns/(rows+columns) the ghost norm and the sum take less time than an instance that is
 written, read for its norm and read again for the sum; measured on one CPU core, fp32."""
 STRIP = 32
 """Rows of the token × token products computed at once: a triangle in 4 strips takes ⅝ of the square's time."""
 _CHUNK = 1 << 22
-"""Floats of token × token products held at once."""
+"""Numbers of token × token products held at once."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large each example's gradient of one parameter is: (B,) float64 each.
+
+    norm: an upper bound on the l2 norm of what fp32 makes of it. reach: of Σ_t ‖left_t‖‖right_t‖ over what is
+    still to be multiplied. peak: of the Σ_t ‖left_t‖ and Σ_t ‖right_t‖ of those.
+    """
+
+    norm: Tensor
+    reach: Tensor
+    peak: Tensor
+
+
+def gamma(terms: int) -> float:
+    """γ_n = n·u/(1 − n·u): an fp32 sum of n products errs by at most γ_n·Σ|terms|, in any order, with fused
+    multiply-adds or without (Higham 2002, §3.1); infinite from n = 2^23 on."""
+    share = terms * UNIT
+    return share / (1 - share) if share < 0.5 else float("inf")
 
 
 def keeps_instance(shape: torch.Size, tokens: int) -> bool:
@@ -38,93 +65,101 @@ def instance(use: Outer, shape: torch.Size) -> Tensor:
     if not use.one_hot:
         return torch.bmm(use.left.transpose(1, 2), use.right)
     examples = use.left.shape[0]
-    first_row = torch.arange(examples, device=use.left.device).unsqueeze(1) * shape[0]
     rows = use.right.new_zeros(examples * shape[0], shape[1])
-    _add_rows(rows, use.left + first_row, use.right)
+    add_rows(rows, use.left + _first_row(use.left, shape[0]), use.right)
     return rows.view(examples, *shape)
 
 
-def instance_norms(gradient: Tensor) -> Tensor:
-    """(B,) float64 squared norms of a (B, …) per-example gradient."""
-    rows = gradient.flatten(1)
-    return torch.linalg.vector_norm(rows, dim=1).to(torch.float64).square()
+def instance_size(gradient: Tensor) -> Size:
+    """Of a (B, …) fp32 per-example gradient. The bound is on these very numbers, however they came about."""
+    none = gradient.new_zeros(len(gradient), dtype=torch.float64)
+    return Size(_squares(gradient.flatten(1)).sqrt(), none, none)
 
 
-def squared_norms(uses: list[Outer], shape: torch.Size) -> Tensor:
-    """(B,) float64: the squared norm of each example's gradient of ONE parameter, over all of its uses.
-
-    Guarantee: not below that of the sum which `weighted_sum` makes of it in fp32: for each use a relative
-    error of CANCELLATION against Σ_t ‖left_t‖‖right_t‖ is charged.
-    """
+def size_of(uses: list[Outer], shape: torch.Size) -> Size:
+    """Of the gradient of ONE parameter, over all of its uses, as `sums.add_products` makes it."""
     if len(uses) == 1 and uses[0].one_hot:
-        return _embedding_norms(uses[0], shape[0])
-    total, reach = 0.0, 0.0
+        return _embedding_size(uses[0], shape[0])
+    total, reach, lefts, rights = 0.0, 0.0, 0.0, 0.0
     for i, one in enumerate(uses):
-        squared, length = _own(one)
-        total, reach = total + squared, reach + length
+        squared, left, right = _own(one)
+        total, reach = total + squared, reach + (left * right).sum(1)
+        lefts, rights = lefts + left.sum(1), rights + right.sum(1)
         for other in uses[i + 1 :]:
             total = total + 2 * _inner(one, other)
-    return total.clamp_min(0) + CANCELLATION * reach.square()
+    tokens, width = max(use.tokens for use in uses), sum(shape)
+    in_float64 = (len(uses) ** 2 * tokens**2 + width) * 2.0**-52
+    one_side, other_side = (gamma(min(BLOCK, wide) + 1) for wide in shape)
+    share = one_side + other_side + one_side * other_side + in_float64
+    squared = total.clamp_min(0) + share * reach.square()
+    squared = squared + TINY * width * (lefts.square() + rights.square())
+    return Size(squared.sqrt() + gamma(tokens + 2) * reach, reach, torch.maximum(lefts, rights))
 
 
-def weighted_sum(uses: list[Outer], factors: Tensor, shape: torch.Size, into: Tensor | None = None) -> Tensor:
-    """into (rows, columns) += Σ_b factors[b] · gradient of example b; zeros are taken where it is left out.
-
-    No other matrix of that shape is made: fresh memory for a large vocabulary takes longer than the sum.
-    """
-    total = factors.new_zeros(shape) if into is None else into
-    for use in uses:
-        if use.one_hot:
-            _add_rows(total, use.left, use.right * factors[:, None, None])
-            continue
-        left, right = use.left, use.right
-        if left.shape[2] <= right.shape[2]:
-            left = left * factors[:, None, None]
-        else:
-            right = right * factors[:, None, None]
-        total.addmm_(left.flatten(0, 1).T, right.flatten(0, 1))
-    return total
-
-
-def _add_rows(total: Tensor, numbers: Tensor, rows: Tensor) -> None:
+def add_rows(total: Tensor, numbers: Tensor, rows: Tensor) -> None:
     """total[numbers[b, t]] += rows[b, t]."""
     total.index_add_(0, numbers.flatten(), rows.flatten(0, 1).to(total.dtype))
 
 
-def _embedding_norms(use: Outer, rows: int) -> Tensor:
+def _first_row(numbers: Tensor, rows: int) -> Tensor:
+    return torch.arange(len(numbers), device=numbers.device).unsqueeze(1) * rows
+
+
+def _squares(rows: Tensor) -> Tensor:
+    """(…) float64: at least Σ_k x_k² over the last dimension of an fp32 tensor."""
+    count = rows.shape[-1] // _SQUARES * _SQUARES
+    blocks = rows[..., :count].unflatten(-1, (-1, _SQUARES)).norm(dim=-1)
+    total = blocks.to(torch.float64).square().sum(-1)
+    total = total + rows[..., count:].norm(dim=-1).to(torch.float64).square()
+    # fp32: _SQUARES products and sums, all of one sign, and a root; float64: the rest
+    slack = gamma(_SQUARES + 8) + rows.shape[-1] * 2.0**-52
+    return total * (1 + slack) + rows.shape[-1] * TINY
+
+
+def _embedding_size(use: Outer, rows: int) -> Size:
+    """Rows are added up in float64; the one rounding of each is what `reach` is charged for."""
+    lengths = _squares(use.right).sqrt()
+    reach = lengths.sum(1)
     if bool((use.left[:, 1:] > use.left[:, :-1]).all()):  # positions: every row is touched once
-        return instance_norms(use.right)
-    examples = use.left.shape[0]
-    first_row = torch.arange(examples, device=use.left.device).unsqueeze(1) * rows
-    touched, slot = torch.unique(use.left + first_row, return_inverse=True)
-    sums = use.right.new_zeros(len(touched), use.right.shape[2])
-    _add_rows(sums, slot, use.right)
-    squared = torch.zeros(examples, dtype=torch.float64, device=sums.device)
-    squared.index_add_(0, touched // rows, instance_norms(sums))
-    reach = use.right.norm(dim=2).sum(1, dtype=torch.float64)
-    return squared + CANCELLATION * reach.square()
+        squared = lengths.square().sum(1)
+    else:
+        touched, slot = torch.unique(use.left + _first_row(use.left, rows), return_inverse=True)
+        sums = use.right.new_zeros(len(touched), use.right.shape[2], dtype=torch.float64)
+        add_rows(sums, slot, use.right)
+        squared = sums.new_zeros(len(use.left))
+        squared.index_add_(0, touched // rows, sums.square().sum(1))
+    in_float64 = (use.tokens + use.right.shape[2]) * 2.0**-51
+    return Size(squared.sqrt() + (2 * UNIT + in_float64) * reach, reach, reach)
 
 
-def _own(use: Outer) -> tuple[Tensor, Tensor]:
-    """(B,) float64 each: Σ_{t,s} (l_t·l_s)(r_t·r_s), and Σ_t ‖l_t‖‖r_t‖ from the diagonals.
+def _own(use: Outer) -> tuple[Tensor, Tensor, Tensor]:
+    """Σ_{t,s} (l_t·l_s)(r_t·r_s), (B,), and upper bounds on ‖l_t‖ and ‖r_t‖, (B, T): float64, the bounds from
+    the diagonals.
 
     In strips of rows, each up to its end on the diagonal: what lies left of the strip's square counts twice.
     """
     examples, tokens = use.right.shape[:2]
     strip = max(1, min(max(STRIP, tokens // 4), _CHUNK // (examples * tokens)))
-    total = reach = torch.zeros(examples, dtype=torch.float64, device=use.right.device)
+    total = torch.zeros(examples, dtype=torch.float64, device=use.right.device)
+    lengths: list[tuple[Tensor, ...]] = []
     for start in range(0, tokens, strip):
         rows, ahead = slice(start, start + strip), slice(0, start + strip)
         left, right = _products(use, use, rows, ahead)
-        squares = left[:, :, start:], right[:, :, start:]
-        diagonals = (part.diagonal(dim1=1, dim2=2) for part in squares)
-        lengths = [x.clamp_min(0).to(torch.float64).sqrt() for x in diagonals]
-        reach = reach + (lengths[0] * lengths[1]).sum(1)
+        lengths.append(
+            tuple(_length(part[:, :, start:].diagonal(dim1=1, dim2=2), width)
+            for part, width in ((left, use.left.shape[-1]), (right, use.right.shape[2])))
+        )  # fmt: skip
         product = left.mul_(right)
-        total = total + product.sum((1, 2), dtype=torch.float64)
+        total = total + product.sum((1, 2))
         if start:
-            total = total + product[:, :, :start].sum((1, 2), dtype=torch.float64)
-    return total, reach
+            total = total + product[:, :, :start].sum((1, 2))
+    lefts, rights = zip(*lengths, strict=True)
+    return total, torch.cat(lefts, 1), torch.cat(rights, 1)
+
+
+def _length(squared: Tensor, width: int) -> Tensor:
+    """An upper bound on a vector's norm, from its product with itself."""
+    return (squared.clamp_min(0) * (1 + 2 * gamma(BLOCK + 1)) + width * TINY).sqrt()
 
 
 def _inner(one: Outer, other: Outer) -> Tensor:
@@ -134,23 +169,32 @@ def _inner(one: Outer, other: Outer) -> Tensor:
     total = torch.zeros(examples, dtype=torch.float64, device=one.right.device)
     for start in range(0, tokens, strip):
         left, right = _products(one, other, slice(start, start + strip), slice(None))
-        total = total + left.mul_(right).sum((1, 2), dtype=torch.float64)
+        total = total + left.mul_(right).sum((1, 2))
     return total
 
 
 def _products(one: Outer, other: Outer, rows: slice, columns: slice) -> tuple[Tensor, Tensor]:
-    """(B, rows, columns) each: l_t·l'_s and r_t·r'_s."""
-    right = torch.bmm(one.right[:, rows], other.right[:, columns].transpose(1, 2))
+    """(B, rows, columns) float64 each: l_t·l'_s and r_t·r'_s."""
+    right = _gram(one.right[:, rows], other.right[:, columns])
     here, there = one.left[:, rows], other.left[:, columns]
     if one.one_hot and other.one_hot:
         left = (here.unsqueeze(2) == there.unsqueeze(1)).to(right.dtype)
     elif one.one_hot:
-        left = _pick(there, here).transpose(1, 2)
+        left = _pick(there, here).transpose(1, 2).to(right.dtype)
     elif other.one_hot:
-        left = _pick(here, there)
+        left = _pick(here, there).to(right.dtype)
     else:
-        left = torch.bmm(here, there.transpose(1, 2))
+        left = _gram(here, there)
     return left, right
+
+
+def _gram(one: Tensor, other: Tensor) -> Tensor:
+    """(B, T, S) float64: the products of (B, T, k) and (B, S, k), by blocks of k."""
+    total = None
+    for a, b in zip(one.split(BLOCK, 2), other.split(BLOCK, 2), strict=True):
+        product = torch.bmm(a, b.transpose(1, 2))
+        total = product.to(torch.float64) if total is None else total.add_(product)
+    return total
 
 
 def _pick(floats: Tensor, numbers: Tensor) -> Tensor:

@@ -89,7 +89,7 @@ def fit_in_processes(
             raised in this thread while it waits (by `progress`, by an orchestrator that cancels) has the same
             effect and is raised again; a second one kills the processes.
 
-    Guarantee: that of `fit_private`; the model is the one of a single process but for the order of sums. When
+    Guarantee: that of `fit_private`; the model is the one of a single process: sums are exact. When
     this function has returned or raised, none of its processes is alive; if this process is killed, they end.
     """
     if processes < 1:

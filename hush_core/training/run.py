@@ -17,13 +17,14 @@ from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.progress import Progress
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
-from hush_core.training.data import Rounds
+from hush_core.training.data import Rounds, rows_at_once
 from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
 from hush_core.training.noise import grid_step
+from hush_core.training.placement import longest_input, rows_that_hold
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.sampler import WeightedPoissonSampler
@@ -63,7 +64,7 @@ def fit_private(
     """Train `model` in place under the plan; call it again with the same arguments to resume.
 
     In a process group (torch.distributed) every rank calls it with the same arguments: the batch is shared
-    out, and the model is the same on all of them as with one process, but for the order of sums.
+    out, and the model is the same on all of them as with one process: sums are exact.
 
     Args:
         plan: rates (n,), noise multiplier, rounds, expected batch, clip norm.
@@ -134,7 +135,10 @@ def fit_private(
                 model.objective,
                 WeightedPoissonSampler(plan.rates, key=ranks.share(os.urandom(32))),
                 rounds=plan.rounds - before,
-                micro_batch=train_config.micro_batch,
+                micro_batch=rows_that_hold(
+                    model, rows_at_once(train_config.micro_batch, plan.expected_batch), ranks
+                ),
+                longest=longest_input(model),
                 rank=ranks.rank,
                 ranks=ranks.count,
             )

@@ -87,12 +87,14 @@ def reference(model, batch, losses, clip):
     return torch.tensor(all_norms, dtype=torch.float64), sums
 
 
-def agrees(got, expected) -> bool:
-    """Norms within 2e-5 (the shrink), sums within 1e-4 of the whole sum's norm."""
+def agrees(got, expected, clip=0.0) -> bool:
+    """Norms at most 2e-4 above, which is what the rounding is charged; sums within 3e-4 of the whole sum's norm,
+    and within what the grid of that clip norm does."""
     norms_, sums = expected
     size = math.sqrt(sum(float(s.square().sum()) for s in sums.values()))
-    return torch.allclose(got.norms, norms_, rtol=2e-5, atol=1e-9) and all(
-        float((got.gradients[n] - sums[n]).norm()) < 1e-4 * size for n in sums
+    excess = got.norms - norms_
+    return bool((excess <= 2e-4 * norms_ + 1e-9).all() and (excess >= -1e-6 * norms_).all()) and all(
+        float((got.gradients[n] - sums[n]).norm()) < 3e-4 * size + 1e-5 * clip for n in sums
     )
 
 
@@ -104,7 +106,7 @@ CASES = {"small": small_case, "gpt-ghost": gpt_case, "gpt-kept": lambda: gpt_cas
 def test_matches_a_float64_loop(case, clip):
     model, batch, losses = CASES[case]()
     got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=clip)
-    assert agrees(got, reference(model, batch, losses, clip))
+    assert agrees(got, reference(model, batch, losses, clip), clip)
     assert all(p.grad is None for p in model.parameters())
 
 
@@ -150,7 +152,7 @@ def test_with_all_factors_one_it_is_plain_backward(case):
     got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=math.inf)
     losses(model, batch).sum().backward()
     for name, parameter in model.named_parameters():
-        torch.testing.assert_close(got.gradients[name], parameter.grad, rtol=1e-4, atol=2e-6)
+        torch.testing.assert_close(got.gradients[name].float(), parameter.grad, rtol=1e-4, atol=2e-6)
 
 
 @pytest.mark.parametrize("case", CASES)
