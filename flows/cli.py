@@ -7,6 +7,7 @@ before Prefect and MLflow are imported.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -68,7 +69,9 @@ def run(
     from flows.train import train
 
     _serve()
-    render(train(str(config.resolve()), changes), console())
+    with _owned():
+        report = train(str(config.resolve()), changes)
+    render(report, console())
 
 
 @app.command()
@@ -94,7 +97,8 @@ def secrets(
     from flows.secrets import secrets as secrets_flow
 
     _serve()
-    summary = secrets_flow(str(config.resolve()), *given)
+    with _owned():
+        summary = secrets_flow(str(config.resolve()), *given)
     render(summary, console())
     render_files(summary, secret or [], console())
 
@@ -123,7 +127,9 @@ def plan(
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
     where = None if out is None else str(_writable(out).resolve())
     _serve()
-    render(plan_flow(str(config.resolve()), changes, c or None, noise or None, where), console())
+    with _owned():
+        planned = plan_flow(str(config.resolve()), changes, c or None, noise or None, where)
+    render(planned, console())
 
 
 @app.command()
@@ -143,7 +149,8 @@ def verify(
         _answer()
     from rich.markup import escape
 
-    from flows.verify import verdict, verify_target
+    from flows.reports.verification import verdict
+    from flows.verify import verify_target
 
     verification = verify_target(target, progress=_progress())
     first, *rest = verdict(verification)
@@ -286,6 +293,18 @@ def console() -> Console:
 
 def _progress() -> Progress:
     return lambda stage, done, total: console().print(f"[dim]{stage}: {done} of {total}[/dim]")
+
+
+@contextmanager
+def _owned() -> Iterator[None]:
+    """What is started in here carries this process's mark from its first moment: a later command sees who died."""
+    from prefect import tags
+
+    from tasks.leftovers import owner_tag
+    from tasks.runtime.environment import home
+
+    with tags(owner_tag(home())):
+        yield
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 from hush_core.certificate import Verification, verify_certificate
-from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
 from hush_core.errors import InputError
 from hush_core.progress import Progress
 
@@ -31,39 +30,3 @@ def verify_target(target: str, progress: Progress | None = None) -> Verification
     if (path / "certificate").is_dir() and (path / "model").is_dir():
         return verify_certificate(path / "certificate", path / "model", progress)
     return verify_certificate(path, None, progress)
-
-
-def verdict(verification: Verification) -> list[str]:
-    """What was verified, how, and what was not: the lines that stand wherever hush says "verified"."""
-    facts, rows = verification.certificate.facts, verification.rows
-    model = (
-        f"certificate and model verified ({len(verification.certificate.model_files)} files of the model)"
-        if verification.model_seen
-        else "certificate verified; model NOT looked at: give the folder that holds `model/` and `certificate/`, "
-        "or a models:/ URI"
-    )
-    confirmed, looked, points = verification.curve_points
-    lines = [
-        f"{model}: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
-        f"worst bound/target {(rows['bound'] / rows['posterior']).max():.4f}; the bound is of this run alone",
-        f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
-        f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
-        f"{looked} curve points tried ({points} in all)",
-    ]
-    if unsure := verification.confirmed(NOT_SURE):
-        lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
-    earlier = verification.tables["bounds.parquet"]["earlier_runs"]
-    if earlier.max():
-        lines.append(
-            f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in "
-            "this bound: all runs together promise less"
-        )
-    if unprotected := facts.training.released_unprotected:
-        lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
-    lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")
-    return lines
-
-
-def cell(text: str) -> str:
-    """Text that cannot leave its table cell or start markup."""
-    return "`" + text.replace("`", "'").replace("|", "/").replace("\n", " ") + "`"

@@ -3,6 +3,8 @@
 import os
 import tempfile
 
+import pytest
+
 _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
 os.environ["HUSH_HOME"] = _FOLDER.name
 os.environ.setdefault(
@@ -14,3 +16,88 @@ for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
 from tasks.runtime.environment import prepare_environment  # noqa: E402
 
 prepare_environment()
+
+
+@pytest.fixture(scope="session")
+def prefect_harness():
+    """An embedded Prefect server for all tests that call tasks or flows in this process."""
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=180):
+        yield
+
+
+@pytest.fixture(scope="session")
+def certified(tmp_path_factory):
+    """(model folder, certificate folder): a tiny untrained GPT and a certificate that really verifies."""
+    import numpy as np
+    import polars as pl
+
+    from hush_core.accounting import calibrate
+    from hush_core.certificate import Facts, write_certificate
+    from hush_core.certificate.document import PlanFacts, TrainingFacts
+    from hush_core.config import ByteGptModel
+    from hush_core.training import byte_gpt, save_model
+    from hush_core.weights import sampling_rates
+
+    root = tmp_path_factory.mktemp("certified")
+    model_dir = root / "model"
+    save_model(byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 65), model_dir)
+
+    n, batch, rounds = 40, 4, 3
+    weights = np.ones(n)
+    edges = pl.DataFrame(
+        {"example_id": [0, 1, 2], "secret_id": [0, 0, 1], "reason": ["x"] * 3},
+        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
+    )
+    secrets = pl.DataFrame(
+        {
+            "secret_id": [0, 1],
+            "kind": ["path", "path"],
+            "name": ["first", "se|cond`"],
+            "prior": [1e-6, 1e-6],
+            "posterior": [1e-3, 1e-3],
+            "bits": [20.0, 20.0],
+            "provenance": ["declared"] * 2,
+        },
+        schema_overrides={"secret_id": pl.UInt32},
+    )
+    done = calibrate(edges, sampling_rates(weights, batch), secrets, rounds=rounds, method="best")
+    facts = Facts(
+        name="tiny",
+        plan=PlanFacts(
+            noise_multiplier=done.noise_multiplier, rounds=rounds, expected_batch=batch, clip_norm=1.0,
+            method="best", capacities="matched", c=1.0,
+            weight_objective=float(n), weight_upper_bound=float(n),
+        ),
+        training=TrainingFacts(
+            rounds_released=rounds, rounds_applied=rounds, noise_source="os", sampler="poisson",
+            released_unprotected=("nothing",),
+        ),
+        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
+        audits=(), code={},
+    )  # fmt: skip
+    write_certificate(
+        root / "certificate", facts, bounds=done.table, edges=edges, secrets=secrets, weights=weights,
+        model_dir=model_dir,
+    )  # fmt: skip
+    return model_dir, root / "certificate"
+
+
+@pytest.fixture
+def register(certified, tmp_path):
+    """Register the certified pair under a name; more arguments replace what `record_run` is given."""
+    from tasks.runtime.registry import record_run
+
+    def run(name, **changes):
+        table = tmp_path / "0123abcd.parquet"
+        table.write_bytes(b"table")
+        given = {
+            "experiment": "tests", "model_name": name, "params": {"rounds": 3}, "metrics": {"secrets": 2.0},
+            "tables": {"bounds": table}, "pictures": {}, "model_dir": certified[0],
+            "certificate_dir": certified[1], "tags": {"method": "best"},
+            "description": f"check models:/{name}/VERSION",
+        }  # fmt: skip
+        return record_run(**{**given, **changes})
+
+    return run

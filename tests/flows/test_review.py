@@ -7,8 +7,9 @@ import mlflow
 import polars as pl
 import pytest
 
+from flows.reports.verification import verdict
 from flows.review import facts_page, review
-from flows.verify import verdict, verify_target
+from flows.verify import verify_target
 from hush_core.certificate import Certificate
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime.environment import home

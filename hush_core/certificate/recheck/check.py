@@ -18,8 +18,6 @@ import polars as pl
 from hush_core.certificate.recheck.counts import NotConfirmed, rates_of
 from hush_core.certificate.recheck.inversion import posterior
 
-Progress = Callable[[str, int, int], None]
-
 OWN_PROFILES = 512
 """So many distinct profiles (sets of rates, and prior) take the second route by their own rates at least."""
 CURVE_POINTS = 200
@@ -83,7 +81,11 @@ class Secrets:
 
 
 def recheck_bounds(
-    own: Secrets, secrets: pl.DataFrame, bounds: pl.DataFrame, mechanism: Mechanism, progress: Progress
+    own: Secrets,
+    secrets: pl.DataFrame,
+    bounds: pl.DataFrame,
+    mechanism: Mechanism,
+    progress: Callable[[str, int, int], None],
 ) -> Recheck:
     """The second route of every secret's bound; `secrets` and `bounds` in the order of their ids."""
     found = Recheck(np.full(secrets.height, np.nan), np.full(secrets.height, NOT_SURE, dtype=object))
@@ -130,7 +132,11 @@ def recheck_bounds(
 
 
 def recheck_curves(
-    own: Secrets, of_secret: np.ndarray, curves: pl.DataFrame, mechanism: Mechanism, progress: Progress
+    own: Secrets,
+    of_secret: np.ndarray,
+    curves: pl.DataFrame,
+    mechanism: Mechanism,
+    progress: Callable[[str, int, int], None],
 ) -> tuple[list[str], tuple[int, int, int]]:
     """(what does not hold, (points confirmed, looked at, in all))."""
     failures: list[str] = []

@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 from hush_core.certificate import verify_certificate
-from hush_core.certificate.document import DOCUMENT, SCHEMA_VERSION, TABLES, hash_file
+from hush_core.certificate.document import DOCUMENT, SCHEMA_VERSION, TABLES
 from hush_core.certificate.fields import MODEL_FILES, UNCHECKED, all_fields
 from hush_core.errors import VerificationError
+from hush_core.files import file_sha256
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "certificate.md"
 PASSES = None
@@ -36,7 +37,7 @@ def forge(directory, *, document=lambda data: None, **tables):
         path = directory / f"{name}.parquet"
         change(pl.read_parquet(path)).write_parquet(path)
     data = json.loads((directory / DOCUMENT).read_bytes())
-    data["tables"] = {name: hash_file(directory / name) for name in TABLES}
+    data["tables"] = {name: file_sha256(directory / name) for name in TABLES}
     document(data)
     (directory / DOCUMENT).write_bytes(sealed(data))
 

@@ -134,7 +134,11 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     calls, noted = [], history(store)
     for word in ("fsync", "replace"):
         real = getattr(os, word)
-        name = (lambda d: _plain(os.path.basename(os.readlink(f"/proc/self/fd/{d}")))) if word == "fsync" else None
+        name = (
+            (lambda d: _plain(os.path.basename(os.readlink(f"/proc/self/fd/{d}"))))
+            if word == "fsync"
+            else None
+        )
 
         def hooked(*args, real=real, word=word, name=name):
             calls.append((word, name(args[0]) if name else args[1].name))
