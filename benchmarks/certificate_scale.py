@@ -7,6 +7,8 @@ with 20,000 examples of different rates. p = 1e-10, T = 2000, r uniform in [2e-4
 Weights: the linear program's at half of c_max with matched capacities (96 % retained). Those of a million secrets
 are feasible for it, by the repair alone from weights 1.
 
+With --inherited SECRETS alone: how far inherited bounds lie above the secrets' own, by 200 of them.
+
 One core. JSON with --out, a picture with --picture. Memory is the process's peak so far.
 """
 
@@ -84,6 +86,29 @@ def calibrations(secrets: int) -> list[dict]:
     return rows
 
 
+def inherited(secrets: int, sample: int = 200) -> np.ndarray:
+    """bound / own bound of secrets, at random, that inherit theirs from a dominating binomial."""
+    examples, edges, table = paper_graph(secrets)
+    weights = weights_of(examples, edges, table)
+    rates = np.minimum(weights * (RATE * examples / weights.sum()), 1.0)
+    found = calibrate(edges, rates, table, rounds=ROUNDS, method="blow_up")
+    heirs = found.table.filter(pl.col("dominating_examples").is_not_null())
+    heirs = heirs.sample(min(sample, heirs.height), seed=0)
+    ratios = []
+    for secret, bound in heirs.select("secret_id", "bound").iter_rows():
+        own = rates[edges.filter(pl.col("secret_id") == secret)["example_id"].to_numpy()]
+        alone = posterior_bound(
+            Participation.from_rates(own), noise_multiplier=found.noise_multiplier, rounds=ROUNDS, prior=PRIOR,
+            method="blow_up",
+        )  # fmt: skip
+        ratios.append(bound / alone.value)
+    print(
+        f"{secrets:,} secrets: {len(ratios)} inherited bounds over the secrets' own: "
+        f"median {np.median(ratios):.3f}, largest {np.max(ratios):.3f}"
+    )
+    return np.array(ratios)
+
+
 def certificates() -> list[dict]:
     """One row a number of rounds: σ grows with its square root, so that the task stays about as hard."""
     rows = []
@@ -147,7 +172,11 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="a million secrets too: minutes, and gigabytes")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--inherited", type=int, metavar="SECRETS")
     arguments = parser.parse_args()
+    if arguments.inherited:
+        inherited(arguments.inherited)
+        return
     print(
         f"{'rounds':>10} {'σ':>8} {'r':>10} {'gap':>8} {'ms':>8} {'and lower':>10}    "
         f"(100 examples at 2048/1.2e6, p = {PRIOR:g}; medians of {REPEATS})"

@@ -49,6 +49,8 @@ _LARGEST_CUT = 0.1
 """Relative to r: beyond this share for cuts and round-off the number is valid but not tight."""
 _SURE = 1 - 1e-9
 """Where a simple test is this sure to detect the secret, 1 is the bound without computing."""
+_HARDLY_EVER = 1e-5
+"""Relative to p: drawn less often than this in all rounds together, p and that is the bound without computing."""
 _TILTS = (0.5, 0.75, 1.0)
 """Shares of the saddle's tilt. Half of it first: round-off is nearly as small there, and rare large losses need a
 shorter window."""
@@ -108,8 +110,14 @@ def blow_up_posteriors(
     """
     result = BlowUp(np.full(len(priors), np.inf), np.zeros(len(priors)), np.zeros(len(priors)))
     power = _power_of_the_sum(pair, rounds, priors)
-    open_ = power < _SURE
-    result.upper[~open_], result.lower[~open_] = 1.0, power[~open_] - rounds * moved_up
+    sure = power >= _SURE
+    result.upper[sure], result.lower[sure] = 1.0, power[sure] - rounds * moved_up
+    # P^T is Q^T but where the secret is drawn, so B(p) ≤ p + Pr[it is drawn at all]
+    drawn = some_round(pair.drawn, rounds)
+    hardly = drawn <= _HARDLY_EVER * priors
+    result.upper[hardly] = (priors[hardly] + drawn) * (1 + 1e-11)
+    result.lower[hardly] = priors[hardly]
+    open_ = ~(sure | hardly)
     refusal = None
     while open_.any():
         prior = float(priors[open_].min())

@@ -49,6 +49,11 @@ class DominatingPair:
         return float(self.log_weights[0]) if self.k[0] == 0 else -np.inf
 
     @property
+    def drawn(self) -> float:
+        """P(K > 0), relative accuracy."""
+        return float(self.weights[self.k > 0].sum())
+
+    @property
     def fine_step(self) -> float:
         return self.sigma * min(1.0, self.sigma) / 4
 

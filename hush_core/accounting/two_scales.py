@@ -39,16 +39,16 @@ _EPS = float(np.finfo(np.float64).eps)
 class PlainLaw:
     """Masses as they are at ascending `values`, each good to `growth` of itself, in the form of a `TiltedLaw`.
 
-    aliasing: how much of the mass was raised. truncated, fires: the mass above the cap, which counts as detection.
+    truncated, fires: the mass above the cap, which counts as detection.
     """
 
     values: np.ndarray
     masses: np.ndarray
     growth: float
-    aliasing: float
     truncated: float
     tilt: ClassVar[float] = 0.0
     scale: ClassVar[float] = 0.0
+    aliasing: ClassVar[float] = 0.0
     error: ClassVar[float] = 0.0
     cut: ClassVar[float] = 0.0
     blur: ClassVar[float] = 0.0
@@ -166,7 +166,10 @@ def _terms(block: _Block) -> int:
 
 
 def _settled(block: _Block, plan: _Plan) -> _Block:
-    """What is outside the bulk goes to the coarse grid, above the cap it is lost, far below it is raised."""
+    """What is outside the bulk goes to the coarse grid, above the cap it is lost, far below it is raised.
+
+    Raising merges points of both laws alike, so it is part of the binning: the test of the lower bound does it too.
+    """
     allowed = plan.outside * block.rounds / 2
     while True:
         first, masses = block.fine
@@ -246,9 +249,7 @@ def _read(block: _Block, plan: _Plan, infinity: float) -> list[PlainLaw]:
     growth = plan.rounds * (block.terms + _terms(block)) * _EPS
     if not abs(total - 1) <= growth + 1e-9:
         raise CertificationError(f"the composed masses sum to {total!r}, not 1")
-    levels = 2 * plan.rounds.bit_length()
-    aliasing = levels * plan.moved_up * plan.rounds
     return [
-        PlainLaw(values[order], row[order], growth, aliasing, float(truncated))
+        PlainLaw(values[order], row[order], growth, float(truncated))
         for row, truncated in zip(masses, block.truncated, strict=True)
     ]

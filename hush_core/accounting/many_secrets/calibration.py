@@ -10,7 +10,6 @@ import polars as pl
 from hush_core.accounting.bounds import BoundMethod, check_mechanism
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.many_secrets.secret_bounds import (
-    LEVELS,
     OWN,
     Rows,
     bound_profiles,
@@ -26,6 +25,8 @@ _SEARCHES = 4
 """So many profiles are searched for their own smallest noise before dominating ones settle σ."""
 _FEW = 16
 """A plan searches by dominating profiles where there are more than this."""
+_LEVELS = (1.2, 1.02, 1.001)
+"""Steps of the grids of dominating profiles for the search: most secrets are far from their target."""
 _COARSE = 2e-4
 """Relative precision of σ where dominating profiles settle it."""
 _STEP = 3e-3
@@ -183,7 +184,7 @@ def _missing(
     """(those of `left` that σ does not certify yet, the worst first; their bound/target)."""
     mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": method}
     rows = Rows.empty(len(profiles))
-    for ratio in LEVELS:
+    for ratio in _LEVELS:
         alone = inherit(profiles, left, rows, ratio=ratio, progress=None, **mechanism)
         left = left[rows.bound[left] > profiles.posterior[left]]
     # without a dominating profile near by, only its own rates can tell

@@ -73,7 +73,10 @@ def posterior_curves(
                     "bound": curve.values,
                     "method": pl.Series(curve.methods.astype(str), dtype=pl.String),
                     "numerical_error": curve.numerical_errors,
-                    "lower": pl.Series(curve.lower, nan_to_null=True),
+                    # a dominating binomial's says nothing of the secret
+                    "lower": pl.Series(
+                        curve.lower if shape is None else curve.lower * np.nan, nan_to_null=True
+                    ),
                 }
             )
         )

@@ -20,8 +20,11 @@ from hush_core.progress import Progress
 
 OWN = 256
 """Up to so many profiles, every one gets a bound of its own."""
-LEVELS = (1.02, 1.001)
-"""Steps of the grids of dominating profiles, tried in turn."""
+_GRID, _COARSER, _FINER = 1.005, 1.02, 1.001
+"""Steps of the grids of dominating profiles: for all; where rates are so large that the first has none near by; for
+those that miss their target."""
+_FAR = 4.0
+"""A bound that is so many times the target would still be above it by the finer grid."""
 _HOPELESS = 1.1
 """A bound by the finest grid that is this much above the target would still be above it by the own rates."""
 _MOST_OWN = 1024
@@ -89,9 +92,12 @@ def bound_profiles(
     rows = Rows.empty(len(profiles))
     left = np.arange(len(profiles))
     if len(profiles) > OWN:
-        for ratio in LEVELS:
-            alone = inherit(profiles, left, rows, ratio=ratio, progress=progress, **mechanism)
-            left = left[rows.bound[left] > profiles.posterior[left]]
+        far = inherit(profiles, left, rows, ratio=_GRID, progress=progress, **mechanism)
+        inherit(profiles, far, rows, ratio=_COARSER, progress=progress, **mechanism)
+        ratios = rows.bound / profiles.posterior
+        left = left[(ratios > 1) & ((ratios <= _FAR) | np.isinf(ratios))]
+        alone = inherit(profiles, left, rows, ratio=_FINER, progress=progress, **mechanism)
+        left = left[rows.bound[left] > profiles.posterior[left]]
         # without a dominating profile near by on the finest grid, a coarser one's bound says little
         alone = np.intersect1d(alone, left)
         near = np.setdiff1d(left, alone)
@@ -107,7 +113,7 @@ def inherit(
 ) -> np.ndarray:
     """Fill in what dominating binomials on a grid of step `ratio` prove, where that is better.
 
-    Returns: those of `which` that have none near on this grid.
+    Returns: those of `which` that this grid gives none: no binomial near, or one that is refused.
     """
     if not len(which):
         return which
@@ -121,7 +127,7 @@ def inherit(
     rows.numerical_error[place] = found.numerical_error[better]
     rows.dominating_examples[place] = found.examples[better]
     rows.dominating_rate[place], rows.dominating_prior[place] = found.rate[better], found.prior[better]
-    return which[found.examples == 0]
+    return which[np.isinf(found.bound)]
 
 
 def own_bounds(

@@ -131,7 +131,7 @@ def upper(law, rounds=1, detected=0.0):
 
 
 def spoilt(law, masses=None, **fields):
-    given = {"error": 0.0, "stray": 0.0, "lost": 0.0} | fields
+    given = {"error": 0.0, "aliasing": 0.0, "truncated": 0.0} | fields
     return TiltedLaw(
         law.step, law.first, law.masses if masses is None else masses, law.tilt, law.scale, **given
     )
@@ -159,7 +159,7 @@ def test_the_growth_of_rounding_with_the_rounds_is_a_factor():
     exact = upper(law)[0]
     small = spoilt(law, law.masses * (1 - 1.9e-13 * rounds))
     assert np.all(upper(small, rounds)[0] >= exact)
-    plain = PlainLaw(law.values, law.masses, growth=1e-4, aliasing=0.0, truncated=0.0)
+    plain = PlainLaw(law.values, law.masses, growth=1e-4, truncated=0.0)
     assert grown(plain, rounds) >= 1 + 1e-4 + 1e-13 * rounds
 
 
@@ -174,7 +174,7 @@ def test_what_is_astray_or_rounded_is_taken_off_the_attack(side):
     q = np.exp(-0.5 * ((values + 0.125) / 0.5) ** 2)
     reference = TiltedLaw.of(law.step, law.first, q / q.sum(), 2.0)
     exact = attack(law, reference)
-    for fields, change in (({"error": 1e-7}, 1e-7), ({"stray": 1e-3}, 0.0)):
+    for fields, change in (({"error": 1e-7}, 1e-7), ({"aliasing": 1e-3}, 0.0)):
         if side == "law":
             wrong = law.masses + change
             if not change:  # a lump just above the thresholds

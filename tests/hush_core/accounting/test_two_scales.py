@@ -61,7 +61,7 @@ def read(cells, rounds, priors, **options):
     return upper, bound_from_below(law, reference, priors, rounds, sure=sure, shift=0.0)
 
 
-PRIORS = np.array([1e-9, 1e-6, 1e-3, 0.1])
+PRIORS = np.array([1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9])
 
 
 def check_between(cells, places, rounds, close=None, **options):
@@ -100,14 +100,36 @@ def test_whatever_counts_as_bulk(case, jumps):
         check_between(*one_round(masses, gaps), rounds, points=32)
 
 
-@pytest.mark.parametrize("raised", [1e-9, 1e4, 1e6])
-def test_what_is_raised_is_taken_off_the_lower_bound(moved_up, monkeypatch):
-    """Shares of up to a tenth of all mass raised at the bottom: the bound stays above, the attack below."""
-    monkeypatch.setattr(two_scales, "_RAISED", moved_up)
+@pytest.mark.parametrize("share", [1e-9, 1e-4, 0.3])
+@pytest.mark.parametrize("masses", [[0.9, 0.05, 0.05], [0.2] * 5, [1e-3] * 3 + [0.997]])
+def test_what_is_raised_is_raised_under_both_laws(masses, share, monkeypatch):
+    """Up to a third of P's mass is merged at the bottom: the bound stays above. So does the test's level: were Q's
+    mass dropped, or left where it was, the attack would be stronger than any."""
+    monkeypatch.setattr(two_scales, "_RAISED", share / 1e-9)
     monkeypatch.setattr(two_scales, "_JUMPS", 1e3)
-    cells, places = one_round([0.9, 0.05, 0.05], [40, 40])
+    cells, places = one_round(masses, [40, 40, 30, 60])
+    merged = 0.0
     for rounds in (3, 30):
+        losses, p, q = exact_tails(cells, places, rounds)
+        options = {"origin": float(cells.ends[0]), "cap": 25.0, "prior": 1e-9, "points": 64}
+        law, reference = compose_on_two_scales(cells, rounds, **options)
+        for found, exact in ((law, p), (reference, q)):
+            assert found.masses.sum() + found.fires == pytest.approx(exact.sum(), rel=1e-9)
+        merged += p[losses < law.values[law.masses > 0][0] - STEP].sum()
         check_between(cells, places, rounds, prior=1e-9, points=64)
+    assert merged > 1e-3 or share < 0.3
+
+
+@pytest.mark.parametrize("prior", [0.2, 1e-3, 1e-20, 1e-30])
+@pytest.mark.parametrize("sigma", [0.06, 0.4, 3.0])
+def test_hardly_ever_drawn(sigma, prior):
+    """No more is gained than how often the secret is drawn at all; nothing is refused. Where K is 0 but for the
+    tail that is cut, all losses are 0, and no grid fits."""
+    for rate in 10.0 ** np.arange(-45.0, -6.0, 3.0):
+        given = {"noise_multiplier": sigma, "rounds": 4, "prior": prior}
+        found = posterior_bound(Participation.binomial(2, rate), lower=True, **given)
+        assert found.method == "blow_up"
+        assert prior <= found.lower <= found.value <= (prior + 8 * rate) * (1 + 1e-2)
 
 
 def test_rare_large_losses_are_tight_on_few_points():
