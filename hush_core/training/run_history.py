@@ -125,7 +125,9 @@ class RunHistory:
         """Names and hashes; None where they are not there, damaged, or under another identity key."""
         try:
             facts = json.loads((folder / _NAMES).read_bytes())
-            whole = facts["examples"] == file_sha256(folder / _EXAMPLES) and facts["identity"] == self._identity
+            whole = (
+                facts["examples"] == file_sha256(folder / _EXAMPLES) and facts["identity"] == self._identity
+            )
             return (facts["secrets"], np.fromfile(folder / _EXAMPLES, dtype=np.uint64)) if whole else None
         except (OSError, ValueError, KeyError):
             return None

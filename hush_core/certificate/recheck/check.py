@@ -85,7 +85,7 @@ def recheck_bounds(
     secrets: pl.DataFrame,
     bounds: pl.DataFrame,
     mechanism: Mechanism,
-    progress: Callable[[str, int, int], None],
+    progress: Callable[..., None],
 ) -> Recheck:
     """The second route of every secret's bound; `secrets` and `bounds` in the order of their ids."""
     found = Recheck(np.full(secrets.height, np.nan), np.full(secrets.height, NOT_SURE, dtype=object))
@@ -136,7 +136,7 @@ def recheck_curves(
     of_secret: np.ndarray,
     curves: pl.DataFrame,
     mechanism: Mechanism,
-    progress: Callable[[str, int, int], None],
+    progress: Callable[..., None],
 ) -> tuple[list[str], tuple[int, int, int]]:
     """(what does not hold, (points confirmed, looked at, in all))."""
     failures: list[str] = []

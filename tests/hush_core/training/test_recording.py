@@ -60,6 +60,11 @@ class InPlace(nn.Module):
         return self.change(self.head(self.change(self.norm(self.change(self.linear(x)))).clone()))
 
 
+def off(found, wanted):
+    """The distance of two gradients, relative to the longer one, or to 1 where both are short."""
+    return float((found - wanted).norm() / max(1.0, float(wanted.norm())))
+
+
 def squares(model, batch):
     return model(batch).square().sum((1, 2))
 
@@ -74,7 +79,7 @@ def test_a_layers_output_may_be_changed_in_place(change, shape):
     got = clipped_gradient_sum(model, ids, losses=squares, clip_norm=float("inf"))
     squares(model, ids).sum().backward()
     for name, parameter in model.named_parameters():
-        torch.testing.assert_close(got.gradients[name].float(), parameter.grad, rtol=1e-4, atol=1e-6)
+        assert off(got.gradients[name], parameter.grad) < 1e-5
     gone = change == "overwrite" and shape[1] == 1  # there is nothing else
     assert gone or (model.embedding.weight.grad.any() and model.linear.weight.grad.any())
 
@@ -91,7 +96,7 @@ def test_pairs_of_changes_lose_nothing_either():
         taken += 1
         got = clipped_gradient_sum(model, ids, losses=squares, clip_norm=float("inf"))
         for name, parameter in model.named_parameters():
-            torch.testing.assert_close(got.gradients[name].float(), parameter.grad, rtol=1e-4, atol=1e-6)
+            assert off(got.gradients[name], parameter.grad) < 1e-5
     assert taken > 40
 
 
