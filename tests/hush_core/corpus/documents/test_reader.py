@@ -182,7 +182,7 @@ def test_one_endless_line_is_one_counted_row(tmp_path, kind):
 
 
 def test_the_arxiv_tables_are_read_whole():
-    path = Path("/work/shared/data/arxiv_public_20k.parquet")
+    path = Path(__file__).parents[5] / "shared/data/arxiv_public_20k.parquet"
     if not path.is_file():
         pytest.skip("the arXiv table is not on this machine")
     documents = list(
