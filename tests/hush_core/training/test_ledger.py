@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 
@@ -9,7 +10,7 @@ import pytest
 
 from hush_core.errors import InputError
 from hush_core.training import ReleaseLedger
-from hush_core.training.ledger import releases_in
+from hush_core.training.ledger import WITNESS, _line, releases_in
 
 
 def count_all(path, rounds=3, run="r"):
@@ -138,6 +139,33 @@ def test_a_ledger_cut_at_the_end_is_refused_by_its_witness(tmp_path, kept):
     ) as alone:  # what the old ledger did, and why it is not enough
         alone.at_least(min(kept, 5))
         assert alone.released == kept
+
+
+def test_every_line_stands_for_all_before_it(tmp_path):
+    """A release put down to another attempt in both files, as one would write it: the next line tells.
+    And the witness of another run, with as many releases by the same attempts, is none of this one."""
+    path = tmp_path / "ledger"
+    for releases in (2, 2):
+        count_to(path, releases)
+    witness, lines = path.with_suffix(WITNESS), path.read_bytes().splitlines(keepends=True)
+    before = json.loads(lines[2])["link"]
+    lines[3], link = _line(2, 1, before)
+    seen = witness.read_bytes().splitlines(keepends=True)
+    seen[2] = link.encode() + b"\n"
+    kept = path.read_bytes(), witness.read_bytes()
+    path.write_bytes(b"".join(lines))
+    witness.write_bytes(b"".join(seen))
+    with pytest.raises(InputError, match="line 5 is damaged"):
+        count_to(path, 1)
+    path.write_bytes(kept[0])
+    other = tmp_path / "other"
+    for releases in (2, 2):
+        count_to(other, releases, rounds=31)
+    witness.write_bytes(other.with_suffix(WITNESS).read_bytes())
+    with pytest.raises(InputError, match="does not agree"):
+        count_to(path, 1)
+    witness.write_bytes(kept[1])
+    count_to(path, 1)
 
 
 def test_a_witness_that_is_behind_or_gone_is_brought_up_to_the_count(tmp_path):
