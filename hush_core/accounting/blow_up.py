@@ -124,7 +124,9 @@ def blow_up_posteriors(
         round_ = _Round(pair, rounds, prior, cut, moved_up, lower)
         if round_.detected >= _SURE:
             falsely = rounds * pair.q_above(round_.high)
-            sure = (round_.detected - rounds * moved_up) * np.minimum(priors[open_] / max(falsely, 1e-300), 1.0)
+            sure = (round_.detected - rounds * moved_up) * np.minimum(
+                priors[open_] / max(falsely, 1e-300), 1.0
+            )
             result.upper[open_], result.lower[open_] = 1.0, sure
             break
         own = priors[open_] == prior
