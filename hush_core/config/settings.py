@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from hush_core.config.section import MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
@@ -21,8 +21,16 @@ class WeightsConfig(Section):
     """Relative to c_max, the smallest c at which every weight is 1."""
     noise_multiplier: Noise | None = None
     """In place of c: keep as much as this σ can certify (`equalised` only)."""
-    without_secret: Literal["keep", "drop"] = "keep"
-    """Whether examples without a secret are trained on."""
+    without_secret: Literal["noise", "plain", "drop"] = "noise"
+    """Examples without a secret: in the certified rounds with all others, trained on as usual before them, or left
+    out. `plain` gives far better models under the same promise, and no noise to a secret that no entry names."""
+
+    @field_validator("without_secret", mode="before")
+    @classmethod
+    def _keep(cls, given: Any) -> Any:
+        if given == "keep":
+            raise ValueError("without_secret: keep is now called noise; write that, or plain")
+        return given
 
     @model_validator(mode="after")
     def _one_scale(self) -> Self:
@@ -173,6 +181,9 @@ class AuditConfig(Section):
 
     alternatives: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """Equally long strings of the same language that each secret's value is ranked among."""
+    held_back: bool = False
+    """Keep every twentieth example with a secret out of training, and publish the loss on them before and after the
+    certified rounds. That loss is released WITHOUT noise: no bound covers it."""
     unprotected: bool = False
     """Also train the same model on the same data without protection, to show what would have leaked."""
 
