@@ -209,14 +209,14 @@ def test_the_average_is_that_of_the_iterates_in_float64(tmp_path, monkeypatch, a
 
 
 def test_what_is_kept_is_the_best_of_what_was_evaluated(tmp_path):
-    """Rounds that do nothing but noise: the best on validation text is an early one, and the last is not it."""
+    """The rounds teach other letters than the validation text's: an early state is best there, and not the last."""
     start = tiny()
     settings = config(keep="best", evaluate_every=2, learning_rate=3e-2, average="ema", average_decay=0.5)
-    done = fit_private(plan(5.0), TAGGED, start, settings, tmp_path, validation=UNTAGGED[:8])
+    done = fit_private(plan(0.05), TAGGED, start, settings, tmp_path, validation=UNTAGGED[:8])
     losses = [row["validation_loss"] for row in done.log if "validation_loss" in row]
     assert len(losses) == ROUNDS // 2
     assert done.model.evaluate(UNTAGGED[:8]) == pytest.approx(min(losses), rel=1e-6)
-    assert min(losses) < losses[-1] - 1e-3
+    assert min(losses) < losses[-1] - 0.1
 
 
 def test_public_text_decides_where_there_is_no_validation_text(tmp_path):
