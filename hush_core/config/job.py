@@ -16,6 +16,7 @@ from hush_core.config.settings import (
     PretrainConfig,
     TrackingConfig,
     TrainConfig,
+    UntaggedConfig,
     WeightsConfig,
 )
 from hush_core.config.sources import Repository, Table
@@ -38,6 +39,7 @@ class HushConfig(Section):
     method: Method = "best"
     model: ModelConfig = ByteGptModel()
     pretrain: PretrainConfig = PretrainConfig()
+    untagged: UntaggedConfig = UntaggedConfig()
     train: TrainConfig
     audit: AuditConfig = AuditConfig()
     tracking: TrackingConfig = TrackingConfig()
@@ -57,10 +59,17 @@ class HushConfig(Section):
         if not self.repos and not self.tables:
             raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
         several = not isinstance(self.train.learning_rate, float)
+        plain = self.weights.without_secret == "plain"
+        if self.train.untagged_batch and not plain:
+            raise ValueError(
+                "train.untagged_batch: mixes in text that is trained on without noise; "
+                "set weights.without_secret to plain, or leave it out"
+            )
         for key, asked in (
             ("learning_rate: several rates", several),
-            ("early_stopping", self.train.early_stopping is not None),
-            ("evaluate_every", self.train.evaluate_every is not None),
+            ("early_stopping", self.train.early_stopping is not None and not plain),
+            ("keep: best", self.train.keep == "best" and not plain),
+            ("evaluate_every", self.train.evaluate_every is not None and not plain),
         ):
             if asked and not self.public:
                 raise ValueError(

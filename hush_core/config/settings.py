@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from hush_core.config.section import MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
+from hush_core.config.section import MOST_EXAMPLES, MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched", "equalised"]
@@ -109,6 +109,27 @@ class PretrainConfig(Section):
     learning_rate: Rate = 1e-3
 
 
+class UntaggedConfig(Section):
+    """Ordinary training on the examples that no edge of the graph names, before the certified rounds. Of use with
+    `weights.without_secret: plain` only."""
+
+    steps: Rounds = 2000
+    """At most."""
+    batch: Examples = 16
+    learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] | None = None
+    """One rate, or several: the best of them on validation text. None: what is usual for the kind of model."""
+    evaluate_every: Rounds = 50
+    """Steps between two looks at validation text, which is untagged too and never trained on."""
+    patience: Rounds = 5
+    """Looks without a new best before it stops."""
+
+    @model_validator(mode="after")
+    def _looks(self) -> Self:
+        if self.evaluate_every > self.steps:
+            raise ValueError("evaluate_every is above steps, so nothing would be chosen; lower it")
+        return self
+
+
 class EarlyStopping(Section):
     """Stop when the loss on PUBLIC text no longer falls. The certificate still covers every planned round."""
 
@@ -141,7 +162,16 @@ class TrainConfig(Section):
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """How the rate falls to 0 over the rounds, after the warm-up."""
     warmup_rounds: Annotated[int, Field(ge=0, le=MOST_ROUNDS)] = 0
-    optimizer: Literal["adamw", "sgd"] = "adamw"
+    optimizer: Literal["adamw", "adamw_bc", "sgd"] = "adamw"
+    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments."""
+    untagged_batch: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 0
+    """So many untagged examples are mixed into each certified round's update, without noise."""
+    average: Literal["none", "ema", "tail"] = "none"
+    """What is kept: the iterate itself, an exponential average of all, or the mean over the second half."""
+    average_decay: Annotated[float, Field(gt=0, lt=1)] = 0.98
+    """Of `ema`, a round."""
+    keep: Literal["last", "best"] = "last"
+    """best: of all evaluations, the model that was best on untagged validation text, or on public text."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Of forward and backward pass; weights, clipping sums and noise are fp32 or better."""
     processes: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -154,7 +184,8 @@ class TrainConfig(Section):
 
     def essential(self) -> TrainConfig:
         """What run it is: the same, but for what decides only how the work is done (`execution`)."""
-        keys = set(Execution.model_fields) - ({"evaluate_every"} if self.early_stopping else set())
+        looks = self.early_stopping or self.keep == "best"
+        keys = set(Execution.model_fields) - ({"evaluate_every"} if looks else set())
         return self.model_copy(update={key: type(self).model_fields[key].default for key in keys})
 
     def execution(self) -> Execution:
@@ -173,6 +204,8 @@ class TrainConfig(Section):
             raise ValueError("evaluate_every is above rounds, so nothing is evaluated; lower it")
         if self.early_stopping and self.evaluate_every is None:
             raise ValueError("early_stopping needs evaluate_every; say after how many rounds to look")
+        if self.keep == "best" and self.evaluate_every is None:
+            raise ValueError("keep: best needs evaluate_every; say after how many rounds to look")
         return self
 
 
