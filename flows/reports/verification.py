@@ -33,8 +33,8 @@ def verdict(verification: Verification) -> list[str]:
         )
     if plain := facts.training.trained_without_noise:
         lines.append(
-            f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them holds a "
-            "secret that an entry names, and nothing is promised of any other"
+            f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "
+            "holds a secret that an entry names, and nothing is promised of any other"
         )
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")

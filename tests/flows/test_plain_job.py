@@ -1,4 +1,4 @@
-"""`weights.without_secret: plain` as a user runs it: text without a secret is trained on as usual, before the rounds."""
+"""`without_secret: plain` as a user runs it: text without a secret is trained on as usual, before the rounds."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_what_trains_without_noise_is_handed_no_text_with_a_secret(job, first):
 
 
 def test_another_text_in_tagged_examples_changes_no_byte_of_the_model_before_the_rounds(tmp_path, job, first):
-    """Another value of another length, another strategy, another risk model: computed anew, not taken from a cache."""
+    """Another value of another length, strategy and risk model: computed anew, not taken from a cache."""
     other = Job(tmp_path, seed=21)
     other.token, repository = other.token[:-3] + "xyz", other.folder / "repository"
     for path in repository.glob("deploy/*.py"):
