@@ -76,11 +76,6 @@ def violates(row: dict) -> bool:
     return bool(wrong or row["gap"] > CLOSE or row["excess"] > CLOSE)
 
 
-def in_the_loose_corner(row: dict) -> bool:
-    """Where docs/guarantee.md says that the bound may be looser: hardly ever drawn, and a prior below 1e-24."""
-    return row["rounds"] * np.dot(row["counts"], row["rates"]) < 1e-6 and row["prior"] < 1e-24
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

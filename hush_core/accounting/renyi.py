@@ -55,7 +55,7 @@ def _direct(loss: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def _far_out(loss: np.ndarray, order: np.ndarray, scaled: np.ndarray) -> np.ndarray:
-    """e^{αL} − αe^L + α − 1 = e^L·(e^{(α−1)L} − 1 + (α−1)(e^{−L} − 1)); only for α near 1 does it differ from e^{αL}."""
+    """e^{αL} − αe^L + α − 1 = e^L·(e^{(α−1)L} − 1 + (α−1)(e^{−L} − 1)), much as e^{αL} but for α near 1."""
     less = order - 1
     rest = np.expm1(np.minimum(less * loss, 40.0)) + less * np.expm1(-loss)
     with np.errstate(divide="ignore", invalid="ignore"):

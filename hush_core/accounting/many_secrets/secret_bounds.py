@@ -67,9 +67,9 @@ def bound_secrets(
 
     Returns: secret_id · examples (edges with a positive rate) · expected_participation (Σρ) · prior ·
         posterior (the target) · bound · method · numerical_error · lower (least for proofs from the pair alone, by
-        the own rates or a binomial that they dominate; null where not computed) · dominating_examples · dominating_rate · dominating_prior (the binomial whose
-        bound the secret inherits; null where the bound is by its own rates) · noise_needed (null here), by
-        secret_id.
+        the own rates or by a binomial that they dominate; null where not computed) · dominating_examples ·
+        dominating_rate · dominating_prior (the binomial whose bound the secret inherits; null where the bound is by
+        its own rates) · noise_needed (null here), by secret_id.
 
     Raises:
         InputError: names the secret and the value. CertificationError: no method certifies a secret.
