@@ -140,7 +140,8 @@ def test_what_is_not_accurate_is_not_confirmed():
     with pytest.raises(NotConfirmed):  # draws so rare that the answer drowns in round-off
         second(np.full(2595, 1.5e-11), sigma=0.391, rounds=6831, prior=4.3e-17)
     with pytest.raises(NotConfirmed):
-        second(np.full(50_000, 0.9), sigma=100.0, rounds=10, prior=1e-6)
+        second(np.full(50_000, 0.9), sigma=1e6, rounds=10, prior=1e-6)
+    assert second(np.full(50_000, 0.9), sigma=100.0, rounds=10, prior=1e-6).value == 1.0
     assert second(0.0, sigma=1.0, rounds=10, prior=1e-6).value == 1e-6
 
 
