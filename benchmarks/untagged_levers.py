@@ -18,7 +18,7 @@ import polars as pl
 import torch
 
 from flows.demo.repository import build_demo_repository
-from hush_core.config import LoraConfig, TrainConfig, UntaggedConfig, load_config
+from hush_core.config import ByteGptModel, LoraConfig, TrainConfig, UntaggedConfig, load_config
 from hush_core.plan import make_plan
 from hush_core.secrets import extract
 from hush_core.training import (
@@ -35,12 +35,25 @@ from hush_core.weights import weigh
 from hush_core.weights.settings import WeightSettings
 
 MICRO_BATCH = 16
-FROM_THE_DEMO = {"rounds": 240, "batch": 5, "c": 0.04}
+BASE = {"rounds": 20, "batch": 24, "c": 0.01}
+FEW = {"freeze": ["embedding", "matrices"]}
 VARIANTS: dict[str, dict] = {
-    "alone": {},
+    "all parameters, 1e-4": {"learning_rate": 1e-4},
+    "all, 3e-4": {"learning_rate": 3e-4},
+    "all, 1e-3": {"learning_rate": 1e-3},
+    "biases and scales, 1e-3": FEW | {"learning_rate": 1e-3},
+    "biases and scales, 3e-3": FEW | {"learning_rate": 3e-3},
+    "adapters of rank 4, 1e-3": {"lora": 4, "learning_rate": 1e-3},
+    "all, 64 mixed in, 3e-4": {"untagged_batch": 64, "learning_rate": 3e-4},
+    "all, 64 mixed in, 1e-3": {"untagged_batch": 64, "learning_rate": 1e-3},
+    "biases and scales, 64 mixed in, 3e-3": FEW | {"untagged_batch": 64, "learning_rate": 3e-3},
+    "biases and scales, 3e-3, ema": FEW | {"learning_rate": 3e-3, "average": "ema", "average_decay": 0.9},
+    "biases and scales, 3e-3, tail": FEW | {"learning_rate": 3e-3, "average": "tail"},
+    "all, adamw_bc, 1e-4": {"optimizer": "adamw_bc", "learning_rate": 1e-4},
+    "all, 1e-3, then plain steps": {"learning_rate": 1e-3, "heal": 100, "heal_rate": 1e-3},
 }
 """Name → changes of rounds, batch (tagged examples alone), c, clip_norm, and of any key of `train`; `lora`: a rank;
-`only`: the trainable parameters whose names hold one of these; `alternate`: plain steps after each round."""
+`heal`: plain steps on untagged text after the rounds, at `heal_rate`."""
 
 
 def tables(work: Path) -> dict[str, pl.DataFrame]:
@@ -94,15 +107,12 @@ def plan_of(split: Split, frames: dict[str, pl.DataFrame], settings: dict):
 
 def run(name: str, changes: dict, start: Path, split: Split, frames, seed: int) -> dict:
     """One variant from the state after the plain phase."""
-    settings = FROM_THE_DEMO | changes
+    settings = BASE | changes
     plan = plan_of(split, frames, settings)
     model = load_model(start)
     if "lora" in settings:
         targets = ("c_attn", "c_fc", "c_proj")
         model = adapted(model, LoraConfig(rank=settings["lora"], alpha=settings["lora"], targets=targets))
-    if "only" in settings:
-        for key, p in model.network.named_parameters():
-            p.requires_grad = any(part in key for part in settings["only"])
     keys = {k: v for k, v in settings.items() if k in TrainConfig.model_fields}
     config = TrainConfig(
         **{"learning_rate": 3e-4, "micro_batch": MICRO_BATCH, "checkpoint_every": 10_000} | keys
@@ -116,8 +126,6 @@ def run(name: str, changes: dict, start: Path, split: Split, frames, seed: int) 
         )  # fmt: skip
     after = losses(model, split)
     if heal := settings.get("heal"):
-        for p in model.network.parameters():
-            p.requires_grad = True
         fit_untagged(
             split.untagged, split.validation, model,
             UntaggedConfig(steps=heal, evaluate_every=25, learning_rate=settings["heal_rate"]),
@@ -138,17 +146,22 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--variants", default="", help="names, comma-separated; all by default")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="1 layer of width 64 on the first 128 bytes")
     parser.add_argument("--json", type=json.loads, default={}, help="more variants")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     frames = tables(args.work)
+    longest = 128 if args.small else 1 << 20
+    for name in ("examples", "public"):
+        frames[name] = frames[name].with_columns(pl.col("text").bin.slice(0, longest))
     split = Split(frames["examples"], frames["edges"])
     print(f"{len(split.untagged)} untagged, {len(split.tagged)} tagged to train on; "
           f"{len(split.held_out)} and {len(split.tagged_back)} held out")  # fmt: skip
     config = load_config(args.work / "demo" / "demo.yaml")
     if not (args.work / "start").exists():
-        model = byte_gpt(config.model, config.chunk_bytes, seed=20250607)
+        shape = ByteGptModel(layers=1, width=64, heads=4) if args.small else config.model
+        model = byte_gpt(shape, 128 if args.small else config.chunk_bytes, seed=20250607)
         public, _ = split_public(frames["public"]["text"].to_list())
         pre = config.pretrain
         fit_plain(public, model, steps=pre.steps, batch=pre.batch, learning_rate=pre.learning_rate,
