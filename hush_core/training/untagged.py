@@ -31,6 +31,8 @@ USUAL_RATE = {"byte_gpt": 3e-3, "full": 1e-4, "lora": 1e-3}
 """AdamW's, by kind of model, at batches of about 16."""
 FIRST_TRIAL = 16
 """Several rates begin with 1/16 of the steps."""
+COOL_DOWN = 5
+"""A fifth of the steps is for the rate to fall to 0, from the best state of the others."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class UntaggedFit:
     steps: int
     """After which the model was best, and is as it is now; 0 where no step made it better."""
     curve: tuple[tuple[int, float], ...]
-    """(steps, loss on validation text in bits), from (0, the loss before)."""
+    """(steps, loss on validation text in bits) from (0, the loss before), on the way to the model: what was looked
+    at after the state from which the rate began to fall is left out."""
     learning_rate: float
     cut: int
     """Examples that are longer than the model's context, and were cut there."""
@@ -59,6 +62,9 @@ def fit_untagged(
     progress: Progress | None = None,
 ) -> UntaggedFit:
     """Train `model` in place on untagged text; it ends in the state that was best on `validation`.
+
+    At a constant rate, until four fifths of the steps are done or `patience` runs out; then the rate falls linearly
+    to 0 over the last fifth, from the best state so far.
 
     Args:
         texts, validation: disjoint, and untagged: no edge of the graph names them.
@@ -82,9 +88,17 @@ def fit_untagged(
             )
     run = _Run(model.at(precision), texts, validation, micro_batch, seed, progress)
     rate = _best_rate(run, settings)
-    steps, curve = run.train(rate, settings.steps, settings, "untagged")
+    last = settings.steps // COOL_DOWN
+    steps, curve = run.train(rate, settings.steps - last, settings, "untagged", of=settings.steps)
     if not any(math.isfinite(loss) for _, loss in curve[1:]):
         raise InputError("untagged.learning_rate", "the loss is not finite after the first steps", "lower it")
+    if last:
+        curve = tuple(point for point in curve if point[0] <= steps)
+        more, cooling = run.train(
+            rate, last, settings, "untagged", of=settings.steps, before=settings.steps - last, falling=True
+        )
+        curve += tuple((steps + at, loss) for at, loss in cooling[1:])
+        steps += more
     return UntaggedFit(run.model, steps, curve, rate, run.cut)
 
 
@@ -137,28 +151,44 @@ class _Run:
         self._key = hashlib.sha256(f"untagged {seed}".encode()).digest()
 
     def train(
-        self, rate: float, most: int, settings: UntaggedConfig, stage: str
+        self,
+        rate: float,
+        most: int,
+        settings: UntaggedConfig,
+        stage: str,
+        *,
+        of: int | None = None,
+        before: int = 0,
+        falling: bool = False,
     ) -> tuple[int, tuple[tuple[int, float], ...]]:
-        """At most `most` steps; the network ends in the best state. (steps to it, (steps, loss) so far)."""
+        """At most `most` steps; the network ends in the best state. (steps to it, (steps, loss) so far).
+
+        Progress counts from `before` to `of`. falling: the rate falls to 0, and no look ends it.
+        """
         network, count = self.model.network, len(self._sequences)
         batch = min(settings.batch, count)
-        best = _Best(network, settings.patience)
+        best = _Best(network, most if falling else settings.patience)
+        optimizer = make_optimizer(network, "adamw", rate)
         best.look(0, self._loss())
 
         def on_step(step: int) -> None:
             if (step + 1) % settings.evaluate_every == 0 or step + 1 == most:
                 best.look(step + 1, self._loss())
+            if falling:
+                for group in optimizer.param_groups:
+                    group["lr"] = rate * (1 - (step + 1) / most)
             if self._progress is not None:
-                self._progress(stage, step + 1, most)
+                self._progress(stage, before + step + 1, of or most)
 
         module = PlainModule(
             network,
             batch=batch,
             losses=self.model.losses,
-            optimizer=make_optimizer(network, "adamw", rate),
+            optimizer=optimizer,
             on_step=on_step,
         )
-        sampler = WeightedPoissonSampler(np.full(count, batch / count), key=self._key)
+        key = hashlib.sha256(self._key + b"falling").digest() if falling else self._key
+        sampler = WeightedPoissonSampler(np.full(count, batch / count), key=key)
         rounds = Rounds(
             self._sequences, self.model.objective, sampler, rounds=most, micro_batch=self._micro_batch
         )

@@ -13,6 +13,7 @@ from tiny_models import tiny_model
 from hush_core.config import ByteGptModel, LoraConfig, UntaggedConfig, parse_config
 from hush_core.errors import InputError
 from hush_core.training import byte_gpt, fit_untagged, save_model, with_lora
+from hush_core.training.module import make_optimizer
 from hush_core.training.untagged import usual_rate
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -42,27 +43,43 @@ def test_two_runs_give_the_same_bytes_and_another_seed_others(tmp_path):
 
 
 def test_the_model_ends_where_the_curve_is_lowest_and_training_stops_by_patience():
+    """At a constant rate that is too high it stops three looks after the best, and goes on from there, falling."""
     told = []
     model = tiny()
     before = model.evaluate(VALIDATION)
-    done = fit(model, steps=400, learning_rate=0.3, patience=3, progress=lambda *a: told.append(a))
+    done = fit(model, steps=500, learning_rate=0.3, patience=3, progress=lambda *a: told.append(a))
     losses = dict(done.curve)
     best = min(done.curve, key=lambda point: point[1])
     assert losses[0] == before
     assert (done.steps, losses[done.steps]) == best
     assert done.model.evaluate(VALIDATION) == best[1] < before
-    last = done.curve[-1][0]
-    assert last == done.steps + 3 * 10 < 400  # three looks without a new best
-    assert told == [("untagged", k + 1, 400) for k in range(last)]
-    keep_last = losses[last]
-    assert keep_last != best[1]  # the last state would not pass for the best
+    assert {stage for stage, _, _ in told} == {"untagged"} and {most for _, _, most in told} == {500}
+    constant = [step for _, step, _ in told if step <= 400]
+    turned = len(constant) - 3 * 10  # the state from which the rate fell
+    assert constant == list(range(1, len(constant) + 1)) and 0 < turned < 370
+    assert [step for _, step, _ in told if step > 400] == list(range(401, 501))
+    looks = [step for step, _ in done.curve]
+    assert looks == [*range(0, turned + 1, 10), *range(turned + 10, turned + 101, 10)]
+    assert losses[turned] == min(loss for step, loss in done.curve if step <= turned)
+
+
+def test_the_rate_stays_and_falls_to_0_over_the_last_fifth(monkeypatch):
+    made, rates = [], []
+
+    def make(*args):
+        made.append(make_optimizer(*args))
+        return made[-1]
+
+    monkeypatch.setattr("hush_core.training.untagged.make_optimizer", make)
+    fit(tiny(), steps=50, progress=lambda *_: rates.append(made[-1].param_groups[0]["lr"]))
+    assert rates == pytest.approx([1e-2] * 40 + [1e-2 * (1 - k / 10) for k in range(1, 11)])
 
 
 def test_a_rate_that_only_harms_leaves_the_model_as_it_was():
     fitted = fit(tiny(), steps=100).model
     before = [p.detach().clone() for p in fitted.network.parameters()]
     done = fit(fitted, learning_rate=5.0, patience=2)
-    assert done.steps == 0 and len(done.curve) == 3
+    assert done.steps == 0 and done.curve[0][1] == min(loss for _, loss in done.curve)
     assert all(torch.equal(a, b) for a, b in zip(before, fitted.network.parameters(), strict=True))
 
 
