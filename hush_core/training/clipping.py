@@ -23,8 +23,14 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer, rule_for, trainable_layers
 from hush_core.training.noise import grid_step
-from hush_core.training.norms import instance, instance_size, keeps_instance, size_of
-from hush_core.training.sums import add_instances, add_products, rounding_charge, scales
+from hush_core.training.norms import (
+    instance,
+    instance_size,
+    keeps_instance,
+    multiplies_halves,
+    size_of,
+)
+from hush_core.training.sums import COARSE, add_instances, add_products, rounding_charge, scales
 
 SHRINK = 2.0**-20
 """Relative, for two fp32 roundings of a scaled gradient (at most 2^-23) and those in float64 of norms and bound."""
@@ -95,7 +101,8 @@ class _Book:
                 continue
             if isinstance(part, Outer):
                 if part.one_hot or not keeps_instance(parameter.shape, part.tokens):
-                    self.outers.setdefault(parameter, []).append(part.float())
+                    kept = part if part.half and multiplies_halves(part.right.device) else part.float()
+                    self.outers.setdefault(parameter, []).append(kept)
                     continue
                 part = instance(part, parameter.shape)
             part = part.float()  # from here on norms and sums see the same float32 numbers, bf16 or not
@@ -280,7 +287,7 @@ def _clip(
 def _loose_grid(norms: Tensor, parameters: dict[str, nn.Parameter]) -> float:
     """Where nothing is clipped (clip_norm = inf) no grid is prescribed: one that fits the greatest norm."""
     largest = float(norms[norms.isfinite()].max()) if bool(norms.isfinite().any()) else 0.0
-    return grid_step(max(largest, 2.0**-60), sum(p.numel() for p in parameters.values()))
+    return grid_step(max(largest, 2.0**-60), sum(p.numel() for p in parameters.values())) / COARSE
 
 
 def _drop(book: _Book, bad: Tensor) -> None:
