@@ -260,8 +260,9 @@ def _clip(
     for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term
         for use in book.outers.pop(parameter):
             book.instances[parameter] += instance(use, parameter.shape)
-    sizes = [instance_size(gradient) for gradient in book.instances.values()]
-    sizes += [size_of(uses, parameter.shape) for parameter, uses in book.outers.items()]
+    found = {parameter: instance_size(gradient) for parameter, gradient in book.instances.items()}
+    found |= {parameter: size_of(uses, parameter.shape) for parameter, uses in book.outers.items()}
+    sizes = list(found.values())
     norms = torch.stack([size.norm for size in sizes]).square().sum(0).sqrt()
     if grid is None:
         grid = _loose_grid(norms, parameters)
@@ -277,10 +278,12 @@ def _clip(
         _drop(book, scale == 0)
     for name, parameter in parameters.items():
         if parameter in book.instances:
-            add_instances(into[name], book.instances.pop(parameter), scale, grid)
+            add_instances(into[name], book.instances.pop(parameter), scale, grid, found[parameter].norm)
         elif parameter in book.outers:
-            for use in book.outers.pop(parameter):
-                add_products(into[name], use, scale, grid)
+            uses, size = book.outers.pop(parameter), found[parameter]
+            for use in uses:  # of several uses one may be larger than their sum
+                most = size.norm if len(uses) == 1 else 1.01 * size.reach
+                add_products(into[name], use, scale, grid, most)
     return norms
 
 

@@ -15,15 +15,15 @@ from torch import Tensor
 
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer
-from hush_core.training.norms import TINY, Size, add_rows, gamma
+from hush_core.training.norms import Size, add_rows
 
 Make = Callable[[int, int, Tensor], None]
 
 LARGEST = 2.0**52
 """Grid steps that a total may hold: half of what float64 counts without a gap."""
-COARSE = 64.0
+COARSE = 512.0
 """Grid steps to which products and large gradients are rounded: so coarse that fp32 holds the integers of several
-examples, and so fine that it costs 2^-15 of the clip norm."""
+examples, and so fine that it costs 2^-12 of the clip norm."""
 _WHOLE = 2.0**24
 """Up to here every sum of integers is exact in fp32, in any order."""
 _TILE = {"cpu": (1 << 18, 768)}
@@ -66,11 +66,14 @@ def scales(sizes: list[Size], bound: float, grid: float) -> Tensor:
     return torch.where(fits, torch.where(rounded.to(torch.float64) > exact, lower, rounded), 0)
 
 
-def add_instances(total: Tensor, gradient: Tensor, scale: Tensor, grid: float) -> None:
-    """total (…) += Σ_b round(scale_b · gradient_b / COARSE) · COARSE · grid, for a (B, …) fp32 gradient."""
+def add_instances(total: Tensor, gradient: Tensor, scale: Tensor, grid: float, most: Tensor) -> None:
+    """total (…) += Σ_b round(scale_b · gradient_b / COARSE) · COARSE · grid, for a (B, …) fp32 gradient.
+
+    most: (B,), no number of gradient_b is above most_b.
+    """
     flat, rows = total.view(-1), gradient.flatten(1)
     scale = scale / COARSE
-    peaks = (torch.maximum(rows.amax(1), -rows.amin(1)) * scale).tolist()
+    peaks = _peaks(most, scale)
     width = _tile(total)[0]
     for start in range(0, rows.shape[1], width):
         part = rows[:, start : start + width]
@@ -81,11 +84,12 @@ def add_instances(total: Tensor, gradient: Tensor, scale: Tensor, grid: float) -
         _add_rounded(flat[start : start + width], scaled, peaks, COARSE * grid)
 
 
-def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float) -> None:
+def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float, most: Tensor) -> None:
     """total (rows, columns) += Σ_b round(scale_b · Σ_t left[b,t] ⊗ right[b,t] / COARSE) · COARSE · grid; an
     embedding's rows are rounded token by token, to the grid itself.
 
-    Tile by tile, each example by itself: its product never meets another's before it is rounded.
+    Tile by tile, each example by itself: its product never meets another's before it is rounded. most: (B,), no
+    number of an example's product is above most_b.
     """
     left, right = use.left, use.right
     if use.one_hot:
@@ -102,17 +106,15 @@ def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float) -> None:
         left = left * before[:, None, None]
     else:
         right = right * before[:, None, None]
-    broad, slack = _longest_columns(right), 1.01 + 2 * gamma(use.tokens + 2)
+    peaks = _peaks(most, scale / COARSE)
     (rows, columns), (most, wide) = total.shape, _tile(total)
     width = min(columns, wide)
     height = max(1, min(rows, most // width))
     room = left.new_empty(height * width) if use.half else None
     for top in range(0, rows, height):
-        tallest = _longest_columns(left[:, :, top : top + height]).amax(1) * slack
         for begin in range(0, columns, width):
             down, across = slice(top, top + height), slice(begin, begin + width)
             a, b = left[:, :, down].transpose(1, 2), right[:, :, across]
-            peaks = (tallest * broad[:, across].amax(1)).tolist()
 
             def product(first: int, last: int, out: Tensor, a: Tensor = a, b: Tensor = b) -> None:
                 if after is not None:
@@ -120,18 +122,15 @@ def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float) -> None:
                     for i in range(first, last):
                         torch.mm(a[i], b[i], out=half)
                         out[i - first].copy_(half).mul_(after[i])
-                elif last == first + 1:
-                    torch.mm(a[first], b[first], out=out[0])
-                else:
+                else:  # bmm for one example too: mm may round it otherwise
                     torch.bmm(a[first:last], b[first:last], out=out)
 
             _add_rounded(total[down, across], product, peaks, COARSE * grid)
 
 
-def _longest_columns(floats: Tensor) -> Tensor:
-    """(B, T, k) → (B, k) fp32: at least Σ_t x_t² under the root, but for what `slack` allows."""
-    squares = floats.float().square().sum(1)
-    return squares.add_(floats.shape[1] * TINY).sqrt_()
+def _peaks(most: Tensor, scale: Tensor) -> list[float]:
+    """What no scaled number of each example is above, its rounding included."""
+    return (most.to(torch.float64) * scale * (1 + 2.0**-20) + 1).tolist()
 
 
 def _add_rounded(total: Tensor, make: Make, peaks: list[float], unit: float) -> None:
@@ -146,7 +145,7 @@ def _add_rounded(total: Tensor, make: Make, peaks: list[float], unit: float) -> 
         part = fresh[: last - first]
         make(first, last, part)
         part.round_()
-        height = sum(peaks[first:last]) + last - first
+        height = sum(peaks[first:last])
         if last - first > 1:
             whole = height <= _WHOLE
             part = part.sum(0, dtype=torch.float32 if whole else torch.float64)

@@ -97,10 +97,13 @@ def test_integers_that_fp32_cannot_hold_are_caught(kept, monkeypatch):
 
     def total(width):
         out, values = torch.zeros(1, width, dtype=torch.float64), numbers.expand(-1, 1, width).contiguous()
+        most = numbers.abs().flatten()
         if kept:
-            sums.add_instances(out, values, torch.full((5,), sums.COARSE), 1.0)
+            sums.add_instances(out, values, torch.full((5,), sums.COARSE), 1.0, most)
         else:
-            sums.add_products(out, Outer(torch.ones(5, 1, 1), values), torch.full((5,), sums.COARSE), 1.0)
+            sums.add_products(
+                out, Outer(torch.ones(5, 1, 1), values), torch.full((5,), sums.COARSE), 1.0, most
+            )
         return out / sums.COARSE
 
     true = float(numbers.double().sum())
@@ -190,19 +193,19 @@ def test_a_charge_is_never_below_what_rounding_moves():
     shape = torch.Size((4, 8))
     middle = torch.full((1, *shape), sums.COARSE * (0.5 + 1e-3))
     total = torch.zeros(*shape, dtype=torch.float64)
-    sums.add_instances(total, middle, torch.ones(1), 1.0)
+    sums.add_instances(total, middle, torch.ones(1), 1.0, torch.full((1,), 1e9))
     moved = float((total - middle[0]).norm())
     assert 0.99 * sums.rounding_charge((), shape, True) < moved <= sums.rounding_charge((), shape, True)
     use = Outer(torch.ones(1, 1, 4), torch.full((1, 1, 8), sums.COARSE * 0.501))
     total.zero_()
-    sums.add_products(total, use, torch.ones(1), 1.0)
+    sums.add_products(total, use, torch.ones(1), 1.0, torch.full((1,), 1e9))
     moved = float((total - sums.COARSE * 0.501).norm())
     assert (
         0.99 * sums.rounding_charge([use], shape, False) < moved <= sums.rounding_charge([use], shape, False)
     )
     use = Outer(torch.full((1, 6), 2), torch.full((1, 6, 8), 0.501))
     total.zero_()
-    sums.add_products(total, use, torch.ones(1), 1.0)
+    sums.add_products(total, use, torch.ones(1), 1.0, torch.full((1,), 1e9))
     moved = float((total[2] - 6 * 0.501).norm())
     assert (
         0.98 * sums.rounding_charge([use], shape, False) < moved <= sums.rounding_charge([use], shape, False)
