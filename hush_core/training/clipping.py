@@ -23,14 +23,8 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer, rule_for, trainable_layers
 from hush_core.training.noise import grid_step
-from hush_core.training.norms import (
-    instance,
-    instance_size,
-    keeps_instance,
-    multiplies_halves,
-    size_of,
-)
-from hush_core.training.sums import COARSE, add_instances, add_products, rounding_charge, scales
+from hush_core.training.norms import instance, instance_size, keeps_instance, size_of
+from hush_core.training.sums import add_instances, add_products, rounding_charge, scales
 
 SHRINK = 2.0**-20
 """Relative, for two fp32 roundings of a scaled gradient (at most 2^-23) and those in float64 of norms and bound."""
@@ -101,8 +95,7 @@ class _Book:
                 continue
             if isinstance(part, Outer):
                 if part.one_hot or not keeps_instance(parameter.shape, part.tokens):
-                    kept = part if part.half and multiplies_halves(part.right.device) else part.float()
-                    self.outers.setdefault(parameter, []).append(kept)
+                    self.outers.setdefault(parameter, []).append(part.float())
                     continue
                 part = instance(part, parameter.shape)
             part = part.float()  # from here on norms and sums see the same float32 numbers, bf16 or not
@@ -260,9 +253,8 @@ def _clip(
     for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term
         for use in book.outers.pop(parameter):
             book.instances[parameter] += instance(use, parameter.shape)
-    found = {parameter: instance_size(gradient) for parameter, gradient in book.instances.items()}
-    found |= {parameter: size_of(uses, parameter.shape) for parameter, uses in book.outers.items()}
-    sizes = list(found.values())
+    sizes = [instance_size(gradient) for gradient in book.instances.values()]
+    sizes += [size_of(uses, parameter.shape) for parameter, uses in book.outers.items()]
     norms = torch.stack([size.norm for size in sizes]).square().sum(0).sqrt()
     if grid is None:
         grid = _loose_grid(norms, parameters)
@@ -278,19 +270,17 @@ def _clip(
         _drop(book, scale == 0)
     for name, parameter in parameters.items():
         if parameter in book.instances:
-            add_instances(into[name], book.instances.pop(parameter), scale, grid, found[parameter].norm)
+            add_instances(into[name], book.instances.pop(parameter), scale, grid)
         elif parameter in book.outers:
-            uses, size = book.outers.pop(parameter), found[parameter]
-            for use in uses:  # of several uses one may be larger than their sum
-                most = size.norm if len(uses) == 1 else 1.01 * size.reach
-                add_products(into[name], use, scale, grid, most)
+            for use in book.outers.pop(parameter):
+                add_products(into[name], use, scale, grid)
     return norms
 
 
 def _loose_grid(norms: Tensor, parameters: dict[str, nn.Parameter]) -> float:
     """Where nothing is clipped (clip_norm = inf) no grid is prescribed: one that fits the greatest norm."""
     largest = float(norms[norms.isfinite()].max()) if bool(norms.isfinite().any()) else 0.0
-    return grid_step(max(largest, 2.0**-60), sum(p.numel() for p in parameters.values())) / COARSE
+    return grid_step(max(largest, 2.0**-60), sum(p.numel() for p in parameters.values()))
 
 
 def _drop(book: _Book, bad: Tensor) -> None:

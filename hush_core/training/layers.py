@@ -38,11 +38,6 @@ class Outer:
     def tokens(self) -> int:
         return self.right.shape[1]
 
-    @property
-    def half(self) -> bool:
-        """Whether the products are made of bf16 factors: summed up in fp32, rounded to bf16 once."""
-        return not self.one_hot and self.left.dtype == self.right.dtype == torch.bfloat16
-
     def float(self) -> Outer:
         """The same in float32."""
         return Outer(self.left if self.one_hot else self.left.float(), self.right.float())

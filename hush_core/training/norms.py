@@ -9,7 +9,6 @@ in docs/training.md ("Rounding"): fp32 adds up at most BLOCK products at a time,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -18,8 +17,6 @@ from hush_core.training.layers import Outer
 
 UNIT = 2.0**-24
 """The unit round-off of fp32: one operation errs by at most this, relatively."""
-HALF_UNIT = 1.01 * 2.0**-9
-"""The unit round-off of bf16, and what rounds beside it."""
 TINY = 2.0**-125
 """More than twice what one fp32 product may lose to underflow, flushed to zero or not."""
 BLOCK = 256
@@ -55,21 +52,6 @@ def gamma(terms: int) -> float:
     return share / (1 - share) if share < 0.5 else float("inf")
 
 
-@cache
-def multiplies_halves(device: torch.device) -> bool:
-    """Whether products of bf16 factors are quick there, and what `size_of` charges for them covers their rounding:
-    found by trying terms of one sign, which rounding errors add up on."""
-    if device.type != "cpu" or not torch.cpu._is_avx512_bf16_supported():
-        return False
-    generator = torch.Generator().manual_seed(0)
-    for tokens in (7, 128, 1000, 5000):
-        one, other = ((1 + torch.rand(tokens, width, generator=generator)).bfloat16() for width in (48, 32))
-        got, true = (one.T @ other).double(), one.double().T @ other.double()
-        if bool(((got - true).abs() > (HALF_UNIT + gamma(tokens + 2)) * true).any()):
-            return False
-    return True
-
-
 def keeps_instance(shape: torch.Size, tokens: int) -> bool:
     """Whether to hold a matrix' per-example gradient instead of its outer products of `tokens` terms: where
     it takes no more room than they do, and no more time. Not for an embedding, whose gradient is sparse."""
@@ -98,25 +80,20 @@ def size_of(uses: list[Outer], shape: torch.Size) -> Size:
     """Of the gradient of ONE parameter, over all of its uses, as `sums.add_products` makes it."""
     if len(uses) == 1 and uses[0].one_hot:
         return _embedding_size(uses[0], shape[0])
-    halves, uses = [use.half for use in uses], [use.float() for use in uses]
-    total, reach, lefts, rights, rounded = 0.0, 0.0, 0.0, 0.0, 0.0
-    tokens, width = max(use.tokens for use in uses), sum(shape)
-    in_float64 = (len(uses) ** 2 * tokens**2 + width) * 2.0**-52
-    one_side, other_side = (gamma(min(BLOCK, wide) + 1) for wide in shape)
-    share = one_side + other_side + one_side * other_side + in_float64
+    total, reach, lefts, rights = 0.0, 0.0, 0.0, 0.0
     for i, one in enumerate(uses):
         squared, left, right = _own(one)
-        if halves[i]:  # each product is rounded to bf16, by itself
-            alone = (left * right).sum(1)
-            most = (squared.clamp_min(0) + share * alone.square()).sqrt() + gamma(tokens + 2) * alone
-            rounded = rounded + HALF_UNIT * most + width * TINY
         total, reach = total + squared, reach + (left * right).sum(1)
         lefts, rights = lefts + left.sum(1), rights + right.sum(1)
         for other in uses[i + 1 :]:
             total = total + 2 * _inner(one, other)
+    tokens, width = max(use.tokens for use in uses), sum(shape)
+    in_float64 = (len(uses) ** 2 * tokens**2 + width) * 2.0**-52
+    one_side, other_side = (gamma(min(BLOCK, wide) + 1) for wide in shape)
+    share = one_side + other_side + one_side * other_side + in_float64
     squared = total.clamp_min(0) + share * reach.square()
     squared = squared + TINY * width * (lefts.square() + rights.square())
-    return Size(squared.sqrt() + gamma(tokens + 2) * reach + rounded, reach, torch.maximum(lefts, rights))
+    return Size(squared.sqrt() + gamma(tokens + 2) * reach, reach, torch.maximum(lefts, rights))
 
 
 def add_rows(total: Tensor, numbers: Tensor, rows: Tensor) -> None:

@@ -55,7 +55,7 @@ def released(uses: list[Outer], scale: torch.Tensor) -> torch.Tensor:
     """(rows, columns) float64: Σ_b of what the examples add, at scale_b · GRID."""
     total = torch.zeros(tuple(SHAPE), dtype=torch.float64)
     for use in uses:
-        add_products(total, use, scale, GRID, size_of([use], SHAPE).norm)
+        add_products(total, use, scale, GRID)
     return total
 
 
@@ -85,7 +85,7 @@ def test_instances_and_sums_are_those_of_the_gradients(case, tile, monkeypatch):
     weighted = torch.einsum("b,brc->rc", scale.double() * GRID, want)
     torch.testing.assert_close(released(uses, scale), weighted, rtol=1e-5, atol=1e-3)
     total = torch.full(tuple(SHAPE), 100.0, dtype=torch.float64)
-    add_instances(total, kept, scale, GRID, norms.instance_size(kept).norm)
+    add_instances(total, kept, scale, GRID)
     torch.testing.assert_close(total, weighted + 100, rtol=1e-5, atol=1e-3)
     assert torch.equal(total / GRID, (total / GRID).round())
 

@@ -46,13 +46,8 @@ def released(layer, x, weight=1.0, **more) -> float:
     return float(torch.stack([g.norm() for g in done.gradients.values()]).norm())
 
 
-def constant(rows, columns, tokens, value=0.1, weight=1.0, **more):
-    layer = nn.Linear(rows, columns, bias=False)
-    return released(layer, torch.full((1, tokens, rows), value), weight, **more)
-
-
-FINE = {"grid": 2.0**-50}
-"""So fine that what the grid is charged hides nothing."""
+def constant(rows, columns, tokens, value=0.1, weight=1.0):
+    return released(nn.Linear(rows, columns, bias=False), torch.full((1, tokens, rows), value), weight)
 
 
 @pytest.mark.parametrize("shape", [(256, 1024, 256), (768, 3072, 128), (4096, 4096, 8)], ids=str)
@@ -77,8 +72,8 @@ def test_a_dropped_cross_term_is_caught(monkeypatch):
 
 
 def test_sums_in_fp32_are_caught(monkeypatch):
-    def rough(total, whole, unit):
-        total.copy_(total.float() + whole.float() * unit)
+    def rough(total, scaled, grid):
+        total.copy_(total.float() + scaled.sum(0).float() * grid)
 
     monkeypatch.setattr(sums, "_add", rough)
     assert not found(neighbours.planes(*SMALL))[1]
@@ -86,86 +81,27 @@ def test_sums_in_fp32_are_caught(monkeypatch):
 
 def test_sums_that_are_not_on_the_grid_are_caught(monkeypatch):
     """Even in float64: what the others add is rounded otherwise beside another sum."""
-    monkeypatch.setattr(sums, "_add", lambda total, whole, unit: total.add_(whole.double() * (unit / 3)))
+    monkeypatch.setattr(
+        sums, "_add", lambda total, scaled, grid: total.add_(scaled.sum(0).double() * (grid / 3))
+    )
     assert not found(neighbours.planes(*SMALL))[1]
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_integers_that_fp32_cannot_hold_are_caught(kept, monkeypatch):
-    """Odd integers near 2^24, of which a sum of two is rounded; and so are small ones beside a large one."""
-    numbers = torch.tensor([2.0**24 - 1, 2.0**24 - 3, 1.0, 3.0, -(2.0**24) + 5])[:, None, None]
-
-    def total(width):
-        out, values = torch.zeros(1, width, dtype=torch.float64), numbers.expand(-1, 1, width).contiguous()
-        most = numbers.abs().flatten()
-        if kept:
-            sums.add_instances(out, values, torch.full((5,), sums.COARSE), 1.0, most)
-        else:
-            sums.add_products(
-                out, Outer(torch.ones(5, 1, 1), values), torch.full((5,), sums.COARSE), 1.0, most
-            )
-        return out / sums.COARSE
-
-    true = float(numbers.double().sum())
-    assert all(bool((total(width) == true).all()) for width in (3, 1 << 15))  # by one call, and one by one
-    monkeypatch.setattr(sums, "_WHOLE", 2.0**60)
-    assert not any(bool((total(width) == true).all()) for width in (3, 1 << 15))
-
-
-def halves(tokens=259):
-    """‖released‖ / C of a product in bf16 whose every number is rounded up: 259 to 260."""
-    layer, x = nn.Linear(1024, 1024, bias=False), torch.ones(1, tokens, 1024)
-
-    def losses(layer, x):
-        with torch.autocast("cpu", torch.bfloat16, cache_enabled=False):
-            return layer(x).flatten(1).float().sum(1)
-
-    done = clipped_gradient_sum(layer, x, losses=losses, clip_norm=1.0)
-    return float(done.gradients["weight"].norm())
-
-
-def test_products_rounded_to_bf16_are_charged(monkeypatch):
-    if not norms.multiplies_halves(torch.device("cpu")):
-        assert 0.999 < halves() <= 1  # products in fp32
-        return
-    assert 0.995 < halves() <= 1
-    monkeypatch.setattr(norms, "HALF_UNIT", 0.0)
-    assert halves() > 1.003
-
-
-def test_a_processor_that_adds_up_in_bf16_gets_products_in_fp32(monkeypatch):
-    """What would not be covered: sums rounded to bf16 after every few terms."""
-    norms.multiplies_halves.cache_clear()
-    whole = torch.Tensor.__matmul__
-
-    def rough(one, other):
-        if one.dtype != torch.bfloat16:
-            return whole(one, other)
-        total = torch.zeros(one.shape[0], other.shape[1], dtype=torch.bfloat16)
-        for start in range(0, one.shape[1], 64):
-            total += whole(one[:, start : start + 64].float(), other[start : start + 64].float()).bfloat16()
-        return total
-
-    monkeypatch.setattr(torch.Tensor, "__matmul__", rough)
-    assert not norms.multiplies_halves(torch.device("cpu"))
-    norms.multiplies_halves.cache_clear()
 
 
 def test_norms_in_fp32_are_caught(monkeypatch):
     def rough(rows):
         return rows.norm(dim=-1).double().square()
 
-    assert constant(256, 1024, 256, 0.013, **FINE) <= 1
+    assert constant(256, 1024, 256, 0.013) <= 1
     monkeypatch.setattr(norms, "_squares", rough)
-    assert constant(256, 1024, 256, 0.013, **FINE) > 1.0001
+    assert constant(256, 1024, 256, 0.013) > 1.0001
 
 
 def test_ghost_norms_of_long_fp32_sums_without_a_charge_are_caught(monkeypatch):
     """Products of 65,536 equal terms. In blocks the error is too small to show, and is charged all the same."""
-    assert constant(64, 65536, 8, weight=0.1, **FINE) <= 1
+    assert constant(64, 65536, 8, weight=0.1) <= 1
     monkeypatch.setattr(norms, "gamma", lambda terms: 0.0)
     monkeypatch.setattr(norms, "BLOCK", 1 << 20)
-    assert constant(64, 65536, 8, weight=0.1, **FINE) > 1.00001
+    assert constant(64, 65536, 8, weight=0.1) > 1.00001
 
 
 def test_underflow_that_is_not_charged_is_caught(monkeypatch):
@@ -179,10 +115,10 @@ def test_underflow_that_is_not_charged_is_caught(monkeypatch):
 
 def test_a_grid_that_is_not_charged_is_caught(monkeypatch):
     """On a grid so coarse that it shows: entries just above half a step are all rounded up."""
-    layer, grid = nn.Linear(64, 64, bias=False), 2.0**-10 / sums.COARSE
+    layer, grid = nn.Linear(64, 64, bias=False), 2.0**-10
     x = torch.zeros(1, 1, 64)
     x[..., 0] = 1.0
-    x[..., 1:] = 0.51 * 2.0**-10 * 8
+    x[..., 1:] = 0.51 * grid * 8
     assert released(layer, x, grid=grid) <= 1
     monkeypatch.setattr(clipping, "rounding_charge", lambda *_: 0.0)
     assert released(layer, x, grid=grid) > 1
@@ -191,21 +127,14 @@ def test_a_grid_that_is_not_charged_is_caught(monkeypatch):
 def test_a_charge_is_never_below_what_rounding_moves():
     """Half a step a number, where every number lies in the middle of two steps; for an embedding each token's."""
     shape = torch.Size((4, 8))
-    middle = torch.full((1, *shape), sums.COARSE * (0.5 + 1e-3))
+    middle = torch.full((1, *shape), 0.5 + 1e-3)
     total = torch.zeros(*shape, dtype=torch.float64)
-    sums.add_instances(total, middle, torch.ones(1), 1.0, torch.full((1,), 1e9))
+    sums.add_instances(total, middle, torch.ones(1), 1.0)
     moved = float((total - middle[0]).norm())
     assert 0.99 * sums.rounding_charge((), shape, True) < moved <= sums.rounding_charge((), shape, True)
-    use = Outer(torch.ones(1, 1, 4), torch.full((1, 1, 8), sums.COARSE * 0.501))
-    total.zero_()
-    sums.add_products(total, use, torch.ones(1), 1.0, torch.full((1,), 1e9))
-    moved = float((total - sums.COARSE * 0.501).norm())
-    assert (
-        0.99 * sums.rounding_charge([use], shape, False) < moved <= sums.rounding_charge([use], shape, False)
-    )
     use = Outer(torch.full((1, 6), 2), torch.full((1, 6, 8), 0.501))
     total.zero_()
-    sums.add_products(total, use, torch.ones(1), 1.0, torch.full((1,), 1e9))
+    sums.add_products(total, use, torch.ones(1), 1.0)
     moved = float((total[2] - 6 * 0.501).norm())
     assert (
         0.98 * sums.rounding_charge([use], shape, False) < moved <= sums.rounding_charge([use], shape, False)
