@@ -21,6 +21,9 @@ class WeightsConfig(Section):
     """Relative to c_max, the smallest c at which every weight is 1."""
     noise_multiplier: Noise | None = None
     """In place of c: keep as much as this σ can certify (`equalised` only)."""
+    objective: Literal["weight", "distinct"] | None = None
+    """What the weights make largest: their sum, or the expected number of distinct examples that the rounds draw.
+    None: distinct, but weight with the paper's capacities."""
     without_secret: Literal["keep", "drop"] = "keep"
     """Whether examples without a secret are trained on."""
 

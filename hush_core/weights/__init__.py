@@ -5,6 +5,7 @@
 """
 
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.coverage import Coverage
 from hush_core.weights.holdout import hold_out
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
@@ -13,6 +14,7 @@ from hush_core.weights.settings import (
     CapacityRule,
     Mechanism,
     Scale,
+    WeightObjective,
     WeightSettings,
     capacity_rule,
     weight_settings,
@@ -24,8 +26,10 @@ from hush_core.weights.weighing import Weighing, weigh
 __all__ = [
     "RULE",
     "CapacityRule",
+    "Coverage",
     "Mechanism",
     "Scale",
+    "WeightObjective",
     "Weighing",
     "WeightSettings",
     "Weights",

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import Capacities, HushConfig, Method
 
 CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
+WeightObjective = Literal["weight", "distinct"]
 
 
 class Mechanism(BaseModel):
@@ -37,6 +38,9 @@ class WeightSettings(BaseModel):
     noise_multiplier: float | None = None
     without_secret: Literal["keep", "drop"] = "keep"
     mechanism: Mechanism | None = None
+    objective: WeightObjective = "weight"
+    draws: int | None = None
+    """T·B, which `distinct` must know."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ def weight_settings(
     weights, method = config.weights, method or config.method
     scale = scale or Scale(weights.c if weights.noise_multiplier is None else None, weights.noise_multiplier)
     equalised = weights.capacities == "equalised"
+    # the paper's program is that of its capacities and the total weight
+    objective = weights.objective or ("weight" if weights.capacities == "paper" else "distinct")
     return WeightSettings(
         rule=capacity_rule(weights.capacities, method),
         c=scale.c,
@@ -62,6 +68,8 @@ def weight_settings(
         mechanism=Mechanism(rounds=config.train.rounds, expected_batch=config.train.batch, method=method)
         if equalised
         else None,
+        objective=objective,
+        draws=config.train.rounds * config.train.batch if objective == "distinct" else None,
     )
 
 
