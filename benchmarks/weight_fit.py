@@ -33,7 +33,9 @@ def case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, int, str, float, Mechan
     batch = max(1, int(largest_batch(found.weights) * rng.uniform(0.05, 0.98)))
     mechanism = Mechanism(rounds=int(rng.integers(10, 300)), expected_batch=batch, method="blow_up")
     run = {"rounds": mechanism.rounds, "method": mechanism.method}
-    sigma = noise_for_all(edges, sampling_rates(found.weights, batch), secrets, **run)
+    needed = noise_for_all(edges, sampling_rates(found.weights, batch), secrets, **run)
+    # to four digits, upwards, as a user gives it
+    sigma = float(f"{needed * (1 + 5e-4):.4g}")
     return edges, secrets, n, others, c, mechanism, sigma
 
 

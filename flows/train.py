@@ -13,7 +13,7 @@ from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import attack_model
-from tasks.calibration import Calibrated, calibrate_noise
+from tasks.calibration import Calibrated, calibrate_noise, paper_noise
 from tasks.certificate import write_model_certificate
 from tasks.extraction import extract_secrets, sources
 from tasks.leftovers import claim_flow_run
@@ -66,6 +66,9 @@ def run_job(config: HushConfig) -> Outcome:
 
     calibrated = calibrate(config.method)
     by_method = {method: compare_noise(calibrate, method) for method in METHODS}
+    by_paper = paper_noise(
+        weighed.weights, **graph, rounds=config.train.rounds, expected_batch=config.train.batch
+    )
 
     examples, held_out = extracted.examples, weighed.held_out
     public, model = extracted.public, config.model
@@ -94,6 +97,7 @@ def run_job(config: HushConfig) -> Outcome:
         weighed=weighed,
         calibrated=calibrated,
         by_method=by_method,
+        by_paper=by_paper,
         pretrained=start,
         tried=tried,
         learning_rate=settings.learning_rate,

@@ -6,10 +6,11 @@
 
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.coverage import Coverage
+from hush_core.weights.equal_weight import paper_weights
 from hush_core.weights.holdout import hold_out
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
-from hush_core.weights.recommendation import RULE, recommended
+from hush_core.weights.recommendation import RULE, drowns, goes_on_below, recommended
 from hush_core.weights.settings import (
     CapacityRule,
     Mechanism,
@@ -35,11 +36,14 @@ __all__ = [
     "Weights",
     "binding_secrets",
     "capacity_rule",
+    "drowns",
     "expected_distinct",
+    "goes_on_below",
     "hold_out",
     "largest_batch",
     "largest_useful_c",
     "lost_examples",
+    "paper_weights",
     "recommended",
     "relaxations",
     "relaxed_weights",
