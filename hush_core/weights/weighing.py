@@ -159,7 +159,7 @@ class _Program:
         weights = np.where(self.trainable, solved.weights, 0.0)
         value, bound = solved.objective - beside, solved.upper_bound - beside
         return Weighing(
-            weights, self.trainable, self.held_out, most.upper_bound - idle,
+            weights, self.trainable, self.held_out, max(most.upper_bound - idle, float(weights.sum())),
             bound / value - 1 if value > 0 else solved.gap, capacities, solved.dual, c_max,
             min(scale / c_max, 1.0) if c_max else 1.0, value, bound, coverage,
         )  # fmt: skip

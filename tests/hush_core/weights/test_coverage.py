@@ -39,7 +39,7 @@ def frame(pairs):
     return pl.DataFrame(sorted(pairs), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
 
 
-@examples(max_examples=60, deadline=None, derandomize=True)
+@examples(max_examples=25, deadline=None, derandomize=True)
 @given(graphs)
 def test_agrees_with_a_general_solver_and_keeps_every_line(drawn):
     pairs, caps, draws, share = drawn
@@ -50,7 +50,7 @@ def test_agrees_with_a_general_solver_and_keeps_every_line(drawn):
     matrix = build_program(edges, 16, caps).incidence.toarray()
     peer = minimize(
         lambda w: -coverage.value(w), 0.999 * most.weights, jac=lambda w: -draws * np.exp(-draws * w), method="SLSQP",
-        bounds=[(0, 1)] * 16, options={"maxiter": 500, "ftol": 1e-12},
+        bounds=[(0, 1)] * 16, options={"maxiter": 150, "ftol": 1e-12},
         constraints=[
             {"type": "ineq", "fun": lambda w: caps - matrix @ w, "jac": lambda w: -matrix},
             {"type": "ineq", "fun": lambda w: w.sum() - coverage.least * 0.999, "jac": np.ones_like},
@@ -101,12 +101,20 @@ def distinct(graph, c=0.05, objective="distinct"):
     return weigh(*graph, n_examples=2000, settings=chosen)
 
 
-def test_more_distinct_examples_at_nearly_the_same_weight(graph):
-    edges, _ = graph
+@pytest.fixture(scope="module")
+def folders():
+    """Nested folders: 0 holds 600 of 2,000 examples, 1 half of them, 2 half of those, and so on."""
+    edges = frame([(i, j) for j in range(6) for i in range(600 >> j)])
+    table = {"secret_id": np.arange(6, dtype=np.uint32), "name": [f"e{j}/x" for j in range(6)]}
+    return edges, pl.DataFrame({**table, "prior": [1e-10] * 6, "posterior": [1e-3] * 6})
+
+
+def test_more_distinct_examples_at_nearly_the_same_weight(folders):
+    graph, (edges, _) = folders, folders
     ours, theirs = distinct(graph), distinct(graph, objective="weight")
     tagged = np.unique(edges["example_id"].to_numpy())
     assert ours.objective >= LEAST_SHARE * theirs.objective * (1 - 1e-6)
-    assert ours.objective <= theirs.objective <= ours.upper_bound * (1 + 1e-9)
+    assert ours.objective <= theirs.objective * (1 + 1e-9) and ours.objective <= ours.upper_bound
     seen = [ours.coverage.value(found.weights[tagged]) for found in (ours, theirs)]
     assert seen[0] > 1.3 * seen[1]
     assert ours.gap < 1e-4 and np.all(ours.weights[ours.held_out] == 0)
@@ -115,9 +123,9 @@ def test_more_distinct_examples_at_nearly_the_same_weight(graph):
     assert table["lost"].sum() == pytest.approx((1 - ours.weights[tagged]).sum())
 
 
-def test_a_relaxed_target_shows_no_more_than_its_prices_promise(graph):
-    edges, secrets = graph
-    found = distinct(graph)
+def test_a_relaxed_target_shows_no_more_than_its_prices_promise(folders):
+    edges, secrets = folders
+    found = distinct(folders)
     chosen = settings("matched", c=0.05).model_copy(update={"objective": "distinct", "draws": 6000})
     offers = relaxations(found, secrets, chosen, levels=[1e-3, 1e-2], noise_multiplier=None)
     assert offers.height
