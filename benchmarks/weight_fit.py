@@ -1,7 +1,7 @@
 """Weights fitted to a noise multiplier that `matched` weights reach, on random graphs: is it ever refused?
 
-Random graphs of 20 to 400 examples and 1 to 8 secrets, half of them without any other example (`drop`), batches up
-to most of what can be drawn, c from 0.02 to 1; σ is what `matched` weights need there. Prints the number of refusals,
+Random graphs of 20 to 400 examples and 1 to 8 secrets, half of them without any other example (`drop`), batches
+up to most of what can be drawn, c from 0.02 to 1; σ is what `matched` weights need there. Prints the number of refusals,
 of fits that need more than σ (both must be 0), and the least and median of the weight kept over that of `matched`.
 """
 
@@ -28,7 +28,10 @@ def case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, int, str, float, Mechan
     secrets = pl.DataFrame({**table, "posterior": prior * 10 ** rng.uniform(0.5, 3.5, m)})
     others, c = str(rng.choice(["keep", "drop"])), float(10 ** rng.uniform(-1.7, 0))
     found = weigh(
-        edges, secrets, n_examples=n, settings=WeightSettings(rule="normal_quantiles", c=c, without_secret=others)
+        edges,
+        secrets,
+        n_examples=n,
+        settings=WeightSettings(rule="normal_quantiles", c=c, without_secret=others),
     )
     batch = max(1, int(largest_batch(found.weights) * rng.uniform(0.05, 0.98)))
     mechanism = Mechanism(rounds=int(rng.integers(10, 300)), expected_batch=batch, method="blow_up")
@@ -50,7 +53,9 @@ def fit(seed: int) -> tuple[str, float]:
         return f"refused: {refusal}", 0.0
     run = {"rounds": mechanism.rounds, "method": mechanism.method}
     needed = noise_for_all(edges, sampling_rates(found.weights, mechanism.expected_batch), secrets, **run)
-    matched = weigh(edges, secrets, n_examples=n, settings=WeightSettings(rule="normal_quantiles", c=c, **shared))
+    matched = weigh(
+        edges, secrets, n_examples=n, settings=WeightSettings(rule="normal_quantiles", c=c, **shared)
+    )
     wrong = f"needs {needed:.4g}, more than {sigma:.4g}" if needed > sigma * (1 + 1e-3) else ""
     return wrong, found.objective / matched.objective
 

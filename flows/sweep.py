@@ -38,7 +38,9 @@ def sweep_points(
     """
     points: list[Point] = []
     while scales:
-        more = [Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales]
+        more = [
+            Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales
+        ]
         weigh_all(more, extracted)
         price_all(more, extracted, config)
         points += more

@@ -98,7 +98,7 @@ def estimate_noise(
 
 @cached_task(name="paper", version=1)
 def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int) -> float | None:
-    """σ by the paper's method on the paper's own program at the weight that `weights` retain; None where it has none."""
+    """σ by the paper's method on its own program at the weight that `weights` retain; None where it has none."""
     store = Store(home().store)
     graph, table, ours = store.read_frame(edges), store.read_frame(secrets), store.read_frame(weights)
     total = float(ours["weight"].sum())

@@ -37,8 +37,8 @@ _FASTEST = 2.0
 
 @dataclass(frozen=True)
 class Coverage:
-    """The objective: `draws` is λ, the expected draws of an example of weight 1 in all rounds; `least`: W, the sum of
-    the weights of all n examples of the program may not fall below it."""
+    """The objective: `draws` is λ, the expected draws of an example of weight 1 in all rounds; `least`: W, the sum
+    of the weights of all n examples of the program may not fall below it."""
 
     draws: float
     least: float
@@ -96,7 +96,9 @@ def most_distinct(
     if binds:
         # Σw ≥ W as one more row: −Σw ≤ −W
         total = sparse.csr_matrix(-np.ones((1, len(upper))))
-        program = _Program(sparse.vstack([rows, total], format="csr"), np.append(capacities, -least), upper, draws)
+        program = _Program(
+            sparse.vstack([rows, total], format="csr"), np.append(capacities, -least), upper, draws
+        )
         prices = np.append(prices, 0.1)
 
     def repaired(prices: np.ndarray) -> tuple[np.ndarray, float]:
@@ -115,10 +117,14 @@ def most_distinct(
 class _Program:
     """The dual of one program; rows may hold −1 (the least total weight)."""
 
-    def __init__(
-        self, rows: sparse.csr_matrix, limits: np.ndarray, upper: np.ndarray, draws: float
-    ) -> None:
-        self.rows, self.columns, self.limits, self.upper, self.draws = rows, rows.T.tocsr(), limits, upper, draws
+    def __init__(self, rows: sparse.csr_matrix, limits: np.ndarray, upper: np.ndarray, draws: float) -> None:
+        self.rows, self.columns, self.limits, self.upper, self.draws = (
+            rows,
+            rows.T.tocsr(),
+            limits,
+            upper,
+            draws,
+        )
         self.absolute, self.absolute_columns = abs(rows), abs(self.columns)
         self.count = self.absolute @ upper
         self.lowest = draws * np.exp(_LOWEST)

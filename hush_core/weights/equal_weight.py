@@ -36,7 +36,9 @@ def paper_weights(
 
     def at(log_c: float) -> np.ndarray:
         capacities = c_max * float(np.exp(log_c)) * kappa
-        return np.where(trainable, solve_weights(edges, n_examples=len(trainable), capacities=capacities).weights, 0)
+        return np.where(
+            trainable, solve_weights(edges, n_examples=len(trainable), capacities=capacities).weights, 0
+        )
 
     def above(log_c: float) -> float:
         return float(at(log_c).sum()) - total

@@ -17,7 +17,11 @@ _THREADS, _SHARDS = 2, 8
 
 
 def solve_pdlp(
-    matrix: sparse.csc_matrix, capacities: np.ndarray, worth: np.ndarray, upper: np.ndarray, tolerance: float = TOLERANCE
+    matrix: sparse.csc_matrix,
+    capacities: np.ndarray,
+    worth: np.ndarray,
+    upper: np.ndarray,
+    tolerance: float = TOLERANCE,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Maximise worth·x over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
 

@@ -52,7 +52,11 @@ def goes_on_below(frontier: pl.DataFrame) -> tuple[float, ...]:
     least = float(frontier["c"].min())
     # a smaller c that leaves too little to draw a batch from is an end, too
     ended = frontier.filter((pl.col("c") < chosen["c"]) & pl.col("noise_multiplier").is_null())
-    if below.height or ended.height or chosen["c"] >= 10 * float(frontier.drop_nulls("noise_multiplier")["c"].min()):
+    if (
+        below.height
+        or ended.height
+        or chosen["c"] >= 10 * float(frontier.drop_nulls("noise_multiplier")["c"].min())
+    ):
         return ()
     return tuple(least * part for part in DECADE if least * part >= LEAST_C)
 

@@ -1,4 +1,4 @@
-"""The core in units of its own: a solver's tolerance is worth the same in every row, however far capacities lie apart.
+"""The core in units of its own: a solver's tolerance is the same in every row, however far capacities lie apart.
 
 Variable i can be at most k_i = min(u_i, least capacity of its secrets). In units of k_i, and with every row divided
 by its capacity, the program is max Σ k_i·v_i, Σ_{i∋j} (k_i/cap_j)·v_i ≤ 1, 0 ≤ v ≤ u_i/k_i: coefficients in (0, 1].
@@ -31,7 +31,9 @@ class Scaled:
 
     def back(self, v: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """x (g,) and y (m,) of the core from the scaled program's."""
-        return v * self.worth, np.divide(z, self.capacities, out=np.ones_like(z), where=self.capacities >= LEAST)
+        return v * self.worth, np.divide(
+            z, self.capacities, out=np.ones_like(z), where=self.capacities >= LEAST
+        )
 
 
 def scaled(matrix: sparse.csc_matrix, capacities: np.ndarray, upper: np.ndarray) -> Scaled:

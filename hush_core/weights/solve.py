@@ -29,7 +29,9 @@ _KEPT = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Weights:
-    """`weights` (n,) in [0, 1], none in (0, 1e-9); `objective` ≤ optimum ≤ `upper_bound`; `gap` = upper_bound/objective − 1.
+    """`weights` (n,) in [0, 1], none in (0, 1e-9); `objective` ≤ optimum ≤ `upper_bound`.
+
+    `gap` = upper_bound/objective − 1.
 
     The objective is Σw, or with a `Coverage` Σ 1 − e^{−λw}. `dual` (m,): the price of each capacity, from which
     `upper_bound` follows. For other capacities cap' the optimum is at most upper_bound + dual·(cap' − cap),
@@ -131,7 +133,7 @@ def _most_distinct(program: WeightProgram, coverage: Coverage, most: Weights) ->
 
 
 def _feasible(program: WeightProgram, weights: np.ndarray) -> np.ndarray:
-    """Expanding sums in another order: the capacities hold for these very numbers; those that cannot bind always do."""
+    """Expanding sums in another order: the capacities hold for these very numbers; what cannot bind always does."""
     examples = np.bincount(program.incidence.indices, minlength=len(program.capacities))
     limits = np.where(examples > program.capacities, program.capacities, np.inf)
     return without_dust(scale_down(program.incidence, limits, weights))

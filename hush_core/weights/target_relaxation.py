@@ -1,7 +1,7 @@
 """What relaxing one entry of the config would buy: the dual values, turned into promises and then into facts.
 
-For capacities cap' in place of cap no feasible weights reach more of the objective than value_bound + y·(cap' − cap)
-(weak duality, for any y ≥ 0): so the prices bound what an entry's higher target can bring, and only the best few are solved again.
+For capacities cap' in place of cap no feasible weights reach more of the objective than value_bound + y·(cap' − cap),
+by weak duality, for any y ≥ 0. So the prices bound what an entry's higher target can bring, and only the best few are solved again.
 """
 
 from __future__ import annotations

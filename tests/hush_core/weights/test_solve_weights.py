@@ -138,7 +138,7 @@ def directories(files=4000, seed=0):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("share", [0.02, 0.1])
 def test_no_weight_is_dust(seed, share):
-    """Planted mistake: slack of 1e-16, round-off of a sum, filled up: thousands of weights near 1e-18, all "kept"."""
+    """Planted mistake: slack of 1e-16, round-off of a sum, filled up: thousands of weights of 1e-18, all "kept"."""
     edges = directories(seed=seed)
     caps = np.bincount(edges["secret_id"].to_numpy()) * share / 3
     found = solve_weights(edges, n_examples=4000, capacities=caps)
@@ -157,8 +157,8 @@ def test_a_repair_leaves_no_dust_and_fills_none():
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("edges_for_simplex", [0, 12_000])
 def test_capacities_over_eleven_decades_lose_nothing(seed, edges_for_simplex, monkeypatch):
-    """A first-order method that stops at an absolute tolerance overshoots the small capacities a thousandfold, and a
-    repair then takes nearly all weight. Rows and variables in units of their own: the gap stays small."""
+    """A first-order method that stops at an absolute tolerance overshoots the small capacities a thousandfold, and
+    a repair then takes nearly all weight. Rows and variables in units of their own: the gap stays small."""
     monkeypatch.setattr(solve, "SIMPLEX_EDGES", edges_for_simplex)
     rng = np.random.default_rng(seed)
     n, m = 3000, 60

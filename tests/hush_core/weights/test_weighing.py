@@ -81,7 +81,8 @@ def test_the_papers_program_at_equal_weight_needs_less_than_kl_on_our_weights(gr
     theirs = paper_weights(edges, secrets, trainable=ours.trainable, total=ours.objective)
     assert theirs.sum() == pytest.approx(ours.objective, rel=1e-3) and np.all(theirs[ours.held_out] == 0)
     noise = [
-        noise_for_all(edges, sampling_rates(w, 20), secrets, rounds=300, method="kl") for w in (theirs, ours.weights)
+        noise_for_all(edges, sampling_rates(w, 20), secrets, rounds=300, method="kl")
+        for w in (theirs, ours.weights)
     ]
     assert noise[0] < 0.97 * noise[1]
     with pytest.raises(InputError, match="less than what holds no secret"):
