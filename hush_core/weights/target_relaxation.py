@@ -1,7 +1,8 @@
 """What relaxing one entry of the config would buy: the dual values, turned into promises and then into facts.
 
-For capacities cap' in place of cap no feasible weights reach more of the objective than value_bound + y·(cap' − cap),
-by weak duality, for any y ≥ 0. So the prices bound what an entry's higher target can bring, and only the best few are solved again.
+For capacities cap' in place of cap no feasible weights reach more of the objective than value_bound +
+y·(cap' − cap), by weak duality, for any y ≥ 0. So the prices bound what a higher target can bring, and only
+the best few are solved again.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def relaxations(
     An entry is what the user can change: all secrets whose names begin with its id (`creds/…`). Only entries with a
     secret whose capacity has a price are listed. `noise_multiplier`: what the weights need, for `equalised`.
 
-    Columns: entry · secrets · posterior (its least now) · target · at_most (of the objective, weight or distinct examples,
-    above what is reached now).
+    Columns: entry · secrets · posterior (its least now) · target · at_most (of the
+    objective, weight or distinct examples, above what is reached now).
     """
     levels, rows = sorted(levels), []
     priced = secrets.with_columns(pl.Series("price", weighing.prices), _entry())

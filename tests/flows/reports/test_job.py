@@ -88,7 +88,9 @@ def test_the_fullest_report_is_one_screen():
 def test_what_matters_is_said():
     text = shown(REPORT)
     for needed in (
-        "12 of 13", "91.1% retained", "σ = 1.5 by best", "kl on the paper's own weights of equal sum: 30, 20 times as much", "300 of 300 rounds",
+        "12 of 13", "91.1% retained", "σ = 1.5 by best",
+        "kl on the paper's own weights of equal sum: 30, 20 times as much",
+        "300 of 300 rounds",
         "protected 3.020", "extracted protected 0, unprotected 30",
         "hush verify models:/hush-demo/1", "mlflow ui --backend-store-uri sqlite:////srv/hush/mlflow.db",
         "17 more secrets", "4 more warnings", "[brackets]", "9.0e-05",
