@@ -1,8 +1,9 @@
 """Weights fitted to a noise multiplier that `matched` weights reach, on random graphs: is it ever refused?
 
-Random graphs of 20 to 400 examples and 1 to 8 secrets, half without any other example (`drop`), batches
-up to most of what can be drawn, c from 0.02 to 1; σ is what `matched` weights need there. Prints the number of
-refusals, of fits that need more than σ (both must be 0), and the least and median of the weight kept over that of `matched`.
+Random graphs of 20 to 400 examples and 1 to 8 secrets, half without any other example (`drop`), batches up to
+most of what can be drawn, c from 0.02 to 1; σ is what `matched` weights need there. Prints the number of
+refusals, of fits that need more than σ (both must be 0), and the least and median of the weight kept over
+that of `matched`.
 """
 
 import argparse

@@ -1,9 +1,10 @@
 """Total weight or distinct examples? The two objectives at equal c and at equal noise.
 
 On the code graph (5,000 files, 80 secrets) or with --paper on the paper's shape (400 secrets): of the
-examples with a secret, the mean weight, the expected share that T = 2000 rounds draw at least once, σ by blow_up (of
-the three secrets with the largest load for their target), and the certified gap, by c. At the end the distinct
-examples at the σ of each `distinct` point over those of `weight` at that σ, by interpolation along c.
+examples with a secret, the mean weight, the expected share that T = 2000 rounds draw at least once, σ by
+blow_up (of the three secrets with the largest load for their target), and the certified gap, by c. At the end
+the distinct examples at the σ of each `distinct` point over those of `weight` at that σ, by interpolation
+along c.
 """
 
 import argparse
