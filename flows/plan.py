@@ -50,8 +50,9 @@ def plan(
     config = check_config(Path(config_file), changes, trains=False)
     scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
-    points = sweep_points(config, extracted, scales)
-    rows = [row_of(point) for point in points]
+    asked = sweep or noise or config.weights.noise_multiplier is not None
+    points = sweep_points(config, extracted, scales, extend=not asked)
+    rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method)
     weighed = relaxations = None
     if chosen is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hush_core.config import HushConfig, Method
+from hush_core.config import ByteGptModel, HushConfig, Method
 from hush_core.errors import HushError, InputError
-from hush_core.weights import Scale, WeightSettings, weight_settings
+from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
-from tasks.publish_plan import PlanRow
+from tasks.publish_plan import PlanRow, frame_of
 from tasks.weighing import Weighed, weigh_examples
 
 DEFAULT_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -28,14 +28,26 @@ class Point:
     note: str = ""
 
 
-def sweep_points(config: HushConfig, extracted: Extracted, scales: list[Scale]) -> list[Point]:
-    """Every method at every scale; tasks are submitted to the flow's runner."""
-    points = [
-        Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales
-    ]
-    weigh_all(points, extracted)
-    price_all(points, extracted, config)
-    return points
+def sweep_points(
+    config: HushConfig, extracted: Extracted, scales: list[Scale], *, extend: bool = False
+) -> list[Point]:
+    """Every method at every scale; tasks are submitted to the flow's runner.
+
+    With `extend`, a sweep of c goes on downwards, a decade at a time, while the recommended point is at its edge.
+    Points are by method, then by scale, ascending in c.
+    """
+    points: list[Point] = []
+    while scales:
+        more = [
+            Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales
+        ]
+        weigh_all(more, extracted)
+        price_all(more, extracted, config)
+        points += more
+        own = frame_of([row_of(p, config) for p in points if p.method == config.method])
+        scales = [Scale(c=c) for c in goes_on_below(own)] if extend else []
+    places = {method: place for place, method in enumerate(methods_of(config))}
+    return sorted(points, key=lambda p: (places[p.method], p.settings.c or p.settings.noise_multiplier))
 
 
 def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] | None) -> list[Scale]:
@@ -100,9 +112,21 @@ def refusal(error: object) -> str:
     raise error if isinstance(error, BaseException) else TypeError(f"no result but {type(error).__name__}")
 
 
-def row_of(point: Point) -> PlanRow:
+def parameters_of(config: HushConfig) -> int | None:
+    """How many numbers the noise is added to; None where only the model's files tell."""
+    model = config.model
+    return model.parameters(config.chunk_bytes) if isinstance(model, ByteGptModel) else None
+
+
+def row_of(point: Point, config: HushConfig) -> PlanRow:
     """The point as a row of the price list."""
-    weighed, estimate = point.weighed, point.estimate
+    weighed, estimate, parameters = point.weighed, point.estimate, parameters_of(config)
+    drowned = None
+    if estimate and parameters:
+        drowned = drowns(
+            estimate.noise_multiplier, rounds=config.train.rounds, expected_batch=config.train.batch,
+            parameters=parameters,
+        )  # fmt: skip
     return PlanRow(
         method=point.method,
         c=weighed.c if weighed else point.settings.c,
@@ -114,5 +138,6 @@ def row_of(point: Point) -> PlanRow:
         distinct=estimate.distinct if estimate else None,
         largest_batch=weighed.largest_batch if weighed else None,
         gap=weighed.gap if weighed else None,
+        drowned=drowned,
         note=point.note,
     )

@@ -13,7 +13,7 @@ from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import attack_model
-from tasks.calibration import Calibrated, calibrate_noise
+from tasks.calibration import Calibrated, calibrate_noise, paper_noise
 from tasks.certificate import write_model_certificate
 from tasks.extraction import extract_secrets, sources
 from tasks.leftovers import claim_flow_run
@@ -69,6 +69,9 @@ def run_job(config: HushConfig) -> Outcome:
 
     calibrated = calibrate(config.method)
     by_method = {method: compare_noise(calibrate, method) for method in METHODS}
+    by_paper = paper_noise(
+        weighed.weights, **graph, rounds=config.train.rounds, expected_batch=config.train.batch
+    )
 
     public, examples, model = extracted.public, extracted.examples, config.model
     texts = split_texts(examples, weighed.weights, extracted.edges)
@@ -109,6 +112,7 @@ def run_job(config: HushConfig) -> Outcome:
         weighed=weighed,
         calibrated=calibrated,
         by_method=by_method,
+        by_paper=by_paper,
         pretrained=pretrained,
         untagged=untagged,
         tried=tried,

@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.accounting import noise_for_all
 from hush_core.config import Method
+from hush_core.errors import HushError
 from hush_core.plan import ProtectionPlan, make_plan
-from hush_core.weights import expected_distinct, sampling_rates
+from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -93,3 +94,18 @@ def estimate_noise(
     )  # fmt: skip
     get_run_logger().info("%s: noise multiplier %.4g", method, sigma)
     return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
+
+
+@cached_task(name="paper", version=1)
+def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int) -> float | None:
+    """σ by the paper's method on its own program at the weight that `weights` retain; None where it has none."""
+    store = Store(home().store)
+    graph, table, ours = store.read_frame(edges), store.read_frame(secrets), store.read_frame(weights)
+    total = float(ours["weight"].sum())
+    try:
+        theirs = paper_weights(graph, table, trainable=ours["trainable"].to_numpy(), total=total)
+        rates = sampling_rates(theirs, expected_batch)
+        return noise_for_all(graph, rates, table, rounds=rounds, method="kl", progress=progress_log())
+    except HushError as error:
+        get_run_logger().warning("the paper's program: %s", error)
+        return None

@@ -38,6 +38,8 @@ class PlanRow(BaseModel):
     """Expected number of distinct examples that the rounds draw."""
     largest_batch: int | None
     gap: float | None
+    drowned: bool | None
+    """Whether the noise is longer than all gradients can be (`hush_core.weights.drowns`); None: not known."""
     note: str
 
 
@@ -72,7 +74,13 @@ MOST_COSTLY = 8
 
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
     """The rows as a table, with a column `recommended`."""
-    table = pl.DataFrame([row.model_dump() for row in rows], infer_schema_length=None)
+    kinds = {
+        "c": pl.Float64,
+        "noise_multiplier": pl.Float64,
+        "protected_retained": pl.Float64,
+        "drowned": pl.Boolean,
+    }
+    table = pl.DataFrame([row.model_dump() for row in rows], infer_schema_length=None).cast(kinds)
     return table.with_columns(
         (pl.int_range(pl.len()) == (-1 if chosen is None else chosen)).alias("recommended")
     )
@@ -81,7 +89,7 @@ def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
 def recommend(rows: list[PlanRow], method: Method) -> int | None:
     """The row to take, among those of one method; None where none has a noise multiplier."""
     own = [place for place, row in enumerate(rows) if row.method == method]
-    found = recommended(frame_of([rows[place] for place in own]).cast({"noise_multiplier": pl.Float64}))
+    found = recommended(frame_of([rows[place] for place in own]))
     return None if found is None else own[found]
 
 

@@ -33,6 +33,8 @@ class Outcome(BaseModel):
     weighed: Weighed
     calibrated: Calibrated
     by_method: dict[str, Calibrated | None]
+    by_paper: float | None
+    """σ by the paper's method on the paper's own program, at equal retained weight."""
     pretrained: Model
     untagged: PlainlyTrained | None
     """After ordinary training on text without a secret; None where there was none."""
@@ -118,6 +120,8 @@ def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
     for method, calibrated in outcome.by_method.items():
         if calibrated:
             metrics[f"noise_multiplier_{method}"] = calibrated.noise_multiplier
+    if outcome.by_paper:
+        metrics["noise_multiplier_paper"] = outcome.by_paper
     unit = trained.model.unit.replace(" ", "_")
     for label, bits in losses(outcome).items():
         metrics[f"bits_per_{unit}_{label}"] = bits
@@ -281,7 +285,7 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             "",
             f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
             f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
-            f"- weight retained {w.retained:.1%} (certified within {w.gap:.1e} of the best possible)",
+            f"- weight retained {w.retained:.1%} (the program solved within {w.gap:.1e}, certified)",
             *without_noise(config, outcome),
             f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
             + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),

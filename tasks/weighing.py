@@ -10,6 +10,7 @@ from hush_core.accounting import noise_for_all
 from hush_core.config import Method
 from hush_core.errors import HushError
 from hush_core.weights import (
+    Coverage,
     Weighing,
     WeightSettings,
     binding_secrets,
@@ -41,6 +42,11 @@ class Weighed(BaseModel):
     objective: float
     upper_bound: float
     gap: float
+    value: float
+    """What the objective reached: Σw, or the expected number of distinct examples."""
+    value_bound: float
+    coverage: tuple[float, float] | None
+    """Draws of an example of weight 1, and the least total weight, where the objective is distinct examples."""
     c: float
     c_max: float
     candidates: int
@@ -68,6 +74,9 @@ class Weighed(BaseModel):
             prices=binding["price"].to_numpy(),
             c_max=self.c_max,
             c=self.c,
+            value=self.value,
+            value_bound=self.value_bound,
+            coverage=Coverage(*self.coverage) if self.coverage else None,
         )
 
 
@@ -89,6 +98,9 @@ def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, settings: WeightSe
         objective=found.objective,
         upper_bound=found.upper_bound,
         gap=found.gap,
+        value=found.value,
+        value_bound=found.value_bound,
+        coverage=(found.coverage.draws, found.coverage.least) if found.coverage else None,
         c=found.c,
         c_max=found.c_max,
         candidates=found.candidates,
@@ -113,9 +125,11 @@ class Relaxation(BaseModel):
     posterior: float
     target: float
     at_most: float
-    """Examples' worth of weight that no solution of the changed program can exceed."""
+    """Of the objective, more than it is now: no solution of the changed program can exceed it."""
     gain: float | None
     """What solving it again brought; None where it was not."""
+    distinct: bool
+    """Whether both count distinct examples seen; else examples' worth of weight."""
     noise_multiplier: float | None
     """What the new weights need; None where it was not computed."""
 
@@ -123,13 +137,14 @@ class Relaxation(BaseModel):
     def words(self) -> str:
         """As a sentence."""
         text = f"raising r of {self.entry} from {self.posterior:.2g} to {self.target:.2g} "
+        verb, things = ("shows", "distinct examples") if self.distinct else ("keeps", "examples")
         if self.gain is None:
-            return text + f"keeps at most {self.at_most:,.0f} more examples"
-        text += f"keeps {self.gain:,.0f} more examples"
+            return text + f"{verb} at most {self.at_most:,.0f} more {things}"
+        text += f"{verb} {self.gain:,.0f} more {things}"
         return text + (f", at σ = {self.noise_multiplier:.3g}" if self.noise_multiplier else "")
 
 
-@cached_task(name="relieve", version=1)
+@cached_task(name="relieve", version=2)
 def relax_target(
     weighed: Weighed,
     edges: Ref,
@@ -156,11 +171,11 @@ def relax_target(
             progress("relaxing entries", place, min(most, offers.height))
             change = {"entry": offer["entry"], "target": offer["target"]}
             weights, other = relaxed_weights(weighing, graph, table, settings, **change, **now)
-            gain = float(weights.sum()) - weighing.objective
+            gain = weighing.worth(weights) - weighing.value
             try:
                 rates = sampling_rates(weights, expected_batch)
                 noise = noise_for_all(graph, rates, other, rounds=rounds, method=method)
             except HushError as error:
                 get_run_logger().warning("%s relaxed: %s", offer["entry"], error)
-        found.append(Relaxation(gain=gain, noise_multiplier=noise, **offer))
+        found.append(Relaxation(gain=gain, noise_multiplier=noise, distinct=bool(weighing.coverage), **offer))
     return found

@@ -53,6 +53,9 @@ class Report(BaseModel):
     noise_multiplier: float
     method: str
     noise_by_method: dict[str, float | None]
+    """On these weights."""
+    paper_noise: float | None
+    """The paper's method on the paper's own program, at equal retained weight."""
     rounds: int
     rounds_released: int
     expected_batch: int
@@ -97,6 +100,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         noise_multiplier=calibrated.noise_multiplier,
         method=calibrated.method,
         noise_by_method={m: c.noise_multiplier if c else None for m, c in outcome.by_method.items()},
+        paper_noise=outcome.by_paper,
         rounds=calibrated.rounds,
         rounds_released=outcome.trained.rounds_released,
         expected_batch=calibrated.expected_batch,
@@ -155,7 +159,7 @@ def render(report: Report, console: Console) -> None:
     line(
         "weight",
         f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept "
-        f"(within {max(report.gap, 0.0):.1e} of the best possible)",
+        f"(the program solved within {max(report.gap, 0.0):.1e})",
     )
     if report.untagged_steps is not None:
         line(
@@ -164,6 +168,8 @@ def render(report: Report, console: Console) -> None:
             f"{report.untagged_steps} steps; no entry names anything in them",
         )
     line("noise", _noise(report))
+    if report.paper_noise and report.method != "kl":
+        line("", _paper(report, report.paper_noise))
     chosen = (
         f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
     )
@@ -201,15 +207,17 @@ def render(report: Report, console: Console) -> None:
 
 
 def _noise(report: Report) -> str:
-    sigma, paper = report.noise_multiplier, report.noise_by_method.get("kl")
-    text = f"σ = [bold]{sigma:.3g}[/bold] by {report.method}"
-    if paper and report.method != "kl":
-        text += f"; the paper's kl needs {paper:.3g}, [bold]{paper / sigma:.3g} times[/bold] as much"
-    others = {m: s for m, s in report.noise_by_method.items() if m not in ("kl", report.method)}
+    text = f"σ = [bold]{report.noise_multiplier:.3g}[/bold] by {report.method}"
+    others = {m: s for m, s in report.noise_by_method.items() if m != report.method}
     if not others:
         return text
     shown = " · ".join(f"{METHOD_LABELS.get(m, m)} {s:.3g}" if s else f"{m} -" for m, s in others.items())
-    return f"{text} [dim]({shown})[/dim]"
+    return f"{text} [dim](on these weights {shown})[/dim]"
+
+
+def _paper(report: Report, paper: float) -> str:
+    times = paper / report.noise_multiplier
+    return f"kl on the paper's own weights of equal sum: {paper:.3g}, [bold]{times:.3g} times[/bold] as much"
 
 
 def _came_out(report: Report) -> str:

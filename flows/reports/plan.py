@@ -85,6 +85,17 @@ def headline(report: PlanReport) -> str:
     )
 
 
+def drowned(report: PlanReport) -> str:
+    """A warning where even the recommended point is of no use, else empty."""
+    if report.recommended is None or not report.rows[report.recommended].drowned:
+        return ""
+    return (
+        "training would learn next to nothing here: the noise of all rounds is longer than their gradients can add "
+        "up to, even if all point the same way (σ/B ≥ √(T/d), d parameters). Take a larger batch, more rounds, a "
+        "smaller model or adapters, or higher targets"
+    )
+
+
 def cells(report: PlanReport, row: PlanRow) -> list[str]:
     """One line of the price list."""
 
@@ -99,7 +110,7 @@ def cells(report: PlanReport, row: PlanRow) -> list[str]:
     ]  # fmt: skip
     if paper is not None:
         numbers.append(_noise_and_weight(paper))
-    return [*numbers, row.note]
+    return [*numbers, row.note or ("drowned in noise" if row.drowned else "")]
 
 
 def _noise_and_weight(row: PlanRow) -> str:
@@ -128,6 +139,8 @@ def render(report: PlanReport, console: Console) -> None:
     console.print(table)
     console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
     console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
+    if useless := drowned(report):
+        console.print(f"[yellow]![/yellow]     {escape(useless)}", soft_wrap=True)
     if report.recommended is not None:
         _render_costs(report, console)
     for note in report.notes:
@@ -172,6 +185,7 @@ def markdown(report: PlanReport) -> str:
         "",
         f"Rule: {report.rule}.",
         "",
+        *([f"**!** {drowned(report)}.", ""] if drowned(report) else []),
         "| " + " | ".join(name or "note" for name in names) + " |",
         "|" + "---|" * len(names),
         *("| " + " | ".join(cells(report, row)) + " |" for row in report.own),

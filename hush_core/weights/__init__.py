@@ -5,14 +5,17 @@
 """
 
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.coverage import Coverage
+from hush_core.weights.equal_weight import paper_weights
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
-from hush_core.weights.recommendation import RULE, recommended
+from hush_core.weights.recommendation import RULE, drowns, goes_on_below, recommended
 from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, with_role
 from hush_core.weights.settings import (
     CapacityRule,
     Mechanism,
     Scale,
+    WeightObjective,
     WeightSettings,
     capacity_rule,
     weight_settings,
@@ -24,19 +27,24 @@ from hush_core.weights.weighing import Weighing, weigh
 __all__ = [
     "RULE",
     "CapacityRule",
+    "Coverage",
     "Mechanism",
     "Scale",
     "Weighing",
+    "WeightObjective",
     "WeightSettings",
     "Weights",
     "assign_roles",
     "binding_secrets",
     "capacity_rule",
     "check_untagged",
+    "drowns",
     "expected_distinct",
+    "goes_on_below",
     "largest_batch",
     "largest_useful_c",
     "lost_examples",
+    "paper_weights",
     "recommended",
     "relaxations",
     "relaxed_weights",

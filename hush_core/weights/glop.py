@@ -10,9 +10,9 @@ from hush_core.errors import CertificationError
 
 
 def solve_glop(
-    matrix: sparse.csc_matrix, capacities: np.ndarray, upper: np.ndarray
+    matrix: sparse.csc_matrix, capacities: np.ndarray, worth: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Maximise Σx over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
+    """Maximise worth·x over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
 
     Returns (x, y): primal (n,) and dual (m,) values as the solver gives them, neither trusted: repair and
     the optimality gap come after.
@@ -23,7 +23,7 @@ def solve_glop(
     m, n = matrix.shape
     model = mbh.ModelBuilderHelper()
     rows = matrix.tocsr()
-    model.fill_model_from_sparse_data(np.zeros(n), upper, np.ones(n), np.full(m, -np.inf), capacities, rows)
+    model.fill_model_from_sparse_data(np.zeros(n), upper, worth, np.full(m, -np.inf), capacities, rows)
     model.set_maximize(True)
     solver = mbh.ModelSolverHelper("GLOP")
     if not solver.solver_is_supported():

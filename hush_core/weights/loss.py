@@ -1,7 +1,8 @@
 """Which secrets bind, which examples are lost, and why.
 
-By complementary slackness an example whose weight is below 1 holds secrets whose prices y_j sum to at least 1: what
-it loses, 1 − w_i, is put down to them in proportion to their prices. So the losses by secret add up to the whole.
+By complementary slackness an example whose weight is below 1 holds secrets with prices y_j (of total weight: they
+sum to at least 1): what it loses, 1 − w_i, is put down to those that bind in proportion to their prices. So the
+losses by secret add up to the whole.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import polars as pl
 from hush_core.weights.roles import certified_edges
 from hush_core.weights.weighing import Weighing
 
-_NEAR = 1 - 1e-6
-"""A load of so much of its capacity binds."""
+_NEAR = 1 - 1e-3
+"""A load of so much of its capacity binds: so near a first-order method and the repair come."""
 
 
 def lost_examples(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
     """Every example with a secret and a weight below 1, most lost first.
 
     Columns: example_id · weight · secret_id (the one with the highest price: the main reason) · reasons (how many
-    of its secrets have a price) · price (their sum; at least 1 but for the solver's tolerance).
+    of its secrets have a price) · price (their sum; of total weight at least 1 but for the
+    solver's tolerance).
     """
     return (
         _shares(weighing, edges)
@@ -75,8 +77,9 @@ def _shares(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
     secret = pairs["secret_id"].to_numpy()
     load = np.bincount(edges["secret_id"].to_numpy(), weights[edges["example_id"].to_numpy()])
     full = load[secret] / np.maximum(weighing.capacities[secret], 1e-300)
-    # where a first-order solver left no price on any of them, the fullest secrets are the reason
-    pairs = pairs.with_columns(pl.Series("price", weighing.prices[secret]), pl.Series("full", full))
+    # where a first-order solver left no price on any that binds, the fullest secrets are the reason
+    price = np.where(full >= _NEAR, weighing.prices[secret], 0.0)
+    pairs = pairs.with_columns(pl.Series("price", price), pl.Series("full", full))
     priced = pl.col("price").sum().over("example_id")
     part = pl.when(priced > 0).then(pl.col("price") / priced)
     part = part.otherwise(pl.col("full") / pl.col("full").sum().over("example_id"))

@@ -17,9 +17,13 @@ _THREADS, _SHARDS = 2, 8
 
 
 def solve_pdlp(
-    matrix: sparse.csc_matrix, capacities: np.ndarray, upper: np.ndarray, tolerance: float = TOLERANCE
+    matrix: sparse.csc_matrix,
+    capacities: np.ndarray,
+    worth: np.ndarray,
+    upper: np.ndarray,
+    tolerance: float = TOLERANCE,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Maximise Σx over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
+    """Maximise worth·x over matrix·x ≤ capacities, 0 ≤ x ≤ upper.
 
     Returns (x, y): primal (g,) and dual (m,) values as the solver gives them, neither trusted: repair and the
     optimality gap come after.
@@ -30,7 +34,7 @@ def solve_pdlp(
     m, n = matrix.shape
     program = pdlp.QuadraticProgram()
     program.resize_and_initialize(n, m)
-    program.objective_vector = -np.ones(n)
+    program.objective_vector = -worth
     program.constraint_matrix = matrix
     program.constraint_lower_bounds = np.full(m, -np.inf)
     program.constraint_upper_bounds = capacities

@@ -8,6 +8,9 @@ Three steps, each of which keeps an optimum, repeated while they change anything
   so such examples are filled first. Where they exhaust the capacity they share it equally, the secret's other
   examples get 0, and its dual is 1; else they get 1 and the capacity shrinks;
 - examples with the same set of open secrets are one variable, with their number as its upper bound.
+
+The second is for the total weight alone: where weight is worth the less the more there is of it (coverage.py), no
+example comes first. There, examples of a secret without capacity are decided instead: they get 0.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from hush_core.weights.program import WeightProgram
+from hush_core.weights.repair import LEAST
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,7 @@ class Reduced:
         return weights, dual
 
 
-def reduce_program(program: WeightProgram) -> Reduced:
+def reduce_program(program: WeightProgram, *, singles_first: bool = True) -> Reduced:
     """Decide what can be decided; the core is empty where nothing is left."""
     m, n = program.incidence.shape
     # the open edges, by example and then by secret, an order that every step keeps: nothing is sorted again
@@ -63,6 +67,8 @@ def reduce_program(program: WeightProgram) -> Reduced:
         held = np.zeros(n, dtype=bool)
         held[example] = True
         weights[np.isnan(weights) & ~held] = 1.0
+        if not singles_first:
+            return _merged(*_without_closed(secret, example, capacity, weights, dual))
         first = _is_first(example)
         single = first & np.append(first[1:], True)
         if not single.any():
@@ -78,6 +84,17 @@ def reduce_program(program: WeightProgram) -> Reduced:
         keep = np.flatnonzero(np.isnan(weights[example]))
         secret, example = secret[keep], example[keep]
     return _merged(secret, example, capacity, weights, dual)
+
+
+def _without_closed(
+    secret: np.ndarray, example: np.ndarray, capacity: np.ndarray, weights: np.ndarray, dual: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Examples of a secret whose capacity is nothing get 0; its dual is as large as any value of weight."""
+    closed = capacity < LEAST
+    weights[example[closed[secret]]] = 0.0
+    dual[secret[closed[secret]]] = np.inf
+    keep = np.flatnonzero(np.isnan(weights[example]))
+    return secret[keep], example[keep], capacity, weights, dual
 
 
 def _merged(

@@ -7,6 +7,8 @@ from scipy import sparse
 
 SAFETY = 1 - 1e-12
 """Loads are held to capacity·SAFETY, so that another order of summation cannot exceed the capacity."""
+LEAST = 1e-9
+"""No weight lies between 0 and this: round-off of a solver or of a sum is no reason to draw an example."""
 
 
 def repair(
@@ -18,23 +20,29 @@ def repair(
 ) -> np.ndarray:
     """Feasible weights in [0, upper] near `w`: scale down what is over, then fill the slack greedily.
 
-    Each example is scaled by the worst overload among its secrets; each filling round adds to every example
-    the least of its secrets' slack shared equally among those that still can grow. Shape (n,) → (n,).
+    Each example is scaled by the worst overload among its secrets; what is left of less than LEAST·upper is 0. Each
+    filling round adds to every example the least of its secrets' slack shared equally among those that still can
+    grow, unless that is less than LEAST·upper. Shape (n,) → (n,).
     """
     limit = capacities * SAFETY
-    w = _scale_down(matrix, limit, np.clip(w, 0.0, upper))
+    w = without_dust(_scale_down(matrix, limit, np.clip(w, 0.0, upper)), upper)
     upper = np.broadcast_to(upper, w.shape)
     growing, columns = np.arange(len(w)), matrix
     for _ in range(rounds):
         slack = np.maximum(limit - matrix @ w, 0.0)
         # loads only rise in here: what cannot grow now cannot later
-        can = (w[growing] < upper[growing]) & (_least(columns, slack) > 0)
+        can = (w[growing] < upper[growing]) & (_least(columns, slack) >= LEAST * upper[growing])
         growing, columns = growing[can], columns[:, can]
         if not len(growing):
             break
         share = slack / np.maximum(np.bincount(columns.indices, minlength=len(slack)), 1)
         w[growing] = np.minimum(w[growing] + _least(columns, share), upper[growing])
-    return _scale_down(matrix, limit, w)
+    return without_dust(_scale_down(matrix, limit, w), upper)
+
+
+def without_dust(w: np.ndarray, upper: np.ndarray | float = 1.0) -> np.ndarray:
+    """The same weights, 0 in place of less than LEAST·upper."""
+    return np.where(w < LEAST * upper, 0.0, w)
 
 
 def scale_down(matrix: sparse.csc_matrix, capacities: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from hush_core.config import Capacities, HushConfig, Method
 from hush_core.weights.roles import WithoutSecret
 
 CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
+WeightObjective = Literal["weight", "distinct"]
 
 
 class Mechanism(BaseModel):
@@ -40,6 +41,9 @@ class WeightSettings(BaseModel):
     held_back: bool = False
     """Keep some examples with a secret out of training, to measure on."""
     mechanism: Mechanism | None = None
+    objective: WeightObjective = "weight"
+    draws: int | None = None
+    """T·B, which `distinct` must know."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ def weight_settings(
         mechanism=Mechanism(rounds=config.train.rounds, expected_batch=config.train.batch, method=method)
         if equalised
         else None,
+        objective=weights.objective,
+        draws=config.train.rounds * config.train.batch if weights.objective == "distinct" else None,
     )
 
 

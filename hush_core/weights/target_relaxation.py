@@ -1,7 +1,8 @@
 """What relaxing one entry of the config would buy: the dual values, turned into promises and then into facts.
 
-For capacities cap' in place of cap no feasible weights sum to more than upper_bound + y·(cap' − cap) (weak duality,
-for any y ≥ 0): so the prices bound what an entry's higher target can bring, and only the best few are solved again.
+For capacities cap' in place of cap no feasible weights reach more of the objective than value_bound +
+y·(cap' − cap), by weak duality, for any y ≥ 0. So the prices bound what a higher target can bring, and only
+the best few are solved again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def relaxations(
     An entry is what the user can change: all secrets whose names begin with its id (`creds/…`). Only entries with a
     secret whose capacity has a price are listed. `noise_multiplier`: what the weights need, for `equalised`.
 
-    Columns: entry · secrets · posterior (its least now) · target · at_most (weight above what is retained now).
+    Columns: entry · secrets · posterior (its least now) · target · at_most (of the
+    objective, weight or distinct examples, above what is reached now).
     """
     levels, rows = sorted(levels), []
     priced = secrets.with_columns(pl.Series("price", weighing.prices), _entry())
@@ -62,7 +64,7 @@ def relaxations(
             weighing, secrets, relaxed(secrets, chosen, target), settings, noise_multiplier
         )
         more = float(weighing.prices @ np.maximum(room - weighing.capacities, 0.0))
-        at_most = weighing.upper_bound + more - weighing.objective
+        at_most = weighing.value_bound + more - weighing.value
         rows.append((entry, int(chosen.sum()), now, target, at_most))
     names = ("entry", "secrets", "posterior", "target", "at_most")
     kinds = (pl.String, pl.UInt32, pl.Float64, pl.Float64, pl.Float64)
@@ -85,7 +87,9 @@ def relaxed_weights(
     other = relaxed(secrets, chosen, target)
     capacities = relaxed_capacities(weighing, secrets, other, settings, noise_multiplier)
     drawn = certified_edges(edges, weighing.roles)
-    solved = solve_weights(drawn, n_examples=len(weighing.weights), capacities=capacities)
+    solved = solve_weights(
+        drawn, n_examples=len(weighing.weights), capacities=capacities, coverage=weighing.coverage
+    )
     return np.where(weighing.trainable, solved.weights, 0.0), other
 
 

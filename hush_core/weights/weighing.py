@@ -18,6 +18,7 @@ from hush_core.accounting import largest_expected_count, noise_for_all
 from hush_core.errors import InputError
 from hush_core.progress import Progress
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.coverage import LEAST_SHARE, Coverage
 from hush_core.weights.rates import sampling_rates
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, assign_roles, certified_edges, with_role
 from hush_core.weights.settings import Mechanism, WeightSettings
@@ -37,8 +38,12 @@ class Weighing:
     Attributes:
         weights: (n,), 0 for examples that take no part in the certified rounds.
         roles: (n,) `ROLE`, what each example is there for.
-        upper_bound: no feasible weights of the certified examples sum to more; gap: the relative distance to it.
-        capacities: (m,) the right-hand sides, c·c_max·κ. prices: (m,) their dual values, in [0, 1].
+        upper_bound: no feasible weights of the certified examples sum to more.
+        capacities: (m,) the right-hand sides, c·c_max·κ. prices: (m,) their dual values: how much more of the
+            objective one more unit of capacity buys.
+        coverage: the objective where it is the number of distinct examples; None where it is Σw.
+        value, value_bound: of the objective, what was reached, and what no feasible weights exceed; gap: the
+            relative distance between the two.
         c_max: the smallest c at which every weight is 1. c: relative to it.
     """
 
@@ -50,6 +55,13 @@ class Weighing:
     prices: np.ndarray
     c_max: float
     c: float
+    value: float
+    value_bound: float
+    coverage: Coverage | None = None
+
+    def worth(self, weights: np.ndarray) -> float:
+        """The objective of these weights."""
+        return self.coverage.value(weights) if self.coverage else float(weights.sum())
 
     @property
     def trainable(self) -> np.ndarray:
@@ -93,7 +105,7 @@ def weigh(
     roles = assign_roles(
         edges, n_examples=n_examples, without_secret=settings.without_secret, held_back=settings.held_back
     )
-    program = _Program(edges, roles)
+    program = _Program(edges, roles, settings)
     if settings.rule != "equalised":
         return program.at(unit_capacities(secrets, settings.rule), settings.c)
     if settings.mechanism is None:
@@ -128,11 +140,16 @@ def _equalise(
 class _Program:
     """The linear program of one graph, for any capacities."""
 
-    def __init__(self, edges: pl.DataFrame, roles: pl.Series) -> None:
+    def __init__(self, edges: pl.DataFrame, roles: pl.Series, settings: WeightSettings) -> None:
         # what is held back is never drawn, so it uses no capacity up
         self.edges = certified_edges(edges, roles)
         self.n_examples, self.roles = len(roles), roles
         self.trainable = (roles == CERTIFIED).to_numpy()
+        self.draws = None
+        if settings.objective == "distinct":
+            if settings.draws is None:
+                raise InputError("weights.objective", "distinct needs rounds and batch", "give draws, T·B")
+            self.draws = settings.draws
 
     def at(self, kappa: np.ndarray, c: float) -> Weighing:
         """Weights for capacities c·c_max·κ."""
@@ -141,13 +158,21 @@ class _Program:
     def solve(self, kappa: np.ndarray, scale: float = 1.0) -> Weighing:
         """Weights for capacities scale·κ."""
         capacities, c_max = scale * kappa, largest_useful_c(self.edges, kappa)
-        solved = solve_weights(self.edges, n_examples=self.n_examples, capacities=capacities)
+        given = {"n_examples": self.n_examples, "capacities": capacities}
+        solved = most = solve_weights(self.edges, **given)
         # examples that are never drawn have no edge in the program, so each counted 1 there
+        idle = int((~self.trainable).sum())
+        heaviest, coverage, beside = most.objective - idle, None, float(idle)
+        if self.draws is not None and heaviest > 0 and most.weights.min() < 1:
+            coverage = Coverage(self.draws / heaviest, LEAST_SHARE * heaviest + idle)
+            solved = solve_weights(self.edges, **given, coverage=coverage)
+            beside = coverage.value(np.ones(idle))
         weights = np.where(self.trainable, solved.weights, 0.0)
-        upper_bound = solved.upper_bound - int((~self.trainable).sum())
+        value, bound = solved.objective - beside, solved.upper_bound - beside
         return Weighing(
-            weights, self.roles, upper_bound, solved.gap, capacities, solved.dual, c_max,
-            min(scale / c_max, 1.0) if c_max else 1.0,
+            weights, self.roles, max(most.upper_bound - idle, float(weights.sum())),
+            bound / value - 1 if value > 0 else solved.gap, capacities, solved.dual, c_max,
+            min(scale / c_max, 1.0) if c_max else 1.0, value, bound, coverage,
         )  # fmt: skip
 
 

@@ -53,7 +53,8 @@ REPORT = Report(
     gap=1e-9,
     noise_multiplier=1.5,
     method="best",
-    noise_by_method={"kl": 30.0, "renyi": 1.6, "blow_up": None},
+    noise_by_method={"kl": 45.0, "renyi": 1.6, "blow_up": None},
+    paper_noise=30.0,
     rounds=300,
     rounds_released=300,
     expected_batch=256,
@@ -87,7 +88,9 @@ def test_the_fullest_report_is_one_screen():
 def test_what_matters_is_said():
     text = shown(REPORT)
     for needed in (
-        "12 of 13", "91.1% retained", "σ = 1.5 by best", "30, 20 times as much", "300 of 300 rounds",
+        "12 of 13", "91.1% retained", "σ = 1.5 by best",
+        "kl on the paper's own weights of equal sum: 30, 20 times as much",
+        "300 of 300 rounds",
         "protected 3.020", "extracted protected 0, unprotected 30",
         "hush verify models:/hush-demo/1", "mlflow ui --backend-store-uri sqlite:////srv/hush/mlflow.db",
         "17 more secrets", "4 more warnings", "[brackets]", "9.0e-05",

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hush_core.errors import InputError
-from hush_core.weights import expected_distinct, largest_batch, recommended, sampling_rates
+from hush_core.weights import (
+    drowns,
+    expected_distinct,
+    goes_on_below,
+    largest_batch,
+    recommended,
+    sampling_rates,
+)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -49,3 +56,40 @@ def test_the_rule_stops_where_noise_begins_to_outgrow_weight():
     assert recommended(frontier(kept, [7 * s for s in noise])) == 3
     assert recommended(frontier([None, *kept], [None, *noise])) == 4
     assert recommended(frontier([0.5], [None])) is None
+
+
+def sweep(cs, kept, noise, drowned=None):
+    table = frontier(kept, noise).with_columns(pl.Series("c", cs, dtype=pl.Float64))
+    return table.with_columns(pl.Series("drowned", drowned or [False] * len(cs), dtype=pl.Boolean))
+
+
+def test_a_sweep_goes_on_while_its_smallest_c_is_the_best():
+    """Planted mistake: the smallest value of the sweep recommended because nothing smaller was tried."""
+    edge = sweep([0.02, 0.1, 1.0], [0.02, 0.09, 0.5], [1.0, 8.0, 80.0])
+    assert recommended(edge) == 0
+    assert goes_on_below(edge) == pytest.approx((0.01, 0.004, 0.002))
+    # further down noise falls no more: the best is inside
+    inside = sweep([0.002, 0.004, 0.02, 0.1], [0.002, 0.004, 0.02, 0.09], [0.9, 0.92, 1.0, 8.0])
+    assert recommended(inside) == 2 and goes_on_below(inside) == ()
+    # a whole decade below that gives no more, and one that leaves too little to draw from, end it, too
+    flat = sweep([0.002, 0.02], [0.02, 0.2], [1.0, 10.0])
+    assert recommended(flat) == 1 and goes_on_below(flat) == ()
+    ended = sweep([0.01, 0.02, 0.1], [None, 0.02, 0.05], [None, 1.0, 8.0])
+    assert recommended(ended) == 1 and goes_on_below(ended) == ()
+    assert goes_on_below(sweep([2e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == pytest.approx((1e-6,))
+    assert goes_on_below(sweep([1e-6, 0.1], [0.1, 0.2], [1.0, 8.0])) == ()
+
+
+def test_what_is_drowned_is_not_recommended_where_another_point_is_not():
+    table = sweep([0.01, 0.5], [0.05, 0.9], [0.9, 9.5], [False, True])
+    assert recommended(table.drop("drowned")) == 1 and recommended(table) == 0
+    assert recommended(sweep([0.1, 0.5], [0.2, 0.9], [9.0, 9.5], [True, True])) == 1
+
+
+def test_noise_drowns_where_it_is_longer_than_gradients_that_all_point_the_same_way():
+    """T = 4 rounds of one unit gradient, d = 10,000, C = 1, B = 8: the sum has length 4, its noise √(T·d)·σ/B."""
+    rng, rounds, batch, d = np.random.default_rng(0), 4, 8, 10_000
+    for sigma, drowned in ((0.12, False), (0.22, True)):
+        noise = np.linalg.norm(rng.normal(0, sigma / batch, (rounds, d)).sum(axis=0))
+        assert bool(noise > rounds) == drowned
+        assert drowns(sigma, rounds=rounds, expected_batch=batch, parameters=d) == drowned

@@ -40,7 +40,7 @@ def test_the_objective_is_that_of_plain_glop_and_the_dual_proves_it(shape):
     if not edges.height:
         return
     program = build_program(edges, n, capacities)
-    plain, _ = solve_glop(program.incidence, capacities, np.ones(n))
+    plain, _ = solve_glop(program.incidence, capacities, np.ones(n), np.ones(n))
     solved = solve_weights(edges, n_examples=n, capacities=capacities)
     assert solved.objective == pytest.approx(plain.sum(), rel=1e-9, abs=1e-9)
     assert solved.gap <= 1e-9 or solved.upper_bound - solved.objective <= 1e-9

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from hush_core.errors import InputError
-from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
+from hush_core.weights import largest_useful_c, solve, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
 from hush_core.weights.repair import repair, scale_down
 from hush_core.weights.solve import _dual_bound
@@ -122,3 +122,48 @@ def test_scaling_down_ends_where_products_round_to_what_they_were():
     incidence = build_program(graph({(i, 0) for i in range(4)}), 4, np.array([1.0])).incidence
     w = scale_down(incidence, np.array([3 * tiny]), np.full(4, tiny))
     assert float((incidence @ w)[0]) <= 3 * tiny
+
+
+def directories(files=4000, seed=0):
+    """Nested and crossing folders of a code base: intervals at random, most small, some of nearly all files."""
+    rng = np.random.default_rng(seed)
+    pairs = set()
+    for j in range(90):
+        size = int(min(files * 0.7, 5 + files / rng.integers(1, 400)))
+        first = int(rng.integers(0, files - size))
+        pairs |= {(i, j) for i in range(first, first + size)}
+    return graph(pairs)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_no_weight_is_dust(seed, share):
+    """Planted mistake: slack of 1e-16, round-off of a sum, filled up: thousands of weights of 1e-18, all "kept"."""
+    edges = directories(seed=seed)
+    caps = np.bincount(edges["secret_id"].to_numpy()) * share / 3
+    found = solve_weights(edges, n_examples=4000, capacities=caps)
+    assert not np.any((found.weights > 0) & (found.weights < 1e-9)) and found.gap < 1e-9
+    assert 0.1 < (found.weights > 0).mean() < 1
+
+
+def test_a_repair_leaves_no_dust_and_fills_none():
+    """Two secrets that leave each other a slack of 1e-17 through their common example."""
+    incidence = build_program(graph([(0, 0), (1, 0), (1, 1), (2, 1)]), 3, np.ones(2)).incidence
+    start = np.array([1 - 1e-17, 1e-17, 1 - 2e-12])
+    mended = repair(incidence, np.ones(2), start)
+    assert mended[1] == 0 and mended[0] > 1 - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("edges_for_simplex", [0, 12_000])
+def test_capacities_over_eleven_decades_lose_nothing(seed, edges_for_simplex, monkeypatch):
+    """A first-order method that stops at an absolute tolerance overshoots the small capacities a thousandfold, and
+    a repair then takes nearly all weight. Rows and variables in units of their own: the gap stays small."""
+    monkeypatch.setattr(solve, "SIMPLEX_EDGES", edges_for_simplex)
+    rng = np.random.default_rng(seed)
+    n, m = 3000, 60
+    pairs = {(int(i), j) for j in range(m) for i in rng.choice(n, int(rng.integers(20, 400)), replace=False)}
+    caps = 10.0 ** rng.uniform(-6, 5, m)
+    found = solve_weights(graph(pairs), n_examples=n, capacities=caps)
+    assert found.gap < 2e-3
+    assert np.all(build_program(graph(pairs), n, caps).incidence @ found.weights <= caps)

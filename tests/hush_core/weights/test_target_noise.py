@@ -1,12 +1,13 @@
 """Weights fitted to a noise multiplier: certified at it, nearly all of it used, and nothing else keeps more."""
 
 import numpy as np
+import polars as pl
 import pytest
 from weighing import BATCH, ROUNDS, needs_of_binding, settings, sigma, weighed
 
-from hush_core.accounting import calibrate
+from hush_core.accounting import calibrate, noise_for_all
 from hush_core.errors import InputError
-from hush_core.weights import sampling_rates, weigh
+from hush_core.weights import Mechanism, WeightSettings, largest_batch, sampling_rates, weigh
 
 
 def fitted(graph, noise, method="blow_up", batch=BATCH, **rest):
@@ -73,3 +74,35 @@ def test_examples_without_a_secret_count_unless_they_are_dropped(graph):
     # what is left takes part more often, so less of it fits the same noise
     assert dropped.weights[tagged].sum() < kept.weights[tagged].sum()
     assert dropped.objective <= dropped.upper_bound <= len(tagged)
+
+
+def crossed(seed):
+    """A small graph without other examples, where rates are large, and a σ that `matched` weights reach on it."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(20, 120)), int(rng.integers(1, 5))
+    held = rng.random((n, m)) < rng.uniform(0.1, 0.5)
+    held[rng.integers(0, n, m), np.arange(m)] = True
+    example, secret = (each.astype(np.uint32) for each in np.nonzero(held))
+    edges = pl.DataFrame({"example_id": example, "secret_id": secret})
+    secrets = pl.DataFrame(
+        {"secret_id": np.arange(m, dtype=np.uint32), "name": [f"s{j}" for j in range(m)], "prior": [1e-6] * m}
+    ).with_columns(posterior=pl.lit(1e-4))
+    drop = {"without_secret": "drop"}
+    matched = weigh(edges, secrets, n_examples=n, settings=settings("matched", c=0.3, **drop))
+    batch = max(1, int(0.9 * largest_batch(matched.weights)))
+    mechanism = Mechanism(rounds=ROUNDS, expected_batch=batch, method="blow_up")
+    needed = noise_for_all(
+        edges, sampling_rates(matched.weights, batch), secrets, rounds=ROUNDS, method="blow_up"
+    )
+    sigma = float(f"{needed * (1 + 5e-4):.4g}")
+    chosen = WeightSettings(rule="equalised", c=None, noise_multiplier=sigma, mechanism=mechanism, **drop)
+    return edges, secrets, n, chosen, sigma, batch
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_noise_that_matched_reaches_is_not_refused(seed):
+    """Planted mistake: capacities judged at rates of 0.9 alone, and W(s)/s taken to fall."""
+    edges, secrets, n, chosen, sigma, batch = crossed(seed)
+    found = weigh(edges, secrets, n_examples=n, settings=chosen)
+    rates = sampling_rates(found.weights, batch)
+    assert noise_for_all(edges, rates, secrets, rounds=ROUNDS, method="blow_up") <= sigma * (1 + 1e-3)

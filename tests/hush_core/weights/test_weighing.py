@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from weighing import needs_of_binding, sigma, weighed
 
+from hush_core.accounting import noise_for_all
 from hush_core.errors import InputError
-from hush_core.weights import WeightSettings, capacity_rule, weigh
+from hush_core.weights import WeightSettings, capacity_rule, paper_weights, sampling_rates, weigh
 
 
 def test_equalised_secrets_need_the_same_noise_and_matched_ones_do_not(graph):
@@ -71,3 +72,18 @@ def test_some_untagged_examples_are_held_out(graph):
     tagged = set(graph[0]["example_id"])
     assert len(found.held_out) > 50 and not tagged.intersection(found.held_out.tolist())
     assert np.all(found.weights[found.held_out] == 0) and found.candidates == 2000 - 2 * len(found.held_out)
+
+
+def test_the_papers_program_at_equal_weight_needs_less_than_kl_on_our_weights(graph):
+    """Planted mistake: kl judged on weights that are not its program's, which flatters ours."""
+    edges, secrets = graph
+    ours = weighed(graph, "matched", c=0.2)
+    theirs = paper_weights(edges, secrets, trainable=ours.trainable, total=ours.objective)
+    assert theirs.sum() == pytest.approx(ours.objective, rel=1e-3) and np.all(theirs[ours.held_out] == 0)
+    noise = [
+        noise_for_all(edges, sampling_rates(w, 20), secrets, rounds=300, method="kl")
+        for w in (theirs, ours.weights)
+    ]
+    assert noise[0] < 0.97 * noise[1]
+    with pytest.raises(InputError, match="less than what holds no secret"):
+        paper_weights(edges, secrets, trainable=ours.trainable, total=5.0)

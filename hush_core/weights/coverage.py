@@ -1,0 +1,180 @@
+"""Weights that let the most distinct examples be seen: a concave program, solved and certified through its dual.
+
+    max Σ 1 − e^{−λ·w_i}   s.t.   Σ_{i∋j} w_i ≤ cap_j,   0 ≤ w_i ≤ 1,   Σ w_i ≥ W
+
+With λ = T·B/Σw the objective is the expected number of distinct examples that T rounds of expected batch B draw
+(Poisson's 1 − e^{−Tρ}, at most (1 − (1−ρ)^T)). The total weight Σw alone favours examples with few secrets: those
+are drawn again and again and others never. W keeps what the noise hangs on, Σw, near the most that is possible.
+
+For prices y ≥ 0 of the capacities and μ ≥ 0 of the last line, weak duality bounds every feasible objective:
+
+    cap·y − μ·W + Σ_i max_{0≤w≤1} [1 − e^{−λw} − w·((Aᵀy)_i − μ)]
+
+Its minimum over (y, μ) is the optimum. Multiplicative steps (each price scaled by how far its load is from its
+capacity) come near, Newton's method with conjugate gradients ends it. Neither is trusted: the weights are repaired,
+and the bound holds for any prices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from hush_core.weights.repair import repair
+
+LEAST_SHARE = 0.9
+"""W, as a share of the most weight. σ grows with 1/Σw at most, so this bounds what coverage may cost in noise."""
+_TOLERANCE = 1e-5
+"""Certified relative gap at which the search ends."""
+_SCALINGS, _NEWTON, _CONJUGATE = 40, 60, 40
+_LOWEST = -50.0
+"""Log of the least price, relative to λ: below it an example is seen but for e^{−50}."""
+_FASTEST = 2.0
+"""Most that a multiplicative step moves a log price."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The objective: `draws` is λ, the expected draws of an example of weight 1 in all rounds; `least`: W, the sum
+    of the weights of all n examples of the program may not fall below it."""
+
+    draws: float
+    least: float
+
+    def value(self, weights: np.ndarray) -> float:
+        """Σ 1 − e^{−λw}: expected distinct examples."""
+        return float(-np.expm1(-self.draws * weights).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """The dual at one point: its value, its gradient in the prices, net prices and the weights that answer them."""
+
+    value: float
+    gradient: np.ndarray
+    net: np.ndarray
+    reply: np.ndarray
+
+
+def reply(net: np.ndarray, draws: float) -> np.ndarray:
+    """The w in [0, 1] that maximises 1 − e^{−λw} − w·net, for any net prices."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = np.log(draws / net) / draws
+    return np.where(net > 0, np.clip(inner, 0.0, 1.0), 1.0)
+
+
+def dual_value(
+    coverage: Coverage, capacities: np.ndarray, prices: np.ndarray, net: np.ndarray, least_price: float
+) -> float:
+    """The bound for examples of these net prices (Aᵀy)_i − μ: valid for any y, μ ≥ 0."""
+    w = reply(net, coverage.draws)
+    best = (-np.expm1(-coverage.draws * w) - w * net).sum()
+    return float(capacities @ prices - least_price * coverage.least + best)
+
+
+def most_distinct(
+    matrix: sparse.csc_matrix, capacities: np.ndarray, upper: np.ndarray, coverage: Coverage
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Maximise Σ u·(1 − e^{−λx/u}) over matrix·x ≤ capacities (all positive), 0 ≤ x ≤ u, Σx ≥ W.
+
+    Returns (x, y, μ): (g,) kept to the capacities, (m,), and the price of the last line. x may miss W by the
+    repair's loss: whoever asks mends that.
+    """
+    rows, draws, least = matrix.tocsr(), coverage.draws, coverage.least
+    count = rows @ upper
+    equal = np.minimum(capacities / count, 1.0)
+    prices = draws * np.exp(np.maximum(-draws * equal, _LOWEST))
+    program = _Program(rows, capacities, upper, draws)
+    for _ in range(_SCALINGS):
+        at = program.dual(prices)
+        inner = rows @ (upper * ((at.reply > 0) & (at.reply < 1)))
+        step = -at.gradient * draws / np.maximum(inner, 0.05 * count)
+        prices = np.maximum(prices * np.exp(np.clip(step, -_FASTEST, _FASTEST)), program.lowest)
+    binds = float(upper @ program.dual(prices).reply) < least
+    if binds:
+        # Σw ≥ W as one more row: −Σw ≤ −W
+        total = sparse.csr_matrix(-np.ones((1, len(upper))))
+        program = _Program(
+            sparse.vstack([rows, total], format="csr"), np.append(capacities, -least), upper, draws
+        )
+        prices = np.append(prices, 0.1)
+
+    def repaired(prices: np.ndarray) -> tuple[np.ndarray, float]:
+        at = program.dual(prices)
+        x = repair(matrix, capacities, upper * at.reply, upper)
+        reached = float(upper @ -np.expm1(-draws * x / upper))
+        if binds:
+            reached += prices[-1] * (float(x.sum()) - least)
+        return x, at.value - reached
+
+    prices = program.newton(prices, lambda p, value: repaired(p)[1] <= _TOLERANCE * abs(value))
+    x, _ = repaired(prices)
+    return (x, prices[:-1], float(prices[-1])) if binds else (x, prices, 0.0)
+
+
+class _Program:
+    """The dual of one program; rows may hold −1 (the least total weight)."""
+
+    def __init__(self, rows: sparse.csr_matrix, limits: np.ndarray, upper: np.ndarray, draws: float) -> None:
+        self.rows, self.columns, self.limits, self.upper, self.draws = (
+            rows,
+            rows.T.tocsr(),
+            limits,
+            upper,
+            draws,
+        )
+        self.absolute, self.absolute_columns = abs(rows), abs(self.columns)
+        self.count = self.absolute @ upper
+        self.lowest = draws * np.exp(_LOWEST)
+
+    def dual(self, prices: np.ndarray) -> _Dual:
+        net = self.columns @ prices
+        w = reply(net, self.draws)
+        value = self.limits @ prices + self.upper @ (-np.expm1(-self.draws * w) - net * w)
+        return _Dual(float(value), self.limits - self.rows @ (self.upper * w), net, w)
+
+    def newton(self, prices: np.ndarray, close) -> np.ndarray:
+        """Fewer and fewer prices are far from their best; ends when `close`, or where no step goes down."""
+        at = self.dual(prices)
+        for _ in range(_NEWTON):
+            if close(prices, at.value):
+                break
+            direction = self._direction(prices, at)
+            length = 1.0
+            while length > 1e-5:
+                most = 10 * prices + 1e-3 * self.draws
+                tried = np.clip(prices + length * direction, np.maximum(0.1 * prices, self.lowest), most)
+                then = self.dual(tried)
+                if then.value <= at.value + 1e-4 * float(at.gradient @ (tried - prices)):
+                    break
+                length /= 2
+            if not then.value < at.value:
+                break
+            prices, at = tried, then
+        return prices
+
+    def _direction(self, prices: np.ndarray, at: _Dual) -> np.ndarray:
+        """Newton's, by conjugate gradients; the diagonal that scales them bounds the curvature from above."""
+        free = ~((prices <= self.lowest) & (at.gradient > 0))
+        inner = (at.reply > 0) & (at.reply < 1)
+        bend = np.where(inner, self.upper / (self.draws * np.maximum(at.net, self.lowest)), 0.0)
+        bound = self.absolute @ (bend * (self.absolute_columns @ prices)) / prices
+        bound = np.maximum(bound, 1e-9 * self.count / self.draws**2)
+        ridge, scale = 1e-3 * bound, free / (1.001 * bound)
+        residual = -at.gradient * free
+        direction, scaled = np.zeros_like(prices), scale * residual
+        search, size = scaled.copy(), float(residual @ scaled)
+        first = size
+        for _ in range(_CONJUGATE):
+            if size <= 1e-4 * first or size == 0:
+                break
+            curved = free * (self.rows @ (bend * (self.columns @ search))) + ridge * search
+            step = size / float(search @ curved)
+            direction += step * search
+            residual -= step * curved
+            scaled = scale * residual
+            before, size = size, float(residual @ scaled)
+            search = scaled + size / before * search
+        return direction
