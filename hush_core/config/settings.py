@@ -22,7 +22,7 @@ class WeightsConfig(Section):
     noise_multiplier: Noise | None = None
     """In place of c: keep as much as this σ can certify (`equalised` only)."""
     objective: Literal["weight", "distinct"] = "weight"
-    """What the weights make largest: their sum, or the expected number of distinct examples that the rounds draw."""
+    """What the weights make largest: their sum, or the expected number of distinct examples that are drawn."""
     without_secret: Literal["noise", "plain", "drop"] = "noise"
     """Examples without a secret: in the certified rounds with all others, trained on as usual before them, or left
     out. `plain` gives far better models under the same promise, and no noise to a secret that no entry names."""
