@@ -11,6 +11,10 @@ from hush_core.config.section import MOST_ROUNDS, Examples, Noise, Rate, Rounds,
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched", "equalised"]
 LearningRate = Rate
+ClipNorm = Annotated[float, Field(ge=1e-6, le=1e6)]
+"""Well inside float32 on both sides, with a batch of them added up."""
+Schedule = Literal["constant", "linear", "cosine"]
+WarmUp = Annotated[int, Field(ge=0, le=MOST_ROUNDS)]
 
 
 class WeightsConfig(Section):
@@ -126,13 +130,12 @@ class TrainConfig(Section):
     rounds: Rounds
     batch: Examples
     """The EXPECTED batch size B; the realised one is random and never used."""
-    clip_norm: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
-    """Well inside float32 on both sides, with a batch of them added up."""
+    clip_norm: ClipNorm = 1.0
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
     """One rate, or several: the best of them in a rehearsal on public text, with the plan's own noise."""
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    schedule: Schedule = "constant"
     """How the rate falls to 0 over the rounds, after the warm-up."""
-    warmup_rounds: Annotated[int, Field(ge=0, le=MOST_ROUNDS)] = 0
+    warmup_rounds: WarmUp = 0
     optimizer: Literal["adamw", "sgd"] = "adamw"
     precision: Literal["fp32", "bf16"] = "fp32"
     """Of forward and backward pass; weights, clipping sums and noise are fp32 or better."""

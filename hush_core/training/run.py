@@ -23,7 +23,7 @@ from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
-from hush_core.training.noise import grid_step
+from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.placement import longest_input, rows_that_hold
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
@@ -60,6 +60,7 @@ def fit_private(
     *,
     public: Sequence[bytes] = (),
     witness: Path | None = None,
+    rehearsal: bytes | None = None,
 ) -> Fitted:
     """Train `model` in place under the plan; call it again with the same arguments to resume.
 
@@ -76,6 +77,8 @@ def fit_private(
         public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds; early
             stopping looks at nothing else.
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
+        rehearsal: 32 bytes that fix all batches and noise. For a plan without certificates only, on text that
+            is not protected: whoever knows them can take the noise off again.
 
     Raises:
         InputError: texts, model or work_dir do not fit the plan; early stopping without public text; all
@@ -88,6 +91,10 @@ def fit_private(
     if len(texts) != len(plan.rates):
         raise InputError(
             "texts", f"are {len(texts)}, the plan has {len(plan.rates)} rates", "pass one per rate"
+        )
+    if rehearsal is not None and plan.certificates.height:
+        raise InputError(
+            "rehearsal", "a certified plan has fixed draws", "leave them to the operating system"
         )
     if train_config.early_stopping and not public:
         raise InputError(
@@ -125,6 +132,7 @@ def fit_private(
                 losses=model.losses,
                 optimizer=optimizer,
                 ledger=ledger,
+                noise=SecureGaussian(_key(rehearsal, "noise")),
                 rate=attempt.rate,
                 on_step=lambda _: attempt.applied(
                     lambda: save_checkpoint(checkpoint, model.network, optimizer, log)
@@ -133,7 +141,7 @@ def fit_private(
             rounds = Rounds(
                 sequences,
                 model.objective,
-                WeightedPoissonSampler(plan.rates, key=ranks.share(os.urandom(32))),
+                WeightedPoissonSampler(plan.rates, key=ranks.share(_key(rehearsal, "sampler"))),
                 rounds=plan.rounds - before,
                 micro_batch=rows_that_hold(
                     model, rows_at_once(train_config.micro_batch, plan.expected_batch), ranks
@@ -152,6 +160,11 @@ def fit_private(
             if ranks.any(stop.is_set()):
                 raise KeyboardInterrupt
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
+
+
+def _key(rehearsal: bytes | None, use: str) -> bytes:
+    """A fresh secret key, or the fixed one of a rehearsal for this use."""
+    return os.urandom(32) if rehearsal is None else hashlib.sha256(use.encode() + rehearsal).digest()
 
 
 def rounds_without_checkpoint(work_dir: Path) -> int:
