@@ -24,8 +24,8 @@ RANDOM = 8
 """Trials drawn at random before the sampler begins to learn from them."""
 NEVER_STOPPED = 4
 """The first so many rehearsals are played to their end."""
-FIRST_STEPS = 2
-"""Of a rehearsal's steps (`play.STEPS`): too early to stop at, as a warm-up is not over."""
+FIRST_STOP = 3
+"""The first of a rehearsal's steps (`play.STEPS`) at which it may be stopped: a warm-up is over then."""
 _POINT, _STATE = "point", "state"
 
 
@@ -65,7 +65,7 @@ class Search:
             self._study = optuna.create_study(
                 storage=optuna.storages.RDBStorage(f"sqlite:///{file}"), study_name="rehearsal",
                 direction="minimize", load_if_exists=True,
-                pruner=optuna.pruners.MedianPruner(n_startup_trials=NEVER_STOPPED, n_warmup_steps=FIRST_STEPS),
+                pruner=optuna.pruners.MedianPruner(n_startup_trials=NEVER_STOPPED, n_warmup_steps=FIRST_STOP),
             )  # fmt: skip
             if not self._study.trials:
                 self._study.enqueue_trial(space.first())
