@@ -111,7 +111,7 @@ def _point(
         found = weigh(data.edges, data.secrets, n_examples=len(data.private), settings=settings)
         weights = found.weights.copy()
         # held out there without a secret; here the texts to measure on were set apart before
-        weights[found.held_out] = 1.0
+        weights[~found.trainable] = 1.0
         rates = sampling_rates(weights, batch)
         sigma = noise_for_all(data.edges, rates, data.secrets, rounds=rounds, method=setting.method)
         protected = float(weights[data.edges["example_id"].unique().to_numpy()].mean())

@@ -163,7 +163,7 @@ def _price(config: HushConfig, data: Data, point: Changes, mode: str) -> tuple[P
 
 def _rehearse(data: Data, made: Cast, plan: ProtectionPlan, settings: Any, start: Path) -> float | None:
     def texts(ids: np.ndarray) -> list[bytes]:
-        return untagged_texts(ids, data.texts, data.edges, n_examples=len(data.texts))
+        return untagged_texts(ids, data.texts, data.edges)
 
     measured = [
         Measured("untagged", texts(made.validation), 1 - made.tagged_share),

@@ -89,7 +89,7 @@ class Stage(BaseModel):
         """Texts of untagged examples; a tagged one is refused."""
         column = store.read_frame(self.examples)["text"]
         wanted = store.read_frame(ids)["example_id"].to_numpy()
-        return untagged_texts(wanted, column, store.read_frame(self.edges), n_examples=self.n_examples)
+        return untagged_texts(wanted, column, store.read_frame(self.edges))
 
     def measured(self, store: Store) -> list[Measured]:
         """What losses are taken on, by the share of the corpus that each stands for."""

@@ -20,6 +20,7 @@ from hush_core.weights import (
     sampling_rates,
     weigh,
 )
+from hush_core.weights.roles import PLAIN, certified_edges
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -32,7 +33,7 @@ class Weighed(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     weights: Ref
-    held_out: Ref
+    """example_id · weight · role (`hush_core.weights.roles`)."""
     binding: Ref
     """By secret: capacity, load, price, what is lost for it (`hush_core.weights.binding_secrets`)."""
     lost: Ref
@@ -43,11 +44,13 @@ class Weighed(BaseModel):
     c: float
     c_max: float
     candidates: int
-    """Examples that may be trained on."""
+    """Examples that the certified rounds may draw."""
     retained: float
     """Σw over their number."""
     kept: float
     """The fraction of them with a weight above 0."""
+    trained_plain: int
+    """Examples without a secret that are trained on without noise."""
     with_secret: int
     protected_retained: float
     """Σw over the number, of the examples with a secret."""
@@ -58,8 +61,7 @@ class Weighed(BaseModel):
         weights, binding = store.read_frame(self.weights), store.read_frame(self.binding)
         return Weighing(
             weights=weights["weight"].to_numpy(),
-            trainable=weights["trainable"].to_numpy(),
-            held_out=pl.Series(store.read_json(self.held_out), dtype=pl.Int64).to_numpy(),
+            roles=weights["role"],
             upper_bound=self.upper_bound,
             gap=self.gap,
             capacities=binding["capacity"].to_numpy(),
@@ -69,19 +71,19 @@ class Weighed(BaseModel):
         )
 
 
-@cached_task(name="weigh", version=4)
+@cached_task(name="weigh", version=5)
 def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, settings: WeightSettings) -> Weighed:
-    """Solve the program; the weights of examples that are not trained on are 0."""
+    """Solve the program; examples that the certified rounds do not draw weigh 0."""
     store = Store(home().store)
     graph = store.read_frame(edges)
     found = weigh(
         graph, store.read_frame(secrets), n_examples=n_examples, settings=settings, progress=progress_log()
     )
-    table = pl.DataFrame({"weight": found.weights, "trainable": found.trainable}).with_row_index("example_id")
-    tagged = table.join(graph.select("example_id").unique(), on="example_id", how="semi")["weight"]
+    table = pl.DataFrame({"weight": found.weights, "role": found.roles}).with_row_index("example_id")
+    drawn = certified_edges(graph, found.roles)
+    tagged = table.join(drawn.select("example_id").unique(), on="example_id", how="semi")["weight"]
     result = Weighed(
         weights=store.put_frame(table, kind="weights"),
-        held_out=store.put_json(found.held_out.tolist(), kind="held_out"),
         binding=store.put_frame(binding_secrets(found, graph), kind="binding"),
         lost=store.put_frame(lost_examples(found, graph), kind="lost"),
         objective=found.objective,
@@ -92,6 +94,7 @@ def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, settings: WeightSe
         candidates=found.candidates,
         retained=found.objective / max(found.candidates, 1),
         kept=float((found.weights > 0).sum()) / max(found.candidates, 1),
+        trained_plain=int((found.roles == PLAIN).sum()),
         with_secret=len(tagged),
         protected_retained=float(tagged.sum()) / max(len(tagged), 1),
         largest_batch=largest_batch(found.weights),

@@ -30,7 +30,6 @@ def prefect_harness():
 @pytest.fixture(scope="session")
 def certified(tmp_path_factory):
     """(model folder, certificate folder): a tiny untrained GPT and a certificate that really verifies."""
-    import numpy as np
     import polars as pl
 
     from hush_core.accounting import calibrate
@@ -38,18 +37,18 @@ def certified(tmp_path_factory):
     from hush_core.certificate.document import PlanFacts, TrainingFacts
     from hush_core.config import ByteGptModel
     from hush_core.training import byte_gpt, save_model
-    from hush_core.weights import sampling_rates
+    from hush_core.weights import assign_roles, sampling_rates
 
     root = tmp_path_factory.mktemp("certified")
     model_dir = root / "model"
     save_model(byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 65), model_dir)
 
     n, batch, rounds = 40, 4, 3
-    weights = np.ones(n)
     edges = pl.DataFrame(
         {"example_id": [0, 1, 2], "secret_id": [0, 0, 1], "reason": ["x"] * 3},
         schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
     )
+    weights = (assign_roles(edges, n_examples=n, without_secret="noise") == "certified").to_numpy() * 1.0
     secrets = pl.DataFrame(
         {
             "secret_id": [0, 1],
@@ -68,10 +67,12 @@ def certified(tmp_path_factory):
         plan=PlanFacts(
             noise_multiplier=done.noise_multiplier, rounds=rounds, expected_batch=batch, clip_norm=1.0,
             method="best", capacities="matched", c=1.0,
-            weight_objective=float(n), weight_upper_bound=float(n),
+            weight_objective=float(weights.sum()), weight_upper_bound=float(weights.sum()),
+            without_secret="noise", held_back=False,
         ),
         training=TrainingFacts(
-            rounds_released=rounds, rounds_applied=rounds, noise_source="os", sampler="poisson",
+            rounds_released=rounds, rounds_applied=rounds, trained_without_noise=0,
+            noise_source="os", sampler="poisson",
             released_unprotected=("nothing",),
         ),
         sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},

@@ -13,10 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from hush_core.config import Capacities, Method
 from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
+from hush_core.weights.roles import WithoutSecret
 
 DOCUMENT = "certificate.json"
-SCHEMA_VERSION = "hush-certificate/3"
-OLDER = ("hush-certificate/1", "hush-certificate/2")
+SCHEMA_VERSION = "hush-certificate/4"
+OLDER = ("hush-certificate/1", "hush-certificate/2", "hush-certificate/3")
 TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
 
 PROMISE = (
@@ -32,6 +33,9 @@ NOT_PROMISED = (
     "Which examples hold which secret is public, and so are the weights.",
     "A copy of a secret in an example that is not tagged with it is not protected.",
     "Text that is also public is no secret.",
+    "Where `facts.plan.without_secret` is `plain`, the examples that no secret names were trained on WITHOUT noise "
+    "(`facts.training.trained_without_noise` counts them): a secret that no entry names, or a copy that no search "
+    "found, may have been learned by heart.",
     "The bound is of this run alone: where other runs on a secret's text released something, all of them "
     "together reveal more, and a secret with `earlier_runs` above 0 has a weaker promise in all. Runs outside "
     "this store are not counted.",
@@ -51,7 +55,8 @@ class _Document(BaseModel):
 
 
 class PlanFacts(_Document):
-    """The mechanism: σ, T, B, C, the certificate method, and how the weights were made."""
+    """The mechanism: σ, T, B, C, the certificate method, how the weights were made, and what became of examples
+    without a secret (which decides every example's role, with the graph)."""
 
     noise_multiplier: Positive
     rounds: Whole
@@ -62,6 +67,8 @@ class PlanFacts(_Document):
     c: Annotated[float, Field(gt=0, le=1 + 1e-9, allow_inf_nan=False)]
     weight_objective: Positive
     weight_upper_bound: Positive
+    without_secret: WithoutSecret
+    held_back: Annotated[bool, Field(strict=True)]
 
 
 class TrainingFacts(_Document):
@@ -70,6 +77,8 @@ class TrainingFacts(_Document):
 
     rounds_released: Count
     rounds_applied: Count
+    trained_without_noise: Count
+    """Examples that no secret names, handed to ordinary training before the first round."""
     noise_source: Text
     sampler: Text
     released_unprotected: tuple[Text, ...]
@@ -107,7 +116,7 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/3"] = SCHEMA_VERSION
+    schema_version: Literal["hush-certificate/4"] = SCHEMA_VERSION
     promise: str = PROMISE
     not_promised: tuple[str, ...] = NOT_PROMISED
     facts: Facts

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from hush_core.weights.roles import ROLES
+
 METHODS = ("kl", "renyi", "renyi_preservation", "blow_up")
 """What may prove a bound."""
 
@@ -35,7 +37,9 @@ SCHEMAS: dict[str, dict[str, Column]] = {
         "bits": Column(pl.Float64), "provenance": _TEXT,
     },
     "edges.parquet": {"example_id": _ID, "secret_id": _ID, "reason": _TEXT},
-    "weights.parquet": {"example_id": _ID, "weight": Column(pl.Float64, most=1.0)},
+    "weights.parquet": {
+        "example_id": _ID, "weight": Column(pl.Float64, most=1.0), "role": Column(pl.String, values=ROLES),
+    },
     "bounds.parquet": {
         "secret_id": _ID, "examples": _ID, "expected_participation": Column(pl.Float64), "prior": _PROBABILITY,
         "posterior": _PROBABILITY, "bound": _PROBABILITY, "method": Column(pl.String, values=METHODS),

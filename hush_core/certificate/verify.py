@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting import Curves, bound_secrets, posterior_curves
+from hush_core.certificate.consistency import SUMMED, check_capacities, check_facts, check_roles
 from hush_core.certificate.document import (
     TABLES,
     Certificate,
@@ -36,15 +37,11 @@ from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
 from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
-from hush_core.weights.capacities import largest_useful_c, unit_capacities
-from hush_core.weights.settings import capacity_rule
 
 RECOMPUTED = 2e-4
 """The same route on another machine may differ by this much, relatively: round-off decides which tilt is taken."""
 DOMINATING = ("dominating_examples", "dominating_rate", "dominating_prior")
 """The profile that an inherited bound is of; null where it is by the secret's own rates."""
-_SUMMED = 1e-9
-"""Relative: two orders of summation."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +125,13 @@ def _check_numbers(
 ) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
     bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
-    if failures := check_tables(tables) or _check_facts(facts, tables):
+    if failures := check_tables(tables) or check_facts(facts, tables):
+        raise VerificationError(failures)
+    if failures := check_roles(facts, edges, weights):
         raise VerificationError(failures)
     weight = weights["weight"].to_numpy()
     rates = sampling_rates(weight, plan.expected_batch)
-    if failures := _check_capacities(facts, weight, edges, secrets):
+    if failures := check_capacities(facts, weight, edges, secrets):
         raise VerificationError(failures)
 
     progress("recomputing every bound", 0, bounds.height)
@@ -170,70 +169,6 @@ def _second_route(
     return found, points
 
 
-def _check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
-    """The document against the tables; those are well-formed."""
-    bounds, _, edges, secrets, weights = (tables[name] for name in TABLES)
-    plan, training = facts.plan, facts.training
-    total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
-    found = [
-        (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
-        (bounds.height != secrets.height, "not every secret has exactly one bound"),
-        (edges["example_id"].max() >= weights.height, "an edge names an example that has no weight"),
-        (edges["secret_id"].max() >= secrets.height, "an edge names a secret that there is not"),
-        (
-            not abs(total - plan.weight_objective) <= _SUMMED * plan.weight_objective,
-            "the weights do not sum to the stated objective",
-        ),
-        (
-            not total <= plan.weight_upper_bound * (1 + _SUMMED) <= facts.examples * (1 + 2 * _SUMMED),
-            "weight_upper_bound is below the objective, or above the number of examples",
-        ),
-        (
-            training.rounds_released > plan.rounds,
-            f"{training.rounds_released} rounds released, {plan.rounds} certified",
-        ),
-        (
-            training.rounds_applied > training.rounds_released,
-            f"{training.rounds_applied} rounds applied, {training.rounds_released} released",
-        ),
-        (
-            facts.runs_on_this_data != 1 + most,
-            f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
-        ),
-        (
-            bool(facts.audits) and not training.released_unprotected,
-            "audits were made, but released_unprotected names nothing",
-        ),
-        *(
-            (not a.succeeded <= a.secrets <= secrets.height, "an audit counts more secrets than there are")
-            for a in facts.audits
-        ),
-    ]
-    far = (secrets["bits"] + secrets["prior"].log(2)).abs() > 0.5
-    found.append((bool(far.any()), "secrets.parquet: bits: are not those of the prior"))
-    wrong = secrets["prior"] >= secrets["posterior"]
-    found.append((bool(wrong.any()), "secrets.parquet: posterior: a target is not above its prior"))
-    return [message for is_wrong, message in found if is_wrong]
-
-
-def _check_capacities(
-    facts: Facts, weight: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame
-) -> list[str]:
-    """Σ_{i∋j} w_i ≤ c·c_max·κ_j, where κ is a function of the targets (not for `equalised`)."""
-    rule = capacity_rule(facts.plan.capacities, facts.plan.method)
-    if rule == "equalised":
-        return []
-    kappa = unit_capacities(secrets, rule)
-    load = np.bincount(
-        edges["secret_id"].to_numpy(), weight[edges["example_id"].to_numpy()], minlength=secrets.height
-    )
-    over = load > facts.plan.c * largest_useful_c(edges, kappa) * kappa * (1 + _SUMMED)
-    return [
-        f"{name}: its examples weigh more than plan.c and plan.capacities allow"
-        for name in secrets["name"].filter(pl.Series(over))
-    ]
-
-
 def _join(secrets: pl.DataFrame, bounds: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
     """One row a secret: the secrets' own targets, the stored bound and the recomputed one."""
     stored = bounds.select(
@@ -257,7 +192,7 @@ def _compare(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
             failures.append(f"{name}: prior or target differ between the tables")
         if row["counted"] != row["examples"]:
             failures.append(f"{name}: {row['examples']} examples certified, {row['counted']} in the graph")
-        if not np.isclose(row["participation"], row["expected_participation"], rtol=_SUMMED, atol=1e-15):
+        if not np.isclose(row["participation"], row["expected_participation"], rtol=SUMMED, atol=1e-15):
             failures.append(f"{name}: its examples' rates do not sum to what was certified")
         if row["method"] != row["by"] or not all(_same(row[c], row[f"again_{c}"]) for c in DOMINATING):
             failures.append(
@@ -271,12 +206,12 @@ def _compare(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
             failures.append(f"{name}: lower comes out otherwise when recomputed")
         if not abs(row["numerical_error"] - row["again_error"]) <= RECOMPUTED * row["bound"]:
             failures.append(f"{name}: numerical_error comes out otherwise when recomputed")
-        if not (row["noise_needed"] or 0.0) <= noise_multiplier * (1 + _SUMMED):
+        if not (row["noise_needed"] or 0.0) <= noise_multiplier * (1 + SUMMED):
             failures.append(f"{name}: noise_needed is above the noise multiplier")
     return failures
 
 
-def _same(stated: float | None, found: float | None, within: float = _SUMMED) -> bool:
+def _same(stated: float | None, found: float | None, within: float = SUMMED) -> bool:
     if stated is None or found is None:
         return stated is found
     return bool(np.isclose(stated, found, rtol=within, atol=0))

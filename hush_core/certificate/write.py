@@ -13,6 +13,7 @@ from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts,
 from hush_core.errors import CertificationError
 from hush_core.files import file_sha256, put_in_place, sync
 from hush_core.weights import sampling_rates
+from hush_core.weights.roles import CERTIFIED, PLAIN, assign_roles
 
 
 def write_certificate(
@@ -29,13 +30,14 @@ def write_certificate(
     """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
 
     `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
-    reader recomputes every rate. Each secret's whole curve, the bound by prior, is computed and stored beside.
-    `earlier_runs` (m,): by secret, how many private runs before this one released anything on its text; where it is
-    not given, all those of `facts.runs_on_this_data` but this one count for every secret.
+    reader recomputes every rate; each example's role is written beside its weight. Each secret's whole curve, the
+    bound by prior, is computed and stored beside. `earlier_runs` (m,): by secret, how many private runs before this
+    one released anything on its text; where it is not given, all those of `facts.runs_on_this_data` but this one
+    count for every secret.
 
     Raises:
-        CertificationError: a bound misses its target, or more rounds were released than planned. Such a
-            model gets no certificate.
+        CertificationError: a bound misses its target, more rounds were released than planned, or an example
+            that the rounds draw has no part in them by its role. Such a model gets no certificate.
     """
     missed = bounds.filter(pl.col("bound") > pl.col("posterior"))
     if missed.height:
@@ -46,6 +48,18 @@ def write_certificate(
         earlier_runs = np.full(secrets.height, facts.runs_on_this_data - 1)
     if facts.runs_on_this_data != 1 + max(np.asarray(earlier_runs).tolist(), default=0):
         raise CertificationError("runs_on_this_data is not 1 + the most earlier runs of any secret")
+    roles = assign_roles(
+        edges,
+        n_examples=len(weights),
+        without_secret=facts.plan.without_secret,
+        held_back=facts.plan.held_back,
+    )
+    if np.any(np.asarray(weights)[(roles != CERTIFIED).to_numpy()] > 0):
+        raise CertificationError(
+            "an example that is not drawn by its role has a weight; no certificate is written"
+        )
+    if facts.training.trained_without_noise != (roles == PLAIN).sum():
+        raise CertificationError("trained_without_noise is not the number of examples whose role is plain")
     partial = directory.with_name(directory.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -66,6 +80,7 @@ def write_certificate(
             {
                 "example_id": np.arange(len(weights), dtype=np.uint32),
                 "weight": np.asarray(weights, np.float64),
+                "role": roles.cast(pl.String),
             }
         ),
     }

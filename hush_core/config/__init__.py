@@ -34,6 +34,7 @@ from hush_core.config.settings import (
     PretrainConfig,
     TrackingConfig,
     TrainConfig,
+    UntaggedConfig,
     WeightsConfig,
 )
 from hush_core.config.sources import Repository, Table
@@ -43,5 +44,5 @@ __all__ = [
     "CredentialsSecret", "EarlyStopping", "Execution", "FileSecret", "HuggingFaceModel", "HushConfig",
     "LiteralsSecret", "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
     "PretrainConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
-    "TrackingConfig", "TrainConfig", "UnitSecret", "WeightsConfig", "load_config", "parse_config",
+    "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig", "WeightsConfig", "load_config", "parse_config",
 ]  # fmt: skip

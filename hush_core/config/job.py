@@ -10,14 +10,18 @@ from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
 from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
 from hush_core.config.settings import (
     AuditConfig,
+    Average,
     ByteGptModel,
     ClipNorm,
     Method,
     ModelConfig,
+    Optimizer,
     PretrainConfig,
     Schedule,
     TrackingConfig,
     TrainConfig,
+    UntaggedBatch,
+    UntaggedConfig,
     WarmUp,
     WeightsConfig,
 )
@@ -41,6 +45,7 @@ class HushConfig(Section):
     method: Method = "best"
     model: ModelConfig = ByteGptModel()
     pretrain: PretrainConfig = PretrainConfig()
+    untagged: UntaggedConfig = UntaggedConfig()
     train: TrainConfig
     audit: AuditConfig = AuditConfig()
     tracking: TrackingConfig = TrackingConfig()
@@ -60,10 +65,17 @@ class HushConfig(Section):
         if not self.repos and not self.tables:
             raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
         several = not isinstance(self.train.learning_rate, float)
+        plain = self.weights.without_secret == "plain"
+        if self.train.untagged_batch and not plain:
+            raise ValueError(
+                "train.untagged_batch: mixes in text that is trained on without noise; "
+                "set weights.without_secret to plain, or leave it out"
+            )
         for key, asked in (
             ("learning_rate: several rates", several),
-            ("early_stopping", self.train.early_stopping is not None),
-            ("evaluate_every", self.train.evaluate_every is not None),
+            ("early_stopping", self.train.early_stopping is not None and not plain),
+            ("keep: best", self.train.keep == "best" and not plain),
+            ("evaluate_every", self.train.evaluate_every is not None and not plain),
         ):
             if asked and not self.public:
                 raise ValueError(
@@ -119,6 +131,11 @@ class Changes(Section):
     clip_norm: ClipNorm | None = Field(None, description="train.clip_norm")
     schedule: Schedule | None = Field(None, description="train.schedule")
     warmup_rounds: WarmUp | None = Field(None, description="train.warmup_rounds")
+    optimizer: Optimizer | None = Field(None, description="train.optimizer")
+    untagged_batch: UntaggedBatch | None = Field(
+        None, description="train.untagged_batch, with weights.without_secret: plain"
+    )
+    average: Average | None = Field(None, description="train.average")
 
     def over(self, other: Changes) -> Changes:
         """These, and the other's where these say nothing; c and noise_multiplier take each other's place."""

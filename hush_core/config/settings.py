@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from hush_core.config.section import MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
+from hush_core.config.section import MOST_EXAMPLES, MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched", "equalised"]
@@ -15,6 +15,9 @@ ClipNorm = Annotated[float, Field(ge=1e-6, le=1e6)]
 """Well inside float32 on both sides, with a batch of them added up."""
 Schedule = Literal["constant", "linear", "cosine"]
 WarmUp = Annotated[int, Field(ge=0, le=MOST_ROUNDS)]
+Optimizer = Literal["adamw", "adamw_bc", "sgd"]
+UntaggedBatch = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
+Average = Literal["none", "ema", "tail"]
 
 
 class WeightsConfig(Section):
@@ -25,8 +28,16 @@ class WeightsConfig(Section):
     """Relative to c_max, the smallest c at which every weight is 1."""
     noise_multiplier: Noise | None = None
     """In place of c: keep as much as this σ can certify (`equalised` only)."""
-    without_secret: Literal["keep", "drop"] = "keep"
-    """Whether examples without a secret are trained on."""
+    without_secret: Literal["noise", "plain", "drop"] = "noise"
+    """Examples without a secret: in the certified rounds with all others, trained on as usual before them, or left
+    out. `plain` gives far better models under the same promise, and no noise to a secret that no entry names."""
+
+    @field_validator("without_secret", mode="before")
+    @classmethod
+    def _keep(cls, given: Any) -> Any:
+        if given == "keep":
+            raise ValueError("without_secret: keep is now called noise; write that, or plain")
+        return given
 
     @model_validator(mode="after")
     def _one_scale(self) -> Self:
@@ -105,6 +116,27 @@ class PretrainConfig(Section):
     learning_rate: Rate = 1e-3
 
 
+class UntaggedConfig(Section):
+    """Ordinary training on the examples that no edge of the graph names, before the certified rounds. Of use with
+    `weights.without_secret: plain` only."""
+
+    steps: Rounds = 2000
+    """At most."""
+    batch: Examples = 16
+    learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] | None = None
+    """One rate, or several: the best of them on validation text. None: what is usual for the kind of model."""
+    evaluate_every: Rounds = 50
+    """Steps between two looks at validation text, which is untagged too and never trained on."""
+    patience: Rounds = 5
+    """Looks without a new best before it stops."""
+
+    @model_validator(mode="after")
+    def _looks(self) -> Self:
+        if self.evaluate_every > self.steps:
+            raise ValueError("evaluate_every is above steps, so nothing would be chosen; lower it")
+        return self
+
+
 class EarlyStopping(Section):
     """Stop when the loss on PUBLIC text no longer falls. The certificate still covers every planned round."""
 
@@ -136,7 +168,16 @@ class TrainConfig(Section):
     schedule: Schedule = "constant"
     """How the rate falls to 0 over the rounds, after the warm-up."""
     warmup_rounds: WarmUp = 0
-    optimizer: Literal["adamw", "sgd"] = "adamw"
+    optimizer: Optimizer = "adamw"
+    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments."""
+    untagged_batch: UntaggedBatch = 0
+    """So many untagged examples are mixed into each certified round's update, without noise."""
+    average: Average = "none"
+    """What is kept: the iterate itself, an exponential average of all, or the mean over the second half."""
+    average_decay: Annotated[float, Field(gt=0, lt=1)] = 0.98
+    """Of `ema`, a round."""
+    keep: Literal["last", "best"] = "last"
+    """best: of all evaluations, the model that was best on untagged validation text, or on public text."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Of forward and backward pass; weights, clipping sums and noise are fp32 or better."""
     processes: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -149,7 +190,8 @@ class TrainConfig(Section):
 
     def essential(self) -> TrainConfig:
         """What run it is: the same, but for what decides only how the work is done (`execution`)."""
-        keys = set(Execution.model_fields) - ({"evaluate_every"} if self.early_stopping else set())
+        looks = self.early_stopping or self.keep == "best"
+        keys = set(Execution.model_fields) - ({"evaluate_every"} if looks else set())
         return self.model_copy(update={key: type(self).model_fields[key].default for key in keys})
 
     def execution(self) -> Execution:
@@ -168,6 +210,8 @@ class TrainConfig(Section):
             raise ValueError("evaluate_every is above rounds, so nothing is evaluated; lower it")
         if self.early_stopping and self.evaluate_every is None:
             raise ValueError("early_stopping needs evaluate_every; say after how many rounds to look")
+        if self.keep == "best" and self.evaluate_every is None:
+            raise ValueError("keep: best needs evaluate_every; say after how many rounds to look")
         return self
 
 
@@ -176,6 +220,9 @@ class AuditConfig(Section):
 
     alternatives: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """Equally long strings of the same language that each secret's value is ranked among."""
+    held_back: bool = False
+    """Keep every twentieth example with a secret out of training, and publish the loss on them before and after the
+    certified rounds. That loss is released WITHOUT noise: no bound covers it."""
     unprotected: bool = False
     """Also train the same model on the same data without protection, to show what would have leaked."""
 

@@ -59,6 +59,7 @@ def play(
     work_dir: Path,
     *,
     seed: int,
+    untagged: Sequence[bytes] = (),
     told: Told | None = None,
 ) -> Played:
     """Train `model` in place as the run would be, on stand-ins.
@@ -69,11 +70,13 @@ def play(
         settings: with one learning rate; what belongs to one run alone (checkpoints, its curve on public text,
             early stopping) is left out.
         work_dir: empty; of no use afterwards.
-        told: called with each loss on the way; what it returns may end the rehearsal.
+        untagged: what `untagged_batch` takes from.
+        told: called with each loss on the way, of the iterate even where an average is kept; what it returns may
+            end the rehearsal.
     """
-    alike = settings.model_copy(
-        update={"checkpoint_every": plan.rounds, "evaluate_every": None, "early_stopping": None}
-    )
+    alike = settings.model_copy(update={"checkpoint_every": plan.rounds, "early_stopping": None})
+    if settings.keep == "last":
+        alike = alike.model_copy(update={"evaluate_every": None})
     due = _steps(plan.rounds)
     curve: list[tuple[int, float]] = []
 
@@ -86,7 +89,10 @@ def play(
 
     key = hashlib.sha256(f"rehearsal {seed}".encode()).digest()
     try:
-        fitted = fit_private(plan, stand_ins, model, alike, work_dir, look, rehearsal=key)
+        fitted = fit_private(
+            plan, stand_ins, model, alike, work_dir, look, untagged=untagged, validation=measured[0].texts,
+            rehearsal=key,
+        )  # fmt: skip
     except _Ended:
         diverged = not math.isfinite(curve[-1][1])
         finite = tuple(point for point in curve if math.isfinite(point[1]))

@@ -18,6 +18,10 @@ LEARNING_RATE = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 WARM_UP = (0.0, 0.1)
 """Shares of the rounds."""
 SCHEDULES = ("constant", "linear", "cosine")
+AVERAGES = ("none", "ema", "tail")
+ADAMS = ("adamw", "adamw_bc")
+MIXED = (0, 0.5, 1, 2)
+"""Untagged examples in a round, in multiples of the config's batch; with `without_secret: plain` only."""
 FEWEST_ROUNDS = 8
 
 
@@ -105,19 +109,28 @@ def space_of(
         "clip_norm": {train.clip_norm, *(_round(train.clip_norm * f) for f in CLIP_NORM)},
         "learning_rate": {*rates, *(_round(rate * f) for rate in rates for f in LEARNING_RATE)},
     }
-    schedules = tuple(dict.fromkeys((train.schedule, *SCHEDULES)))
-    own_rounds = budget.rounds(train.batch)
+    named = {
+        "schedule": tuple(dict.fromkeys((train.schedule, *SCHEDULES))),
+        "average": tuple(dict.fromkeys((train.average, *AVERAGES))),
+        "optimizer": ADAMS if train.optimizer in ADAMS else (train.optimizer,),
+    }
+    if weights.without_secret == "plain":
+        mixed = {train.untagged_batch, *(round(train.batch * f) for f in MIXED)}
+        ordered["untagged_batch"] = {float(n) for n in mixed}
+    own_rounds = budget.rounds(train.batch + train.untagged_batch)
     warm = round(train.warmup_rounds / train.rounds, 4)
     warm_up = tuple(sorted({warm, *WARM_UP}))
     own = {
         scale: own_scale, "batch": train.batch, "clip_norm": train.clip_norm,
-        "learning_rate": sorted(rates)[len(rates) // 2], "schedule": train.schedule,
+        "learning_rate": sorted(rates)[len(rates) // 2], **{key: getattr(train, key) for key in named},
     }  # fmt: skip
+    if "untagged_batch" in ordered:
+        own["untagged_batch"] = train.untagged_batch
     return Space(
         own=Changes(rounds=own_rounds, warmup_rounds=int(warm * own_rounds), **own),
         scale=scale,
         ordered={key: tuple(sorted(row)) for key, row in ordered.items()},
-        named={"schedule": schedules},
+        named=named,
         warm_up=warm_up,
         budget=budget,
     )

@@ -14,12 +14,10 @@ import polars as pl
 
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.weights.holdout import hold_out
+from hush_core.weights.roles import PLAIN, VALIDATION, assign_roles, check_untagged, tagged_examples, with_role
 
 FEWEST = 40
 """Untagged examples below which nothing is rehearsed."""
-ONE_IN = 20
-"""So many untagged examples have one that is held out (never looked at here) and another to validate on."""
 HELD_BACK = 10
 """Of the stand-ins that a plain phase never sees, every so-manyth is kept out of the rounds to measure on."""
 
@@ -58,10 +56,9 @@ def cast(
     Raises:
         InputError: fewer than 40 examples are untagged.
     """
-    tagged = _tagged(edges, n_examples)
-    untagged = np.flatnonzero(~tagged)
-    measured = untagged[ONE_IN // 2 :: ONE_IN]
-    free = np.setdiff1d(untagged, [*hold_out(edges, n_examples=n_examples, one_in=ONE_IN), *measured])
+    roles = assign_roles(edges, n_examples=n_examples, without_secret="plain")
+    free, measured = with_role(roles, PLAIN), with_role(roles, VALIDATION)
+    tagged = tagged_examples(edges, n_examples)
     if len(free) < FEWEST:
         raise InputError(
             "--rehearse",
@@ -83,21 +80,13 @@ def cast(
     return Cast(chance.permutation(acting[~kept]), np.sort(by_file[wanted:]), measured, acting[kept], share)
 
 
-def untagged_texts(
-    ids: np.ndarray, texts: Sequence[bytes] | pl.Series, edges: pl.DataFrame, *, n_examples: int
-) -> list[bytes]:
+def untagged_texts(ids: np.ndarray, texts: Sequence[bytes] | pl.Series, edges: pl.DataFrame) -> list[bytes]:
     """The texts of examples that no edge names, by id.
 
     Raises:
-        InputError: an edge names one of them. It says how many, and nothing of their text.
+        InputError: an edge names one of them: what is measured on tagged text may not steer a run.
     """
-    tagged = int(_tagged(edges, n_examples)[ids].sum())
-    if tagged:
-        raise InputError(
-            "rehearsal",
-            f"{tagged} of {len(ids)} examples that were to be rehearsed on are tagged with a secret",
-            "rehearse on untagged text only: what is measured on tagged text may not steer a run",
-        )
+    check_untagged(ids, edges)
     return [texts[int(i)] for i in ids]
 
 
@@ -141,9 +130,3 @@ def _scaled(rates: np.ndarray, total: float) -> np.ndarray:
         if rates[n - full - 1] * factor <= 1:
             return np.minimum(1.0, rates * factor)
     return np.ones(n)
-
-
-def _tagged(edges: pl.DataFrame, n_examples: int) -> np.ndarray:
-    tagged = np.zeros(n_examples, dtype=bool)
-    tagged[edges["example_id"].to_numpy()] = True
-    return tagged

@@ -1,7 +1,8 @@
 """Training under a ProtectionPlan, and nothing looser: sample, clip, add noise, step, count.
 
 Reading order: sampler → data → layers → norms → clipping → comparison → noise → language_model → independence →
-models → module → ledger → run. `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search` stand beside it.
+models → module → ledger → run. `plain` and `untagged` train without protection; `mixing`, `averaging` and
+`noisy_adam` post-process releases; `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search` stand beside it.
 """
 
 from hush_core.training.clipping import ClippedSum, clipped_gradient_sum
@@ -11,9 +12,11 @@ from hush_core.training.lora import adapted, with_lora
 from hush_core.training.models import byte_gpt, load_model, open_model, save_model
 from hush_core.training.module import PrivateModule
 from hush_core.training.noise import SecureGaussian
+from hush_core.training.plain import fit_plain
 from hush_core.training.rate_search import RateTrial, best_rate, learning_curve, split_public, try_rate
-from hush_core.training.run import Fitted, fit_plain, fit_private, rounds_without_checkpoint
+from hush_core.training.run import Fitted, fit_private, rounds_without_checkpoint
 from hush_core.training.sampler import WeightedPoissonSampler
+from hush_core.training.untagged import UntaggedFit, fit_untagged
 
 __all__ = [
     "ClippedSum",
@@ -23,6 +26,7 @@ __all__ = [
     "RateTrial",
     "ReleaseLedger",
     "SecureGaussian",
+    "UntaggedFit",
     "WeightedPoissonSampler",
     "adapted",
     "best_rate",
@@ -30,6 +34,7 @@ __all__ = [
     "clipped_gradient_sum",
     "fit_plain",
     "fit_private",
+    "fit_untagged",
     "learning_curve",
     "load_model",
     "open_model",

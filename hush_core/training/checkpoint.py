@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +32,11 @@ _DAMAGE = (ValueError, KeyError, TypeError, pickle.UnpicklingError)  # no Runtim
 
 
 def save_checkpoint(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, log: list[dict[str, Any]]
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    log: list[dict[str, Any]],
+    extra: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Make `path` the newest checkpoint, atomically and durably; the one before becomes the previous one.
 
@@ -39,6 +44,7 @@ def save_checkpoint(
         path: `checkpoint.pt`; beside it `checkpoint.part` while it is written, and `checkpoint.previous.pt`.
         model: its trainable parameters and persistent buffers are saved. Frozen parameters are not.
         log: JSON values, one row per round applied; `round` is its number (0, 1, …).
+        extra: what else the run goes on with, by name (averages).
 
     Raises:
         InputError: it could not be written (disk full, quota). Earlier checkpoints are as they were.
@@ -47,8 +53,9 @@ def save_checkpoint(
     checkpoints at once; each is the trained weights plus the optimiser's state (AdamW: 12 bytes a parameter).
     """
     part = path.with_suffix(".part")
-    header = json.dumps({"fits": _fits(model, optimizer), "log": log})
-    state = {"model": _trained(model), "optimizer": optimizer.state_dict()}
+    extra = extra or {}
+    header = json.dumps({"fits": _fits(model, optimizer, extra), "log": log})
+    state = {"model": _trained(model), "optimizer": optimizer.state_dict(), "extra": dict(extra)}
     try:
         with _Writer(part) as file:
             file.write(header.encode() + b"\n")
@@ -72,7 +79,13 @@ def save_checkpoint(
 
 
 def check_room(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, writes: int, rounds: int
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    writes: int,
+    rounds: int,
+    extra: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Refuse to begin where the next `writes` checkpoints have no room, before a round is spent on them.
 
@@ -88,7 +101,7 @@ def check_room(
     part = path.with_suffix(".part")
     there = path.exists() + _previous(path).exists()
     more = min(3, there + writes) - there
-    size = _most_bytes(model, optimizer) + 256 * rounds
+    size = _most_bytes(model, optimizer) + _bytes(extra or {}) + 256 * rounds
     try:
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
@@ -111,8 +124,15 @@ def check_room(
         ) from None
 
 
-def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
-    """Put the newest checkpoint's state into model and optimiser; returns its log ([] where there is none).
+def load_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    extra: Mapping[str, Tensor] | None = None,
+) -> list[dict[str, Any]]:
+    """Put the newest checkpoint's state into model, optimiser and the tensors of `extra`.
+
+    Returns its log ([] where there is none).
 
     Where `path` is absent, `checkpoint.previous.pt` is the newest. A half-written `checkpoint.part`, left by
     a kill, is removed. Hold the ledger's lock.
@@ -129,7 +149,7 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
     try:
         with open(newest, "rb") as file:
             header = _verified(file)
-            fits = header["fits"] == _fits(model, optimizer)
+            fits = header["fits"] == _fits(model, optimizer, extra or {})
             state = torch.load(file, map_location="cpu", weights_only=True) if fits else None
     except (OSError, *_DAMAGE) as error:
         what = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is damaged"
@@ -143,6 +163,8 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
     with torch.no_grad():
         for name, tensor in _trained(model).items():
             tensor.copy_(state["model"].pop(name))
+        for name, tensor in (extra or {}).items():
+            tensor.copy_(state["extra"].pop(name))
     optimizer.load_state_dict(state["optimizer"])
     return header["log"]
 
@@ -168,13 +190,15 @@ def _most_bytes(model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
     """What a checkpoint may take without its log: AdamW keeps two numbers more for each trained one, SGD none;
     and names, headers and alignment of each tensor."""
     tensors = _trained(model)
-    copies = 3 if isinstance(optimizer, torch.optim.AdamW) else 1
-    values = sum(t.numel() * t.element_size() for t in tensors.values())
-    return copies * (values + 1024 * len(tensors)) + 4096
+    return (1 if isinstance(optimizer, torch.optim.SGD) else 3) * _bytes(tensors) + 4096
+
+
+def _bytes(tensors: Mapping[str, Tensor]) -> int:
+    return sum(t.numel() * t.element_size() + 1024 for t in tensors.values())
 
 
 @torch.no_grad()
-def _fits(model: nn.Module, optimizer: torch.optim.Optimizer) -> str:
+def _fits(model: nn.Module, optimizer: torch.optim.Optimizer, extra: Mapping[str, Tensor]) -> str:
     """Digest of what a checkpoint fits: trained names and shapes, optimiser, and a sample of frozen weights.
 
     Another base model differs in every weight, so ≤ 256 values a tensor tell it, and cost nothing. A full
@@ -182,7 +206,7 @@ def _fits(model: nn.Module, optimizer: torch.optim.Optimizer) -> str:
     whatever base they are added to. In bfloat16, since the base may be cast between saving and loading.
     """
     digest = hashlib.sha256(type(optimizer).__name__.encode())
-    for name, tensor in _trained(model).items():
+    for name, tensor in (_trained(model) | dict(extra)).items():
         digest.update(f"\n{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
     for name, frozen in model.named_parameters():
         if not frozen.requires_grad:

@@ -117,7 +117,10 @@ class LanguageModel:
         """
         chosen = [text for text in texts if text][:max_examples]
         sequences, _ = self.encode(chosen)
-        device, training = next(self.network.parameters()).device, self.network.training
+        device = next(self.network.parameters()).device
+        modes = {
+            module: module.training for module in self.network.modules()
+        }  # adapters' differ from the rest's
         self.network.eval()
         rows = micro_batch or max(1, min(32, _LOGITS // (self.context * max(1, len(self.tokenizer)))))
         nats = count = 0.0
@@ -126,7 +129,8 @@ class LanguageModel:
             here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
             summed, counts = self._summed(self.network, here)
             nats, count = nats + float(summed.double().sum()), count + int(counts.sum())
-        self.network.train(training)
+        for module, mode in modes.items():
+            module.training = mode
         if self.objective.kind == "causal":
             count = self._bytes(chosen, sequences)
         return nats / count / math.log(2) if count else math.nan

@@ -74,6 +74,8 @@ class PrivateModule(_ManualModule):
         noise: fresh by default, from a key that never leaves this object; not used where the ledger is None.
         rate: release → learning rate; the optimiser's own by default.
         on_step: called with the round after its optimiser step.
+        after_release: called with the round when its release stands in the gradients, before the optimiser: may
+            change them by what depends on releases and unprotected text alone (post-processing).
         probe: 2 or 3 RANDOM or public examples of different length, which the clipping is tried on before
             the first release; made up where `losses` is a LanguageModel's own.
 
@@ -100,12 +102,14 @@ class PrivateModule(_ManualModule):
         noise: SecureGaussian | None = None,
         rate: RateOf | None = None,
         on_step: OnStep | None = None,
+        after_release: OnStep | None = None,
         probe: MicroBatch | None = None,
     ) -> None:
         super().__init__(model, optimizer, on_step)
         trainable_layers(model)
         self._probe, self._checked = probe, False
         self._losses, self._ledger, self._rate = losses, ledger, rate
+        self._after_release = after_release
         self._noise = SecureGaussian() if noise is None else noise
         self._scale = float(plan.noise_multiplier) * float(plan.clip_norm)
         self._clip_norm, self._batch = float(plan.clip_norm), int(plan.expected_batch)
@@ -174,6 +178,8 @@ class PrivateModule(_ManualModule):
             )
         for name, gradient in self._views(self._release(total)).items():
             self._trained[name].grad = gradient
+        if self._after_release is not None:
+            self._after_release(batch.round)
         self._step(batch.round)
 
     def _release(self, total: Tensor) -> Tensor:

@@ -66,6 +66,8 @@ def fit_in_processes(
     progress: Progress | None = None,
     *,
     public: Sequence[bytes] = (),
+    untagged: Sequence[bytes] = (),
+    validation: Sequence[bytes] = (),
     base: str = "",
     seed: int = 0,
     witness: Path | None = None,
@@ -74,8 +76,8 @@ def fit_in_processes(
     processes as you like.
 
     Args:
-        plan, texts, settings, work_dir, progress, public, witness: as in `fit_private`. Each process holds the
-            whole model. On CUDA each takes a device of its own.
+        plan, texts, settings, work_dir, progress, public, untagged, validation, witness: as in `fit_private`.
+            Each process holds the whole model. On CUDA each takes a device of its own.
         model_dir: a folder that `save_model` wrote.
         lora: adapters to put in and train; None trains every parameter. seed: of their random half.
         out_dir: where the model is saved; whole once this function returned. base: named in its adapters.
@@ -121,6 +123,8 @@ def fit_in_processes(
         np.save(folder / "rates.npy", plan.rates)
         _write_texts(folder / "texts.arrow", texts)
         _write_texts(folder / "public.arrow", public)
+        _write_texts(folder / "untagged.arrow", untagged)
+        _write_texts(folder / "validation.arrow", validation)
         _run(folder, work_dir, processes, progress)
         return FittedInProcesses(**json.loads((folder / "result.json").read_text()))
 

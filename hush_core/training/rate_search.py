@@ -66,7 +66,9 @@ def try_rate(
             "name more under `public:`, or give one rate",
         )
     every = settings.evaluate_every or max(1, plan.rounds // POINTS)
-    alike = settings.model_copy(update={"evaluate_every": every, "early_stopping": None})
+    alike = settings.model_copy(
+        update={"evaluate_every": every, "early_stopping": None, "untagged_batch": 0, "keep": "last"}
+    )
     stage = f"rehearsal at {settings.learning_rate:g}"
     told = progress and (lambda _, done, rounds: progress(stage, done, rounds))
     played = plan.for_public(len(public))

@@ -1,4 +1,4 @@
-"""Whole training runs: the private one, which survives being killed, and the ordinary one."""
+"""A whole private training run, which survives being killed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import torch
 from torch import nn
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.progress import Progress
+from hush_core.training.averaging import KeptWeights, loss_that_decides
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds, rows_at_once
 from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
-from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
+from hush_core.training.mixing import UntaggedMix
+from hush_core.training.module import PrivateModule, make_optimizer
 from hush_core.training.noise import SecureGaussian, grid_step
+from hush_core.training.noisy_adam import NoisyAdam
 from hush_core.training.placement import longest_input, rows_that_hold
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
@@ -47,7 +50,8 @@ class Fitted:
     cut: int
     """Examples that are longer than the model's context, and were cut there."""
     log: list[dict[str, Any]]
-    """One row per applied round: round, learning_rate and, where it was evaluated, public_loss in bits."""
+    """One row per applied round: round, learning_rate and, where it was evaluated, public_loss and validation_loss
+    in bits, of what would be kept (`train.average`)."""
 
 
 def fit_private(
@@ -59,6 +63,8 @@ def fit_private(
     progress: Progress | None = None,
     *,
     public: Sequence[bytes] = (),
+    untagged: Sequence[bytes] = (),
+    validation: Sequence[bytes] = (),
     witness: Path | None = None,
     rehearsal: bytes | None = None,
 ) -> Fitted:
@@ -74,14 +80,18 @@ def fit_private(
             evaluation and early stopping (what the plan fixes is taken from the plan).
         work_dir: private to this run: ledger and checkpoint. Keep it for a resume.
         progress: called as progress("train", releases so far, plan.rounds).
-        public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds; early
-            stopping looks at nothing else.
+        public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds.
+        untagged: text that no edge of the graph names; `untagged_batch` of it is mixed into each update, after
+            the release (post-processing: the plan, its noise and the ledger know nothing of it).
+        validation: untagged text that is not trained on. Early stopping and `keep: best` look at it, or where
+            there is none at public text, and at nothing else.
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
         rehearsal: 32 bytes that fix all batches and noise. For a plan without certificates only, on text that
             is not protected: whoever knows them can take the noise off again.
 
     Raises:
-        InputError: texts, model or work_dir do not fit the plan; early stopping without public text; all
+        InputError: texts, model or work_dir do not fit the plan; early stopping or `keep: best` without text
+            that may decide; `untagged_batch` without untagged text; all
             rounds are spent and nothing is left of them; no room for checkpoints (before a round is spent).
         KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written.
 
@@ -96,11 +106,12 @@ def fit_private(
         raise InputError(
             "rehearsal", "a certified plan has fixed draws", "leave them to the operating system"
         )
-    if train_config.early_stopping and not public:
+    if (train_config.early_stopping or train_config.keep == "best") and not (public or validation):
         raise InputError(
-            "train.early_stopping",
+            "train.early_stopping" if train_config.early_stopping else "train.keep",
             "needs at least 40 public examples",
-            "name more under `public:`; no other text may decide",
+            "name more under `public:`, or train plainly on untagged text (weights.without_secret: plain); no "
+            "other text may decide",
         )
     model, ranks = model.at(train_config.precision), Ranks.current()
     check_model(model)
@@ -109,12 +120,22 @@ def fit_private(
     check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
-    optimizer = make_optimizer(
-        model.network, train_config.optimizer, learning_rate_at(0, train_config, plan.rounds)
-    )
+    mix = None
+    if train_config.untagged_batch:
+        mix = UntaggedMix(
+            model,
+            untagged,
+            count=train_config.untagged_batch,
+            batch=plan.expected_batch,
+            micro_batch=train_config.micro_batch,
+            key=_key(rehearsal, "mix"),
+        )
+    optimizer = _optimizer(model.network, plan, train_config, mix.count if mix else 0)
+    kept = KeptWeights(model.network, train_config, plan.rounds)
     with _ledger(plan, texts, model, work_dir, witness, ranks) as ledger:
         before = ranks.share(ledger.released if ledger else None)
-        log = load_checkpoint(checkpoint, model.network, optimizer)
+        log = load_checkpoint(checkpoint, model.network, optimizer, kept.tensors)
+        kept.resume(log)
         if ledger and log:
             ledger.at_least(log[-1]["round"] + 1)
         if before >= plan.rounds and not log:
@@ -124,7 +145,9 @@ def fit_private(
                 "take the model that it ended in, if one was registered; else restore checkpoint.pt from a "
                 "backup, or plan another run (it releases as much again)",
             )
-        attempt = _Attempt(train_config, before, plan.rounds, log, model, public, ranks, progress)
+        attempt = _Attempt(
+            train_config, before, plan.rounds, log, model, public, validation, kept, ranks, progress
+        )
         if before < plan.rounds and not attempt.stopped:
             module = PrivateModule(
                 plan,
@@ -135,8 +158,9 @@ def fit_private(
                 noise=SecureGaussian(_key(rehearsal, "noise")),
                 rate=attempt.rate,
                 on_step=lambda _: attempt.applied(
-                    lambda: save_checkpoint(checkpoint, model.network, optimizer, log)
+                    lambda: save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors)
                 ),
+                after_release=mix,
             )
             rounds = Rounds(
                 sequences,
@@ -152,13 +176,21 @@ def fit_private(
             )
             if ranks.first:
                 writes = -(-(plan.rounds - before) // train_config.checkpoint_every)
-                check_room(checkpoint, model.network, optimizer, writes=writes, rounds=plan.rounds)
+                check_room(
+                    checkpoint,
+                    model.network,
+                    optimizer,
+                    writes=writes,
+                    rounds=plan.rounds,
+                    extra=kept.tensors,
+                )
             with graceful() as stop:  # until the last checkpoint is written
                 run_rounds(module, rounds, work_dir, lambda: stop.is_set() or attempt.stopped)
                 if ranks.first:
-                    save_checkpoint(checkpoint, model.network, optimizer, log)
+                    save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors)
             if ranks.any(stop.is_set()):
                 raise KeyboardInterrupt
+        kept.finish()
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
 
 
@@ -182,6 +214,8 @@ class _Attempt:
     log: list[dict[str, Any]]
     model: LanguageModel
     public: Sequence[bytes]
+    validation: Sequence[bytes]
+    kept: KeptWeights
     ranks: Ranks
     progress: Progress | None
     stopped: bool = False
@@ -197,9 +231,10 @@ class _Attempt:
         settings = self.settings
         row: dict[str, Any] = {"round": self.released, "learning_rate": self.rate(self.released)}
         self.released += 1
-        every = settings.evaluate_every
-        if self.ranks.first and every and self.public and self.released % every == 0:
-            row["public_loss"] = self.model.evaluate(self.public, max_examples=len(self.public))
+        self.kept.add(row["round"])
+        every, last = settings.evaluate_every, settings.keep == "best" and self.released == self.rounds
+        if every and (self.released % every == 0 or last):
+            self._evaluate(row)
         self.log.append(row)
         self.stopped = self.ranks.share(should_stop(self.log, settings.early_stopping))
         if not self.ranks.first:
@@ -208,6 +243,27 @@ class _Attempt:
             save()
         if self.progress is not None:
             self.progress("train", self.released, self.rounds)
+
+    def _evaluate(self, row: dict[str, Any]) -> None:
+        """Measure what would be kept, on the first rank, and keep it on all where it is the best."""
+        with self.kept.in_place():
+            for key, texts in (("public_loss", self.public), ("validation_loss", self.validation)):
+                if texts and self.ranks.first:
+                    row[key] = self.model.evaluate(texts, max_examples=len(texts))
+            loss = self.ranks.share(loss_that_decides(row))
+            if loss is not None and self.kept.is_best(loss):
+                self.kept.note_best(loss)
+
+
+def _optimizer(
+    network: nn.Module, plan: ProtectionPlan, settings: TrainConfig, mixed: int
+) -> torch.optim.Optimizer:
+    """The config's; a round's gradients are divided by the expected batch and `mixed` untagged examples."""
+    rate = learning_rate_at(0, settings, plan.rounds)
+    if settings.optimizer != "adamw_bc":
+        return make_optimizer(network, settings.optimizer, rate)
+    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
+    return NoisyAdam([p for p in network.parameters() if p.requires_grad], rate, noise**2)
 
 
 @contextmanager
@@ -227,56 +283,6 @@ def _ledger(
     path = work_dir / LEDGER
     with ReleaseLedger(path, run=run, rounds=plan.rounds, witness=witness) as ledger:
         yield ledger
-
-
-def fit_plain(
-    texts: Sequence[bytes],
-    model: LanguageModel,
-    *,
-    steps: int,
-    batch: int,
-    learning_rate: float,
-    micro_batch: int = 32,
-    rates: np.ndarray | None = None,
-    optimizer: Literal["adamw", "sgd"] = "adamw",
-    seed: int = 0,
-    stage: str = "pretrain",
-    progress: Progress | None = None,
-) -> LanguageModel:
-    """Ordinary training in place, with NO protection: for public text, or to show what would have leaked.
-
-    Args:
-        rates: (n,) sampling rates as in a plan; min(1, batch/n) for every text by default.
-        batch: the expected batch, by which each summed gradient is divided.
-        seed: fixes every batch; not a secret here.
-        progress: called as progress(stage, steps done, steps).
-
-    Raises:
-        InputError: no texts.
-        KeyboardInterrupt: after SIGINT, when the step is finished.
-    """
-    if not texts:
-        raise InputError("texts", "are none to train on", "name more public code, or set pretrain.steps to 0")
-    if steps == 0:
-        return model
-    if rates is None:
-        batch = min(batch, len(texts))
-        rates = np.full(len(texts), batch / len(texts))
-    module = PlainModule(
-        model.network,
-        batch=batch,
-        losses=model.losses,
-        optimizer=make_optimizer(model.network, optimizer, learning_rate),
-        on_step=None if progress is None else lambda step: progress(stage, step + 1, steps),
-    )
-    sampler = WeightedPoissonSampler(rates, key=hashlib.sha256(f"plain {seed}".encode()).digest())
-    sequences, _ = model.encode(texts)
-    rounds = Rounds(sequences, model.objective, sampler, rounds=steps, micro_batch=micro_batch)
-    with graceful() as stop:
-        run_rounds(module, rounds, Path.cwd(), stop.is_set)
-    if stop.is_set():
-        raise KeyboardInterrupt
-    return model
 
 
 def _run_digest(plan: ProtectionPlan, texts: Sequence[bytes], model: nn.Module) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hush_core.config import EarlyStopping, TrainConfig
 from hush_core.errors import InputError
+from hush_core.training.averaging import loss_that_decides
 
 
 def learning_rate_at(round: int, settings: TrainConfig, rounds: int) -> float:
@@ -37,14 +38,14 @@ def learning_rate_at(round: int, settings: TrainConfig, rounds: int) -> float:
 def should_stop(log: Sequence[Mapping[str, Any]], rule: EarlyStopping | None) -> bool:
     """Whether `patience` evaluations in a row brought no loss below the best before by more than min_delta.
 
-    `log` holds one row a round; those with `public_loss` were evaluated. The losses are of PUBLIC text: the
-    decision is a function of releases and public data, and no bound changes.
+    `log` holds one row a round; those with `validation_loss` or `public_loss` were evaluated. The losses are of
+    untagged or PUBLIC text: the decision is a function of releases and of such text, and no bound changes.
     """
     if rule is None:
         return False
     best, since = math.inf, 0
     for row in log:
-        loss = row.get("public_loss")
+        loss = loss_that_decides(row)
         if loss is None:
             continue
         if loss < best - rule.min_delta:

@@ -37,6 +37,8 @@ from hush_core.training.run import Fitted, fit_private
 
 _NEVER = timedelta(days=365)
 """How long a collective waits: an evaluation may take hours, and a dead peer closes its connection."""
+TEXT_FILES = ("texts", "public", "untagged", "validation")
+"""Names of the Arrow files of texts in FOLDER."""
 
 
 class Texts(Sequence[bytes]):
@@ -76,12 +78,12 @@ def main(folder: Path, progress: int) -> int:
 
 def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     job = json.loads((folder / "job.json").read_text())
-    texts, public = Texts(folder / "texts.arrow"), Texts(folder / "public.arrow")
+    texts, public, untagged, validation = (Texts(folder / f"{name}.arrow") for name in TEXT_FILES)
     _meet(folder / "meeting", ranks)
     ranks.any(False)  # waits for all
     if ranks.first:  # all have mapped the texts: a kill from here on leaves none of them behind
-        for name in ("texts.arrow", "public.arrow"):
-            (folder / name).unlink()
+        for name in TEXT_FILES:
+            (folder / f"{name}.arrow").unlink()
     plan = ProtectionPlan(np.load(folder / "rates.npy"), **job["plan"], certificates=pl.DataFrame())
     lora = job["lora"] and LoraConfig.model_validate(job["lora"])
     model = adapted(load_model(Path(job["model"])), lora, seed=job["seed"])
@@ -92,8 +94,9 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     settings = TrainConfig.model_validate(job["settings"])
     witness = job["witness"] and Path(job["witness"])
     fitted = fit_private(
-        plan, texts, model, settings, Path(job["work"]), tell, public=public, witness=witness
-    )
+        plan, texts, model, settings, Path(job["work"]), tell, public=public, untagged=untagged,
+        validation=validation, witness=witness,
+    )  # fmt: skip
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
     if ranks.first:
         save_model(fitted.model, Path(job["out"]), base=job["base"])

@@ -5,10 +5,10 @@
 """
 
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
-from hush_core.weights.holdout import hold_out
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
 from hush_core.weights.recommendation import RULE, recommended
+from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, with_role
 from hush_core.weights.settings import (
     CapacityRule,
     Mechanism,
@@ -29,10 +29,11 @@ __all__ = [
     "Weighing",
     "WeightSettings",
     "Weights",
+    "assign_roles",
     "binding_secrets",
     "capacity_rule",
+    "check_untagged",
     "expected_distinct",
-    "hold_out",
     "largest_batch",
     "largest_useful_c",
     "lost_examples",
@@ -41,7 +42,9 @@ __all__ = [
     "relaxed_weights",
     "sampling_rates",
     "solve_weights",
+    "tagged_examples",
     "unit_capacities",
     "weigh",
     "weight_settings",
+    "with_role",
 ]  # fmt: skip

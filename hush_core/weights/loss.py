@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from hush_core.weights.roles import certified_edges
 from hush_core.weights.weighing import Weighing
 
 _NEAR = 1 - 1e-6
@@ -43,6 +44,7 @@ def binding_secrets(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
     (weight 0, this secret the main reason).
     """
     m = len(weighing.capacities)
+    edges = certified_edges(edges, weighing.roles)
     example, secret = edges["example_id"].to_numpy(), edges["secret_id"].to_numpy()
     load = np.bincount(secret, weighing.weights[example], m)
     held = np.bincount(secret, minlength=m)
@@ -66,6 +68,7 @@ def binding_secrets(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
 def _shares(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
     """One row for each secret of a lost example: example_id, secret_id, weight, price, lost (its share)."""
     weights = weighing.weights
+    edges = certified_edges(edges, weighing.roles)
     pairs = edges.select("example_id", "secret_id")
     pairs = pairs.with_columns(pl.Series("weight", weights[pairs["example_id"].to_numpy()]))
     pairs = pairs.filter(pl.col("weight") < 1)

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Capacities, HushConfig, Method
+from hush_core.weights.roles import WithoutSecret
 
 CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
 
@@ -35,7 +36,9 @@ class WeightSettings(BaseModel):
     rule: CapacityRule
     c: float | None
     noise_multiplier: float | None = None
-    without_secret: Literal["keep", "drop"] = "keep"
+    without_secret: WithoutSecret = "noise"
+    held_back: bool = False
+    """Keep some examples with a secret out of training, to measure on."""
     mechanism: Mechanism | None = None
 
 
@@ -59,6 +62,7 @@ def weight_settings(
         c=scale.c,
         noise_multiplier=scale.noise_multiplier,
         without_secret=weights.without_secret,
+        held_back=config.audit.held_back,
         mechanism=Mechanism(rounds=config.train.rounds, expected_batch=config.train.batch, method=method)
         if equalised
         else None,

@@ -14,6 +14,7 @@ import polars as pl
 from hush_core.accounting import largest_expected_count
 from hush_core.weights.capacities import unit_capacities
 from hush_core.weights.rates import sampling_rates
+from hush_core.weights.roles import certified_edges
 from hush_core.weights.settings import WeightSettings
 from hush_core.weights.solve import solve_weights
 from hush_core.weights.weighing import Weighing
@@ -83,7 +84,8 @@ def relaxed_weights(
     chosen = secrets.with_columns(_entry())["entry"] == entry
     other = relaxed(secrets, chosen, target)
     capacities = relaxed_capacities(weighing, secrets, other, settings, noise_multiplier)
-    solved = solve_weights(edges, n_examples=len(weighing.weights), capacities=capacities)
+    drawn = certified_edges(edges, weighing.roles)
+    solved = solve_weights(drawn, n_examples=len(weighing.weights), capacities=capacities)
     return np.where(weighing.trainable, solved.weights, 0.0), other
 
 

@@ -18,8 +18,8 @@ from hush_core.accounting import largest_expected_count, noise_for_all
 from hush_core.errors import InputError
 from hush_core.progress import Progress
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
-from hush_core.weights.holdout import hold_out
 from hush_core.weights.rates import sampling_rates
+from hush_core.weights.roles import CERTIFIED, HELD_OUT, assign_roles, certified_edges, with_role
 from hush_core.weights.settings import Mechanism, WeightSettings
 from hush_core.weights.solve import solve_weights
 from hush_core.weights.target_noise import fit_noise
@@ -35,16 +35,15 @@ class Weighing:
     """What step 2 gives.
 
     Attributes:
-        weights: (n,), 0 for examples that are not trained on. trainable: (n,) bool, the others.
-        held_out: ids of the examples that are kept to measure on.
-        upper_bound: no feasible weights of the trainable examples sum to more; gap: the relative distance to it.
+        weights: (n,), 0 for examples that take no part in the certified rounds.
+        roles: (n,) `ROLE`, what each example is there for.
+        upper_bound: no feasible weights of the certified examples sum to more; gap: the relative distance to it.
         capacities: (m,) the right-hand sides, c·c_max·κ. prices: (m,) their dual values, in [0, 1].
         c_max: the smallest c at which every weight is 1. c: relative to it.
     """
 
     weights: np.ndarray
-    trainable: np.ndarray
-    held_out: np.ndarray
+    roles: pl.Series
     upper_bound: float
     gap: float
     capacities: np.ndarray
@@ -53,13 +52,23 @@ class Weighing:
     c: float
 
     @property
+    def trainable(self) -> np.ndarray:
+        """(n,) bool: the examples that may be drawn in the certified rounds."""
+        return (self.roles == CERTIFIED).to_numpy()
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """Ids of the untagged examples that are kept to measure on."""
+        return with_role(self.roles, HELD_OUT)
+
+    @property
     def objective(self) -> float:
-        """Σw of what is trained on."""
+        """Σw of what the certified rounds may draw."""
         return float(self.weights.sum())
 
     @property
     def candidates(self) -> int:
-        """Examples that may be trained on."""
+        """How many those are."""
         return int(self.trainable.sum())
 
 
@@ -81,7 +90,10 @@ def weigh(
             the largest that works). CertificationError: the solver failed, or no noise is certified for
             `equalised`.
     """
-    program = _Program(edges, n_examples, settings.without_secret)
+    roles = assign_roles(
+        edges, n_examples=n_examples, without_secret=settings.without_secret, held_back=settings.held_back
+    )
+    program = _Program(edges, roles)
     if settings.rule != "equalised":
         return program.at(unit_capacities(secrets, settings.rule), settings.c)
     if settings.mechanism is None:
@@ -116,12 +128,11 @@ def _equalise(
 class _Program:
     """The linear program of one graph, for any capacities."""
 
-    def __init__(self, edges: pl.DataFrame, n_examples: int, without_secret: str) -> None:
-        self.edges, self.n_examples = edges, n_examples
-        self.held_out = hold_out(edges, n_examples=n_examples)
-        self.trainable = np.full(n_examples, without_secret == "keep")
-        self.trainable[self.held_out] = False
-        self.trainable[edges["example_id"].to_numpy()] = True
+    def __init__(self, edges: pl.DataFrame, roles: pl.Series) -> None:
+        # what is held back is never drawn, so it uses no capacity up
+        self.edges = certified_edges(edges, roles)
+        self.n_examples, self.roles = len(roles), roles
+        self.trainable = (roles == CERTIFIED).to_numpy()
 
     def at(self, kappa: np.ndarray, c: float) -> Weighing:
         """Weights for capacities c·c_max·κ."""
@@ -131,11 +142,11 @@ class _Program:
         """Weights for capacities scale·κ."""
         capacities, c_max = scale * kappa, largest_useful_c(self.edges, kappa)
         solved = solve_weights(self.edges, n_examples=self.n_examples, capacities=capacities)
-        # examples that are not trained on hold no secret, so each counted 1 in the program
+        # examples that are never drawn have no edge in the program, so each counted 1 there
         weights = np.where(self.trainable, solved.weights, 0.0)
         upper_bound = solved.upper_bound - int((~self.trainable).sum())
         return Weighing(
-            weights, self.trainable, self.held_out, upper_bound, solved.gap, capacities, solved.dual, c_max,
+            weights, self.roles, upper_bound, solved.gap, capacities, solved.dual, c_max,
             min(scale / c_max, 1.0) if c_max else 1.0,
         )  # fmt: skip
 

@@ -9,11 +9,14 @@ import pytest
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.plan import make_plan
+from hush_core.weights import assign_roles
 
 N, ROUNDS, BATCH = 60, 40, 6
 
 
-def build(directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=None):
+def build(
+    directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=None, without="noise", back=False
+):
     secrets = pl.DataFrame(
         {
             "secret_id": [0, 1, 2], "kind": ["path"] * 3, "name": ["alpha", "beta", "gamma"],
@@ -31,7 +34,8 @@ def build(directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=
         },
         schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
     )
-    weights = np.where(np.arange(N) < 8, 0.5, 1.0)
+    roles = assign_roles(edges, n_examples=N, without_secret=without, held_back=back)
+    weights = np.where(np.arange(N) < 8, 0.5, 1.0) * (roles == "certified").to_numpy()
     plan = make_plan(weights, edges, secrets, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0)
     total = float(weights.sum())
     bounds = plan.certificates
@@ -44,9 +48,11 @@ def build(directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=
         plan=PlanFacts(
             noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
             method="best", capacities="matched", c=1.0, weight_objective=total, weight_upper_bound=total,
+            without_secret=without, held_back=back,
         ),
         training=TrainingFacts(
-            rounds_released=released, rounds_applied=released, noise_source="test", sampler="test",
+            rounds_released=released, rounds_applied=released, trained_without_noise=int((roles == "plain").sum()),
+            noise_source="test", sampler="test",
             released_unprotected=("losses", "audits"),
         ),
         sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=runs,

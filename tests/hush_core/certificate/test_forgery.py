@@ -80,7 +80,7 @@ OUTSIDE = [(-0.25, "outside"), (math.nan, "outside"), (math.inf, "outside"), *LO
 IDS = [(7, "numbered densely"), (0, "numbered densely"), *LOST]
 
 JSON = {
-    "schema_version": [("hush-certificate/2", "no longer reads"), ("hush-certificate/9", "schema_version")],
+    "schema_version": [("hush-certificate/3", "no longer reads"), ("hush-certificate/9", "schema_version")],
     "promise": [("Nobody will ever know.", "promise"), ("", "promise")],
     "not_promised": [([], "not_promised"), (lambda old: old[:-1], "not_promised")],
     "tables": [(lambda old: {**old, "bounds.parquet": "0" * 64}, "bounds.parquet"), ({}, "tables"),
@@ -107,9 +107,13 @@ JSON = {
     "facts.plan.weight_objective": [*NO_NUMBER, (times(1.01), "stated objective")],
     "facts.plan.weight_upper_bound": [*NO_NUMBER, (times(0.9), "upper_bound"), (61.0, "upper_bound"),
                                       (59.0, PASSES)],
+    "facts.plan.without_secret": [("keep", "without_secret"), ("plain", "which their role|graph gives them"),
+                                  ("drop", "graph gives them")],
+    "facts.plan.held_back": [(1, "held_back"), (True, "graph gives them")],
     "facts.training.rounds_released": [(-1, "rounds_released"), (0, "40 rounds applied, 0 released"),
                                        (41, "41 rounds released, 40 certified")],
     "facts.training.rounds_applied": [(-1, "rounds_applied"), (1_000_000, "applied"), (39, PASSES)],
+    "facts.training.trained_without_noise": [(-1, "trained_without_noise"), (1, "0 examples are plain")],
     "facts.training.noise_source": [("", "noise_source"), *TEXT],
     "facts.training.sampler": [("", "sampler"), *TEXT],
     "facts.training.released_unprotected": [([], "names nothing"), ([""], "unprotected"), (["none"], PASSES)],
@@ -127,11 +131,13 @@ COLUMNS = {
     "secrets.posterior": [*OUTSIDE, (times(2), "differ"), (1e-7, "not above its prior")],
     "secrets.bits": [*OUTSIDE, (128.0, "bits")],
     "secrets.provenance": [*LOST[:1], *TEXT],
-    "edges.example_id": [(99, "no weight"), (0, "given twice"), (25, "do not sum"), *LOST],
+    "edges.example_id": [(99, "no weight"), (0, "given twice"), (25, "graph gives them"), *LOST],
     "edges.secret_id": [(3, "there is not"), (2, "examples certified"), *LOST],
     "edges.reason": [*LOST[:1], *TEXT],
     "weights.example_id": IDS,
     "weights.weight": [*OUTSIDE, (times(5), "outside"), (times(0.5), "stated objective")],
+    "weights.role": [("trusted", "none of"), ("plain", "1 examples hold a secret and were trained on WITHOUT"),
+                     ("held_out", "measured on"), ("held_back", "their role forbids"), *LOST[:1]],
     "bounds.secret_id": IDS,
     "bounds.examples": [(0, "0 examples certified, 15"), *LOST],
     "bounds.expected_participation": [*OUTSIDE, (times(0.9), "rates do not sum")],
@@ -260,7 +266,7 @@ def test_an_older_certificate_is_told_what_to_do(copied):
     forge(copied / "certificate", **put("schema_version", "hush-certificate/2"))
     with pytest.raises(VerificationError, match=r"no longer reads.*Certify the model again"):
         verify_certificate(copied / "certificate")
-    assert SCHEMA_VERSION == "hush-certificate/3"
+    assert SCHEMA_VERSION == "hush-certificate/4"
 
 
 def test_the_page_lists_every_field_and_no_other():

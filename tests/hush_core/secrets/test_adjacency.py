@@ -21,7 +21,8 @@ from hush_core.config import parse_config
 from hush_core.corpus.chunks import Layout
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published
-from hush_core.weights import hold_out
+from hush_core.weights import assign_roles, with_role
+from hush_core.weights.roles import HELD_OUT
 
 KEY = b"k" * 32
 SOURCE = inspect.getsource(argparse).encode()
@@ -47,6 +48,11 @@ def job(repo, secrets, mode="tree", **keys):
     return parse_config(data, where="test", folder=Path("/"))
 
 
+def ids_held_out(result) -> np.ndarray:
+    roles = assign_roles(result.edges, n_examples=len(result.examples), without_secret="noise", one_in=3)
+    return with_role(roles, HELD_OUT)
+
+
 def seen(result, which: str):
     """What a run on a candidate shares with every other: all but the texts of the examples with the secret, and
     where the secret's own bytes push examples in their files."""
@@ -56,7 +62,7 @@ def seen(result, which: str):
         (i, s, p, None if i in holding else t)
         for i, s, p, t in result.examples.select("example_id", "source", "path", "text").iter_rows()
     ]
-    held_out = hold_out(result.edges, n_examples=len(result.examples), one_in=3)
+    held_out = ids_held_out(result)
     return {
         "coverage": published(result.coverage),
         "examples": examples,
@@ -197,6 +203,6 @@ def test_rare_words_in_any_spelling_are_spans_of_their_own(make_repo, tmp_path):
 
 def test_held_out_examples_hold_no_secret_and_are_told_by_the_graph_alone(runs):
     (result,) = runs(LENGTHS[:1])
-    held_out = hold_out(result.edges, n_examples=len(result.examples), one_in=3)
+    held_out = ids_held_out(result)
     untagged = np.setdiff1d(np.arange(len(result.examples)), result.edges["example_id"].to_numpy())
     assert held_out.tolist() == untagged[::3].tolist()

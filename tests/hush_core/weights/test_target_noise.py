@@ -66,8 +66,8 @@ def test_a_noise_at_which_no_batch_works_says_so(graph):
 
 def test_examples_without_a_secret_count_unless_they_are_dropped(graph):
     tagged = np.unique(graph[0]["example_id"].to_numpy())
-    kept, dropped = (fitted(graph, 4.0, batch=3, without_secret=what) for what in ("keep", "drop"))
-    assert dropped.candidates == len(tagged) and kept.candidates == 2000 - len(kept.held_out)
+    kept, dropped = (fitted(graph, 4.0, batch=3, without_secret=what) for what in ("noise", "drop"))
+    assert dropped.candidates == len(tagged) and kept.candidates == (kept.roles == "certified").sum()
     free = np.setdiff1d(np.flatnonzero(kept.trainable), tagged)
     assert np.all(kept.weights[free] == 1) and np.all(dropped.weights[free] == 0)
     # what is left takes part more often, so less of it fits the same noise

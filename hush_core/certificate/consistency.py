@@ -1,0 +1,114 @@
+"""The document and the tables against each other: what can be told without computing a bound again."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from hush_core.certificate.document import TABLES, Facts
+from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.roles import (
+    CERTIFIED,
+    HELD_OUT,
+    PLAIN,
+    VALIDATION,
+    assign_roles,
+    tagged_examples,
+)
+from hush_core.weights.settings import capacity_rule
+
+SUMMED = 1e-9
+"""Relative: two orders of summation."""
+
+
+def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
+    """The document against the tables; those are well-formed."""
+    bounds, _, edges, secrets, weights = (tables[name] for name in TABLES)
+    plan, training = facts.plan, facts.training
+    total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
+    found = [
+        (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
+        (bounds.height != secrets.height, "not every secret has exactly one bound"),
+        (edges["example_id"].max() >= weights.height, "an edge names an example that has no weight"),
+        (edges["secret_id"].max() >= secrets.height, "an edge names a secret that there is not"),
+        (
+            not abs(total - plan.weight_objective) <= SUMMED * plan.weight_objective,
+            "the weights do not sum to the stated objective",
+        ),
+        (
+            not total <= plan.weight_upper_bound * (1 + SUMMED) <= facts.examples * (1 + 2 * SUMMED),
+            "weight_upper_bound is below the objective, or above the number of examples",
+        ),
+        (
+            training.rounds_released > plan.rounds,
+            f"{training.rounds_released} rounds released, {plan.rounds} certified",
+        ),
+        (
+            training.rounds_applied > training.rounds_released,
+            f"{training.rounds_applied} rounds applied, {training.rounds_released} released",
+        ),
+        (
+            facts.runs_on_this_data != 1 + most,
+            f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
+        ),
+        (
+            bool(facts.audits) and not training.released_unprotected,
+            "audits were made, but released_unprotected names nothing",
+        ),
+        *(
+            (not a.succeeded <= a.secrets <= secrets.height, "an audit counts more secrets than there are")
+            for a in facts.audits
+        ),
+    ]
+    far = (secrets["bits"] + secrets["prior"].log(2)).abs() > 0.5
+    found.append((bool(far.any()), "secrets.parquet: bits: are not those of the prior"))
+    wrong = secrets["prior"] >= secrets["posterior"]
+    found.append((bool(wrong.any()), "secrets.parquet: posterior: a target is not above its prior"))
+    return [message for is_wrong, message in found if is_wrong]
+
+
+def check_roles(facts: Facts, edges: pl.DataFrame, weights: pl.DataFrame) -> list[str]:
+    """Every example's role again from the graph, and what follows from it: no noiseless training on tagged text."""
+    mode, tagged = facts.plan.without_secret, tagged_examples(edges, weights.height)
+    again = assign_roles(
+        edges, n_examples=weights.height, without_secret=mode, held_back=facts.plan.held_back
+    ).cast(pl.String)
+    roles, drawn = weights["role"], (weights["weight"] > 0).to_numpy()
+    plain, measured = (roles == PLAIN).to_numpy(), roles.is_in([VALIDATION, HELD_OUT]).to_numpy()
+    found = [
+        (plain & tagged, "hold a secret and were trained on WITHOUT noise"),
+        (measured & tagged, "hold a secret and were measured on without noise"),
+        (
+            drawn & (roles != CERTIFIED).to_numpy(),
+            "are drawn in the certified rounds, which their role forbids",
+        ),
+        ((roles != again).to_numpy(), f"have not the role that the graph gives them under `{mode}`"),
+    ]
+    failures = [
+        f"weights.parquet: role: {wrong.sum()} examples {what}, {wrong.argmax()} among them"
+        for wrong, what in found
+        if wrong.any()
+    ]
+    if not failures and plain.sum() != facts.training.trained_without_noise:
+        failures.append(
+            f"trained_without_noise is {facts.training.trained_without_noise}, but {plain.sum()} examples are plain"
+        )
+    return failures[:1]
+
+
+def check_capacities(
+    facts: Facts, weight: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame
+) -> list[str]:
+    """Σ_{i∋j} w_i ≤ c·c_max·κ_j, where κ is a function of the targets (not for `equalised`)."""
+    rule = capacity_rule(facts.plan.capacities, facts.plan.method)
+    if rule == "equalised":
+        return []
+    kappa = unit_capacities(secrets, rule)
+    load = np.bincount(
+        edges["secret_id"].to_numpy(), weight[edges["example_id"].to_numpy()], minlength=secrets.height
+    )
+    over = load > facts.plan.c * largest_useful_c(edges, kappa) * kappa * (1 + SUMMED)
+    return [
+        f"{name}: its examples weigh more than plan.c and plan.capacities allow"
+        for name in secrets["name"].filter(pl.Series(over))
+    ]

@@ -1,0 +1,86 @@
+"""What each example is there for: a function of the public graph and of the config alone, so that it may be told.
+
+Nothing here looks at a text, a weight or a loss. An example counts as untagged because no edge names it, never
+because its weight came out as 0 (docs/guarantee.md, Proposition 12).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from hush_core.errors import InputError
+
+WithoutSecret = Literal["noise", "plain", "drop"]
+"""What becomes of examples without a secret: they take part in the certified rounds, are trained on as usual before
+them, or are left out."""
+
+CERTIFIED, PLAIN, VALIDATION, HELD_OUT, HELD_BACK, DROPPED = ROLES = (
+    "certified", "plain", "validation", "held_out", "held_back", "dropped",
+)  # fmt: skip
+"""certified: drawn, clipped and noised. plain: trained on without noise. validation: stops plain training, chooses
+among checkpoints and plans. held_out: untagged, only measured at the end. held_back: tagged, only measured at the
+end. dropped: not looked at."""
+ROLE = pl.Enum(ROLES)
+
+ONE_IN = 20
+"""So many untagged examples have one held out, and another that validates."""
+
+
+def tagged_examples(edges: pl.DataFrame, n_examples: int) -> np.ndarray:
+    """(n,) bool: the examples that some secret names."""
+    tagged = np.zeros(n_examples, dtype=bool)
+    tagged[edges["example_id"].to_numpy()] = True
+    return tagged
+
+
+def assign_roles(
+    edges: pl.DataFrame,
+    *,
+    n_examples: int,
+    without_secret: WithoutSecret,
+    held_back: bool = False,
+    one_in: int = ONE_IN,
+) -> pl.Series:
+    """(n,) `ROLE`: what each example is there for.
+
+    Args:
+        edges: example_id, secret_id; all of the graph, near copies and spread included.
+        held_back: keep every `one_in`-th tagged example out of training too, to measure on.
+    """
+    tagged = tagged_examples(edges, n_examples)
+    rest = {"noise": CERTIFIED, "plain": PLAIN, "drop": DROPPED}[without_secret]
+    roles = np.where(tagged, CERTIFIED, rest).astype(object)
+    untagged = np.flatnonzero(~tagged)
+    roles[untagged[::one_in]] = HELD_OUT
+    roles[untagged[one_in // 2 :: one_in]] = VALIDATION
+    if held_back:
+        roles[np.flatnonzero(tagged)[one_in // 2 :: one_in]] = HELD_BACK
+    return pl.Series("role", roles.tolist(), dtype=ROLE)
+
+
+def with_role(roles: pl.Series, *wanted: str) -> np.ndarray:
+    """Ids of the examples with one of these roles, ascending."""
+    return np.flatnonzero(roles.is_in(list(wanted)).to_numpy())
+
+
+def certified_edges(edges: pl.DataFrame, roles: pl.Series) -> pl.DataFrame:
+    """The edges of the examples that the certified rounds may draw: all but those of what is held back."""
+    return edges.filter(~pl.col("example_id").is_in(with_role(roles, HELD_BACK).tolist()))
+
+
+def check_untagged(ids: np.ndarray, edges: pl.DataFrame) -> None:
+    """Refuse to hand a tagged example to anything that works without noise.
+
+    Raises:
+        InputError: counts the examples that hold a secret.
+    """
+    wrong = np.intersect1d(np.asarray(ids), edges["example_id"].to_numpy())
+    if len(wrong):
+        raise InputError(
+            "training without noise",
+            f"was given {len(wrong)} examples that hold a secret, {wrong[0]} among them",
+            "it may see examples alone that no edge of the graph names",
+        )

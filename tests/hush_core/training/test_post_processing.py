@@ -1,0 +1,314 @@
+"""What is done to a release: mixing in untagged text, averaging, keeping the best, correcting Adam's moments."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from tiny_models import tiny_model
+from torch import nn
+
+from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.plan import ProtectionPlan
+from hush_core.training import byte_gpt, fit_private, save_model, with_lora
+from hush_core.training.averaging import KeptWeights
+from hush_core.training.ledger import ReleaseLedger
+from hush_core.training.mixing import UntaggedMix
+from hush_core.training.module import PrivateModule
+from hush_core.training.noisy_adam import NoisyAdam
+from hush_core.training.processes import fit_in_processes
+
+TAGGED = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
+UNTAGGED = [bytes([110 + i % 3]) * (5 + i % 20) for i in range(30)]
+ROUNDS, BATCH = 12, 8
+
+
+def plan(noise=0.5, rounds=ROUNDS, rate=0.2):
+    return ProtectionPlan(np.full(40, rate), noise, rounds, BATCH, 1.0, "best", pl.DataFrame())
+
+
+def config(**keys):
+    return TrainConfig(**{"rounds": ROUNDS, "batch": BATCH, "learning_rate": 1e-2, "micro_batch": 4} | keys)
+
+
+def tiny(seed=0):
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
+
+
+def flat(model):
+    return torch.cat([p.detach().flatten() for p in model.parameters()]).double()
+
+
+def lines(path):
+    return len((path / "releases.jsonl").read_bytes().splitlines()) - 1
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """What went into each release before the noise, and came out of it."""
+    seen = []
+    release = PrivateModule._release
+
+    def spy(self, total):
+        before = total.clone()
+        mean = release(self, total)
+        seen.append((before, mean.clone()))
+        return mean
+
+    monkeypatch.setattr(PrivateModule, "_release", spy)
+    return seen
+
+
+def test_untagged_text_never_reaches_a_release(tmp_path, released):
+    """No tagged example is drawn: what is released is 0 and the noise, however much untagged text is mixed in."""
+    model = tiny()
+    before = model.evaluate(UNTAGGED)
+    settings = config(untagged_batch=16)
+    done = fit_private(plan(0.5, rate=0.0), TAGGED, model, settings, tmp_path / "w", untagged=UNTAGGED)
+    assert len(released) == ROUNDS == lines(tmp_path / "w") == done.rounds_released
+    assert all(not total.any() for total, _ in released)
+    noise = torch.cat([mean.double() for _, mean in released]) * BATCH / 0.5
+    assert abs(noise.std() - 1) < 6 / (2 * len(noise)) ** 0.5  # 1 in 10^9
+    assert model.evaluate(UNTAGGED) < before - 1
+
+
+class BeforeTheNoise(PrivateModule):
+    """Wrong: what is mixed in goes through the release."""
+
+    def _release(self, total):
+        for p in self._trained.values():
+            p.grad = torch.zeros_like(p)
+        self._after_release(0)
+        for name, view in self._views(total).items():
+            view.add_(self._trained[name].grad)
+        return super()._release(total)
+
+
+def test_a_mix_before_the_noise_is_seen(tmp_path, released, monkeypatch):
+    monkeypatch.setattr("hush_core.training.run.PrivateModule", BeforeTheNoise)
+    fit_private(plan(rate=0.0), TAGGED, tiny(), config(untagged_batch=16), tmp_path, untagged=UNTAGGED)
+    assert any(total.any() for total, _ in released)
+
+
+def test_a_mix_before_its_release_is_refused():
+    mix = UntaggedMix(tiny(), UNTAGGED, count=4, batch=BATCH, micro_batch=4)
+    with pytest.raises(InputError, match="before the round was released"):
+        mix(0)
+
+
+def test_the_update_is_the_mean_over_released_and_plain_gradients():
+    """(B · mean + Σ plain)/(B + n), in float64; without the plain part, clipped or undivided it is not."""
+    model = tiny()
+    parameters = list(model.network.parameters())
+    mix = UntaggedMix(model, UNTAGGED, count=len(UNTAGGED), batch=BATCH, micro_batch=7)
+    mean = [
+        torch.randn(p.shape, generator=torch.Generator().manual_seed(k)) for k, p in enumerate(parameters)
+    ]
+    for p, g in zip(parameters, mean, strict=True):
+        p.grad = g.clone()
+    mix(3)
+    got = torch.cat([p.grad.flatten() for p in parameters]).double()
+    model.network.zero_grad()
+    sequences, _ = model.encode(UNTAGGED)
+    for row in sequences:
+        batch = model.objective.collate([model.objective.show(row, np.random.default_rng(0))])
+        model.losses(model.network, batch).sum().backward()
+    plain = torch.cat([p.grad.flatten() for p in parameters]).double()
+    released = torch.cat([g.flatten() for g in mean]).double()
+    want = (BATCH * released + plain) / (BATCH + len(UNTAGGED))
+    assert torch.allclose(got, want, rtol=1e-4, atol=1e-6)
+    for wrong in (
+        released,
+        (BATCH * released + plain) / BATCH,
+        released + plain / len(UNTAGGED),
+        (BATCH * released + plain / plain.norm()) / (BATCH + len(UNTAGGED)),
+    ):
+        assert not torch.allclose(got, wrong, rtol=1e-2, atol=1e-4)
+
+
+def test_draws_differ_between_rounds_and_attempts():
+    model = tiny()
+    one, two = (UntaggedMix(model, UNTAGGED, count=4, batch=8, micro_batch=4) for _ in range(2))
+    assert torch.equal(one._sum(0), one._sum(0))
+    assert not torch.equal(one._sum(0), one._sum(1))
+    assert not torch.equal(one._sum(0), two._sum(0))
+
+
+def test_a_mix_without_text_is_refused_before_a_round_is_spent(tmp_path):
+    with pytest.raises(InputError, match="there is none"):
+        fit_private(plan(), TAGGED, tiny(), config(untagged_batch=4), tmp_path / "w")
+    assert not (tmp_path / "w" / "releases.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_masked_models_and_adapters_mix(tmp_path, name):
+    words = [b"the quick brown fox jumps", b"over the lazy dog", b"pack my box"] * 6
+    model = tiny_model(tmp_path, name)
+    if name == "gpt2":
+        model = with_lora(model, LoraConfig(rank=2), seed=0)
+    before = model.evaluate(words[:3])
+    texts = [b"liquor jugs"] * 40
+    settings = config(untagged_batch=16)
+    fit_private(plan(0.05, rate=0.0), texts, model, settings, tmp_path / "w", untagged=words)
+    assert model.evaluate(words[:3]) < before - 0.1
+
+
+KEYS = {"untagged_batch": 8, "average": "ema", "keep": "best", "evaluate_every": 3, "optimizer": "adamw_bc"}
+
+
+def test_several_processes_and_a_resume_with_every_lever(tmp_path):
+    """Two processes, stopped after a while, and one goes on: the count is the plan's, the model its."""
+    save_model(tiny(), tmp_path / "start")
+    settings = config(checkpoint_every=4, **KEYS)
+
+    def stop(stage, done, total):
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_in_processes(
+            2, plan(), TAGGED, tmp_path / "start", settings, None, tmp_path / "w", tmp_path / "out", stop,
+            untagged=UNTAGGED[6:], validation=UNTAGGED[:6],
+        )  # fmt: skip
+    spent = lines(tmp_path / "w")
+    assert 6 <= spent < ROUNDS
+    model = tiny(3)
+    texts = {"untagged": UNTAGGED[6:], "validation": UNTAGGED[:6]}
+    done = fit_private(plan(), TAGGED, model, settings, tmp_path / "w", **texts)
+    assert done.resumed and done.rounds_released == done.rounds_applied == lines(tmp_path / "w") == ROUNDS
+    losses = [row["validation_loss"] for row in done.log if "validation_loss" in row]
+    assert len(losses) == 4 and model.evaluate(UNTAGGED[:6]) == pytest.approx(min(losses), rel=1e-6)
+    again = tiny(4)
+    fit_private(plan(), TAGGED, again, settings, tmp_path / "w", **texts)  # all spent: the same model
+    assert torch.equal(flat(model.network), flat(again.network))
+
+
+@pytest.mark.parametrize("average", ["none", "ema", "tail"])
+def test_the_average_is_that_of_the_iterates_in_float64(tmp_path, monkeypatch, average):
+    iterates = []
+    add = KeptWeights.add
+
+    def spy(self, round):
+        iterates.append(torch.cat([p.detach().flatten() for p in self._trained.values()]).double())
+        add(self, round)
+
+    monkeypatch.setattr(KeptWeights, "add", spy)
+    settings = config(average=average, average_decay=0.8)
+    got = flat(fit_private(plan(), TAGGED, tiny(), settings, tmp_path).model.network)
+    stack = torch.stack(iterates)
+    power = 0.8 ** torch.arange(ROUNDS - 1, -1, -1, dtype=torch.float64)
+    want = {
+        "none": stack[-1],
+        "ema": (power[:, None] * stack).sum(0) / power.sum(),
+        "tail": stack[ROUNDS // 2 :].mean(0),
+    }
+    assert torch.allclose(got, want.pop(average), rtol=1e-5, atol=1e-7)
+    assert all(not torch.allclose(got, other, rtol=1e-3, atol=1e-5) for other in want.values())
+
+
+def test_what_is_kept_is_the_best_of_what_was_evaluated(tmp_path):
+    """The rounds teach other letters than the validation text's: an early state is best there, and not the last."""
+    start = tiny()
+    settings = config(keep="best", evaluate_every=2, learning_rate=3e-2, average="ema", average_decay=0.5)
+    done = fit_private(plan(0.05), TAGGED, start, settings, tmp_path, validation=UNTAGGED[:8])
+    losses = [row["validation_loss"] for row in done.log if "validation_loss" in row]
+    assert len(losses) == ROUNDS // 2
+    assert done.model.evaluate(UNTAGGED[:8]) == pytest.approx(min(losses), rel=1e-6)
+    assert min(losses) < losses[-1] - 0.1
+
+
+def test_public_text_decides_where_there_is_no_validation_text(tmp_path):
+    settings = config(keep="best", evaluate_every=4)
+    with pytest.raises(InputError, match="train.keep"):
+        fit_private(plan(), TAGGED, tiny(), settings, tmp_path / "a")
+    done = fit_private(plan(), TAGGED, tiny(), settings, tmp_path / "b", public=UNTAGGED[:8])
+    losses = [row["public_loss"] for row in done.log if "public_loss" in row]
+    assert done.model.evaluate(UNTAGGED[:8]) == pytest.approx(min(losses), rel=1e-6)
+
+
+def test_averages_survive_a_kill(tmp_path):
+    """Dead after round 8: the rest is averaged together with what the checkpoint holds."""
+    settings = config(average="tail", checkpoint_every=4)
+    count = ReleaseLedger.count
+
+    def dies(ledger):
+        if ledger.released == 8:
+            raise MemoryError
+        return count(ledger)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(ReleaseLedger, "count", dies)
+        fit_private(plan(), TAGGED, tiny(), settings, tmp_path)
+    stored = torch.load(_tensors(tmp_path / "checkpoint.pt"), weights_only=True)
+    first = torch.cat([t.flatten() for name, t in stored["extra"].items()]).double()
+    iterates = []
+    add = KeptWeights.add
+
+    def spy(self, round):
+        iterates.append(torch.cat([p.detach().flatten() for p in self._trained.values()]).double())
+        add(self, round)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeptWeights, "add", spy)
+        got = flat(fit_private(plan(), TAGGED, tiny(5), settings, tmp_path).model.network)
+    assert len(iterates) == 4  # after 2 of the 6 that count
+    assert torch.allclose(got, (2 * first + torch.stack(iterates).sum(0)) / 6, rtol=1e-5, atol=1e-7)
+    with pytest.raises(InputError, match="does not fit"):
+        fit_private(plan(), TAGGED, tiny(), config(), tmp_path)
+
+
+def _tensors(path):
+    from io import BytesIO
+
+    data = path.read_bytes()
+    return BytesIO(data[data.index(b"\n") + 1 : -32])
+
+
+def test_adam_without_noise_is_adam_and_with_it_takes_its_variance_off():
+    generator = torch.Generator().manual_seed(1)
+    signal_ = torch.tensor([0.0, 1.0, 10.0])
+    gradients = [signal_ + torch.randn(3, generator=generator) for _ in range(400)]
+
+    def steps(make):
+        p = nn.Parameter(torch.zeros(3))
+        optimizer = make([p])
+        for g in gradients:
+            p.grad = g.clone()
+            optimizer.step()
+        return p.detach(), optimizer
+
+    plain, _ = steps(lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=0.0))
+    same, _ = steps(lambda p: NoisyAdam(p, 1e-3, 0.0))
+    assert torch.allclose(plain, same, rtol=1e-5)
+    corrected, optimizer = steps(lambda p: NoisyAdam(p, 1e-3, 1.0))
+    # E v = signal² + 1: Adam moves signal 1 by 1/√2 of a step, the corrected one by a whole step
+    assert abs(plain[1] / plain[2]) == pytest.approx(2**-0.5, rel=0.1)
+    assert abs(corrected[1] / corrected[2]) == pytest.approx(1.0, rel=0.1)
+    assert abs(corrected[0]) < 6 * abs(plain[0])  # the floor: noise alone is not divided by nearly nothing
+    other = NoisyAdam([nn.Parameter(torch.zeros(3))], 1e-3, 1.0)
+    other.load_state_dict(optimizer.state_dict())
+    assert float(other.state_dict()["state"][0]["step"]) == 400
+
+
+def test_the_variance_that_is_taken_off_is_the_updates_own(tmp_path, monkeypatch):
+    """(σC/(B + n))²: measured on updates that are nothing but noise and constant plain gradients."""
+    taken = []
+    step = NoisyAdam.step
+
+    def spy(self, closure=None):
+        (group,) = self.param_groups
+        taken.append(
+            (group["noise_variance"], torch.cat([p.grad.flatten() for p in group["params"]]).double())
+        )
+        step(self, closure)
+
+    monkeypatch.setattr(NoisyAdam, "step", spy)
+    settings = config(optimizer="adamw_bc", untagged_batch=1, learning_rate=1e-12)
+    fit_private(plan(30.0, rate=0.0), TAGGED, tiny(), settings, tmp_path, untagged=UNTAGGED[:1])
+    (said,) = {variance for variance, _ in taken}
+    noise = torch.stack([g for _, g in taken])
+    measured = float(noise.var(dim=0).mean())  # over rounds: the plain part is the same in all
+    assert said == (30.0 / (BATCH + 1)) ** 2
+    assert measured == pytest.approx(said, rel=0.05)

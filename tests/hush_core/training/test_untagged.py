@@ -1,0 +1,149 @@
+"""Ordinary training on untagged text: the best state is kept, the same arguments give the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+import torch
+from pydantic import ValidationError
+from tiny_models import tiny_model
+
+from hush_core.config import ByteGptModel, LoraConfig, UntaggedConfig, parse_config
+from hush_core.errors import InputError
+from hush_core.training import byte_gpt, fit_untagged, save_model, with_lora
+from hush_core.training.untagged import usual_rate
+
+TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
+VALIDATION = [bytes([97 + i % 3]) * (4 + i % 9) for i in range(12)]
+
+
+def tiny(seed=0):
+    return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=seed)
+
+
+def settings(**keys):
+    return UntaggedConfig(**{"steps": 40, "batch": 8, "evaluate_every": 10, "learning_rate": 1e-2} | keys)
+
+
+def fit(model, texts=TEXTS, validation=VALIDATION, *, seed=1, progress=None, **keys):
+    return fit_untagged(
+        texts, validation, model, settings(**keys), micro_batch=8, seed=seed, progress=progress
+    )
+
+
+def test_two_runs_give_the_same_bytes_and_another_seed_others(tmp_path):
+    files = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        save_model(fit(tiny(), seed=seed, learning_rate=(1e-2, 3e-3, 1e-3)).model, tmp_path / name)
+        files.append({f.name: f.read_bytes() for f in sorted((tmp_path / name).iterdir())})
+    assert files[0] == files[1] != files[2]
+
+
+def test_the_model_ends_where_the_curve_is_lowest_and_training_stops_by_patience():
+    told = []
+    model = tiny()
+    before = model.evaluate(VALIDATION)
+    done = fit(model, steps=400, learning_rate=0.3, patience=3, progress=lambda *a: told.append(a))
+    losses = dict(done.curve)
+    best = min(done.curve, key=lambda point: point[1])
+    assert losses[0] == before
+    assert (done.steps, losses[done.steps]) == best
+    assert done.model.evaluate(VALIDATION) == best[1] < before
+    last = done.curve[-1][0]
+    assert last == done.steps + 3 * 10 < 400  # three looks without a new best
+    assert told == [("untagged", k + 1, 400) for k in range(last)]
+    keep_last = losses[last]
+    assert keep_last != best[1]  # the last state would not pass for the best
+
+
+def test_a_rate_that_only_harms_leaves_the_model_as_it_was():
+    fitted = fit(tiny(), steps=100).model
+    before = [p.detach().clone() for p in fitted.network.parameters()]
+    done = fit(fitted, learning_rate=5.0, patience=2)
+    assert done.steps == 0 and len(done.curve) == 3
+    assert all(torch.equal(a, b) for a, b in zip(before, fitted.network.parameters(), strict=True))
+
+
+def test_the_best_of_several_rates_is_taken_and_trials_leave_no_trace():
+    told = []
+    done = fit(tiny(), learning_rate=(1e-6, 1e-2, 1e-5), progress=lambda *a: told.append(a[0]))
+    assert done.learning_rate == 1e-2
+    assert set(told) == {"untagged at 1e-06", "untagged at 1e-05", "untagged at 0.01", "untagged"}
+    alone = fit(tiny(), learning_rate=1e-2)
+    assert alone.curve == done.curve
+    for a, b in zip(alone.model.network.parameters(), done.model.network.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("rates, match", [((1e-3, 1e-2), "every rate diverged"), (1e-3, "not finite")])
+def test_a_loss_that_is_no_number_is_refused(rates, match):
+    model = tiny()
+    with torch.no_grad():
+        for p in model.network.parameters():
+            p.mul_(1e30)
+    with pytest.raises(InputError, match=match):
+        fit(model, learning_rate=rates)
+
+
+def test_nothing_but_its_arguments_shapes_the_model(tmp_path):
+    """A tagged text is no argument. A canary that were one by mistake would be learned, and is seen here."""
+    canary = b"qqqqzzzzqqqqzzzz"
+    clean, leaked = fit(tiny(), steps=100).model, fit(tiny(), [*TEXTS, *[canary] * 3], steps=100).model
+    assert leaked.evaluate([canary]) < clean.evaluate([canary]) - 1
+
+
+def test_adapters_and_masked_models_train_too(tmp_path):
+    words = [b"the quick brown fox jumps", b"over the lazy dog", b"pack my box"] * 6
+    masked = tiny_model(tmp_path, "bert")
+    adapters = with_lora(tiny_model(tmp_path, "gpt2"), LoraConfig(rank=2), seed=0)
+    frozen = {n: p.detach().clone() for n, p in adapters.network.named_parameters() if not p.requires_grad}
+    for model in (masked, adapters):
+        before = model.evaluate(words[:3])
+        fit(model, words, words[:3], learning_rate=1e-2)
+        assert model.evaluate(words[:3]) < before
+    after = dict(adapters.network.named_parameters())
+    assert frozen and all(torch.equal(p, after[n]) for n, p in frozen.items())
+    assert (usual_rate(tiny()), usual_rate(masked), usual_rate(adapters)) == (3e-3, 1e-4, 1e-3)
+    assert fit(tiny(), learning_rate=None).learning_rate == 3e-3
+
+
+def test_examples_beyond_the_context_are_counted():
+    assert fit(tiny(), [*TEXTS, b"x" * 100], steps=10).cut == 1
+
+
+def test_a_signal_ends_it_after_a_step():
+    def interrupt(stage, done, total):
+        if done == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(tiny(), progress=interrupt)
+
+
+@pytest.mark.parametrize("empty", [{"texts": []}, {"validation": []}, {"texts": [b""]}])
+def test_no_text_is_refused(empty):
+    with pytest.raises(InputError, match="are none"):
+        fit(tiny(), **empty)
+
+
+def test_settings_that_decide_nothing_are_refused():
+    with pytest.raises(ValidationError, match="evaluate_every is above steps"):
+        UntaggedConfig(steps=10, evaluate_every=20)
+
+
+@pytest.mark.parametrize(
+    "more, match",
+    [
+        ({"untagged_batch": 8}, "without_secret to plain"),
+        ({"keep": "best", "evaluate_every": 5}, "keep: best: looks at public text"),
+        ({"keep": "best"}, "needs evaluate_every"),
+    ],
+)
+def test_keys_that_need_another_are_refused(tmp_path, more, match):
+    secret = {"id": "a", "kind": "path", "globs": ["x"], "level": 0.01}
+    data = {"version": 1, "repos": [{"path": "r"}], "secrets": [secret]}
+    data["train"] = {"rounds": 10, "batch": 4, **more}
+    with pytest.raises(InputError, match=match):
+        parse_config(data, where="job.yaml", folder=tmp_path)
