@@ -59,11 +59,19 @@ def run(
     rounds: RoundsOption = None,
     batch: BatchOption = None,
     learning_rate: RateOption = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="plan.yaml of `hush plan --rehearse`; other options go before it", show_default=False),
+    ] = None,
 ) -> None:
     """The main job: extract, weigh, calibrate, train, attack, certify, register."""
     changes = _changes(
         method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
     )
+    if plan is not None:
+        from hush_core.config import read_plan
+
+        changes = changes.over(read_plan(plan))
     _check(config, changes)
     from flows.reports.job import render
     from flows.train import train
@@ -115,9 +123,24 @@ def plan(
         typer.Option(help="noise multipliers to fit the weights to, in place of c; may be repeated"),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
+    rehearse: Annotated[
+        bool, typer.Option("--rehearse", help="search for the plan with the lowest predicted loss (docs/rehearsal.md)")
+    ] = False,
+    trials: Annotated[int | None, typer.Option(help="with --rehearse: so many plans in all")] = None,
+    examples: Annotated[
+        float | None, typer.Option(help="with --rehearse: what a run may cost, in examples drawn")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="with --rehearse: what a run may cost, in minutes of training here")
+    ] = None,
 ) -> None:
-    """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing."""
+    """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing. With --rehearse: which plan is best?"""
     changes = _changes(method=method, rounds=rounds, batch=batch)
+    if rehearse:
+        _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
+        return
+    if trials is not None or examples is not None or minutes is not None:
+        raise InputError("--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse")
     _check(config, changes, trains=False)
     from flows.plan import plan as plan_flow
     from flows.reports.plan import render
@@ -130,6 +153,33 @@ def plan(
     with _owned():
         planned = plan_flow(str(config.resolve()), changes, c or None, noise or None, where)
     render(planned, console())
+
+
+def _rehearse(
+    config: Path,
+    changes: Changes,
+    c: list[float] | None,
+    noise: list[float] | None,
+    out: Path | None,
+    **effort: float | None,
+) -> None:
+    """`hush plan --rehearse`."""
+    if noise:
+        changes = _changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
+    _check(config, changes)
+    from flows.rehearse import Effort, rehearse
+    from flows.reports.rehearsal import render
+    from flows.sweep import scales_of
+    from hush_core.config import load_config
+
+    scales_of(load_config(config, changes), c, noise)
+    asked = Effort(sweep=tuple(noise or c or ()), **{k: v for k, v in effort.items() if v is not None})
+    asked.check()
+    where = None if out is None else str(_writable(out).resolve())
+    _serve()
+    with _owned():
+        report = rehearse(str(config.resolve()), changes, asked, where)
+    render(report, console())
 
 
 @app.command()

@@ -122,6 +122,12 @@ def played_plan(
     )  # fmt: skip
 
 
+def timed_plan(count: int, batch: int, rounds: int) -> ProtectionPlan:
+    """Rounds of a batch of `count` stand-ins, drawn alike: to see how long they take."""
+    batch = min(batch, count)
+    return ProtectionPlan(np.full(count, batch / count), 1.0, rounds, batch, 1.0, "best", pl.DataFrame())
+
+
 def _scaled(rates: np.ndarray, total: float) -> np.ndarray:
     """min(1, λ·rates) with Σ = total ≤ their number, shape kept; `rates` ascending and positive."""
     n = len(rates)
