@@ -1,4 +1,4 @@
-"""The main job: extract → weigh → calibrate → pre-train → rehearse → train → attack → certify → register."""
+"""The main job: extract → weigh → calibrate → train as usual → rehearse → train → attack → certify → register."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from tasks.calibration import Calibrated, calibrate_noise
 from tasks.certificate import write_model_certificate
 from tasks.extraction import extract_secrets, sources
 from tasks.leftovers import claim_flow_run
+from tasks.models import base_model, base_name, lora_of, measure
+from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import Outcome, record
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
-from tasks.training import base_model, base_name, lora_of, pretrain, train_protected, train_unprotected
+from tasks.texts import all_trained, split_texts
+from tasks.training import train_protected
 from tasks.weighing import weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
@@ -67,40 +70,54 @@ def run_job(config: HushConfig) -> Outcome:
     calibrated = calibrate(config.method)
     by_method = {method: compare_noise(calibrate, method) for method in METHODS}
 
-    examples, held_out = extracted.examples, weighed.held_out
-    public, model = extracted.public, config.model
+    public, examples, model = extracted.public, extracted.examples, config.model
+    texts = split_texts(examples, weighed.weights, extracted.edges)
     check_public(config.train, extracted.n_public)
-    start = pretrain(
-        public, examples, held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
+    pretrained = start = pretrain(
+        public, texts.held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
     )
+    untagged = None
+    if config.weights.without_secret == "plain":
+        untagged = train_untagged(
+            texts.plain, texts.validation, texts.held_out, start, model, config.untagged,
+            config.train.precision, config.train.micro_batch,
+        )  # fmt: skip
+        start = untagged.model
     settings, tried = choose_rate(config.train, calibrated, public, start, lora)
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
-        calibrated, extracted.edges, extracted.secrets, examples, held_out, public, start, lora,
+        calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
         settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
     )  # fmt: skip
-    before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
+    before, attacked = attack_model(pretrained, *attack_on), attack_model(trained.model, *attack_on)
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:
-        unprotected = train_unprotected(examples, held_out, start, model, config.train)
+        more = untagged.steps * config.untagged.batch if untagged else 0
+        everything = all_trained(examples, weighed.weights)
+        unprotected = train_unprotected(texts, everything, pretrained, model, config.train, more=more).model
         unprotected_attacked = attack_model(unprotected, *attack_on)
+    tagged_bits = {}
+    if config.audit.held_back:
+        models = {"before its rounds": start, "protected": trained.model, "unprotected": unprotected}
+        tagged_bits = {name: measure(one, texts.held_back) for name, one in models.items() if one}
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
-        capacities=config.weights.capacities, c=weighed.c,
-        alternatives=config.audit.alternatives, unprotected=config.audit.unprotected,
+        settings=config.weights, audit=config.audit,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,
         weighed=weighed,
         calibrated=calibrated,
         by_method=by_method,
-        pretrained=start,
+        pretrained=pretrained,
+        untagged=untagged,
         tried=tried,
         learning_rate=settings.learning_rate,
         trained=trained,
         before_attacked=before,
         attacked=attacked,
         unprotected=unprotected,
+        tagged_bits=tagged_bits,
         unprotected_attacked=unprotected_attacked,
         certificate=certificate,
     )

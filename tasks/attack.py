@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.models import Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
-from tasks.training import Model
 
 SEED = 7
 """Of the alternatives that a value is ranked among."""

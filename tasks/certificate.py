@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
+from hush_core.config import AuditConfig, WeightsConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
@@ -19,7 +20,7 @@ from tasks.weighing import Weighed
 
 SAMPLER = "weighted Poisson, independent Bernoulli(rate) per example and round"
 RELEASED_UNPROTECTED = (
-    "loss on held-out examples without a secret, of the start and of the trained model",
+    "loss on held-out examples without a secret, of every model from the start to the trained one",
     "which examples hold which secret, and the weights (public by definition)",
     "how many examples are longer than the model's context, and are cut there",
     "results of the attacks named under `audits`: rank and extraction of each secret's value",
@@ -27,6 +28,10 @@ RELEASED_UNPROTECTED = (
 UNPROTECTED_MODEL = (
     "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): "
     "no bound covers them"
+)
+HELD_BACK = (
+    "loss on examples WITH a secret that were held back from training (audit.held_back), before and after the "
+    "certified rounds: no bound covers it"
 )
 PACKAGES = (
     "hush-secrets",
@@ -41,7 +46,16 @@ PACKAGES = (
 )
 
 
-@cached_task(name="certify", version=5)
+def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
+    """What a run publishes without noise."""
+    return (
+        *RELEASED_UNPROTECTED,
+        *([HELD_BACK] if audit.held_back else []),
+        *([UNPROTECTED_MODEL] if audit.unprotected else []),
+    )
+
+
+@cached_task(name="certify", version=6)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -50,10 +64,8 @@ def write_model_certificate(
     trained: Trained,
     attacked: Attacked,
     *,
-    capacities: str,
-    c: float,
-    alternatives: int,
-    unprotected: bool,
+    settings: WeightsConfig,
+    audit: AuditConfig,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
     from hush_core.training.noise import (
@@ -69,17 +81,20 @@ def write_model_certificate(
             expected_batch=calibrated.expected_batch,
             clip_norm=calibrated.clip_norm,
             method=calibrated.method,
-            capacities=capacities,
-            c=c,
+            capacities=settings.capacities,
+            c=weighed.c,
             weight_objective=weighed.objective,
             weight_upper_bound=weighed.upper_bound,
+            without_secret=settings.without_secret,
+            held_back=audit.held_back,
         ),
         training=TrainingFacts(
             rounds_released=trained.rounds_released,
             rounds_applied=trained.rounds_applied,
+            trained_without_noise=weighed.trained_plain,
             noise_source=SOURCE,
             sampler=SAMPLER,
-            released_unprotected=(*RELEASED_UNPROTECTED, *([UNPROTECTED_MODEL] if unprotected else [])),
+            released_unprotected=released_unprotected(audit),
         ),
         sources=extracted.commits,
         examples=extracted.n_examples,
@@ -92,7 +107,7 @@ def write_model_certificate(
                 secrets=attacked.secrets,
                 succeeded=attacked.extracted,
                 note=f"greedy extraction; {attacked.ranked_first} values ranked first of "
-                f"{alternatives + 1} equally long ones",
+                f"{audit.alternatives + 1} equally long ones",
             ),
         ),
         code={package: version(package) for package in PACKAGES} | {"python": platform.python_version()},

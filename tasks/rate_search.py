@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from tasks.calibration import Calibrated
+from tasks.models import SEED, Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
-from tasks.training import SEED, Model
 
 
 class TriedRate(BaseModel):

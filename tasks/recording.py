@@ -14,11 +14,13 @@ from hush_core.config import ByteGptModel, HushConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
+from tasks.models import Model, base_name
+from tasks.ordinary_training import PlainlyTrained
 from tasks.rate_search import TriedRate
 from tasks.runtime.environment import home
 from tasks.runtime.registry import Registered, record_run, registered_version
 from tasks.runtime.store import Ref, Store
-from tasks.training import Model, Trained, base_name
+from tasks.training import Trained
 from tasks.weighing import Weighed
 
 
@@ -32,6 +34,8 @@ class Outcome(BaseModel):
     calibrated: Calibrated
     by_method: dict[str, Calibrated | None]
     pretrained: Model
+    untagged: PlainlyTrained | None
+    """After ordinary training on text without a secret; None where there was none."""
     tried: tuple[TriedRate, ...]
     """Each learning rate played through on public text; none where the config names one rate."""
     learning_rate: float
@@ -39,6 +43,8 @@ class Outcome(BaseModel):
     before_attacked: Attacked
     attacked: Attacked
     unprotected: Model | None
+    tagged_bits: dict[str, float | None]
+    """Loss on examples with a secret that were held back, by model; empty unless the config asks for it."""
     unprotected_attacked: Attacked | None
     certificate: Ref
 
@@ -79,6 +85,8 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "processes": train.processes,
         "model": model_in_words(config),
         "pretrain_steps": config.pretrain.steps,
+        "without_secret": config.weights.without_secret,
+        "trained_without_noise": outcome.weighed.trained_plain,
         **{f"source.{name}": mark[:16] for name, mark in outcome.extracted.commits.items()},
     }
 
@@ -113,6 +121,9 @@ def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
     unit = trained.model.unit.replace(" ", "_")
     for label, bits in losses(outcome).items():
         metrics[f"bits_per_{unit}_{label}"] = bits
+    for label, bits in outcome.tagged_bits.items():
+        if bits is not None:
+            metrics[f"bits_per_{unit}_held_back_{label.replace(' ', '_')}"] = bits
     return metrics
 
 
@@ -120,10 +131,21 @@ def losses(outcome: Outcome) -> dict[str, float]:
     """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
     models = {
         "pretrained": outcome.pretrained,
+        "without secrets": outcome.untagged.model if outcome.untagged else None,
         "protected": outcome.trained.model,
         "unprotected": outcome.unprotected,
     }
-    return {name: next(iter(m.bits.values())) for name, m in models.items() if m and m.bits}
+    return {name: m.bits for name, m in models.items() if m and m.bits is not None}
+
+
+def gain(outcome: Outcome) -> float | None:
+    """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
+    to be gained."""
+    bits = losses(outcome)
+    if not {"pretrained", "protected", "unprotected"} <= bits.keys():
+        return None
+    possible = bits["pretrained"] - bits["unprotected"]
+    return (bits["pretrained"] - bits["protected"]) / possible if possible > 0 else None
 
 
 def learning_table(outcome: Outcome) -> pl.DataFrame:
@@ -237,6 +259,16 @@ def runs_in_words(trained: Trained) -> str:
     )
 
 
+def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
+    """What a reviewer must know of text that was trained on without noise."""
+    if config.weights.without_secret != "plain":
+        return []
+    return [
+        f"- **{outcome.weighed.trained_plain:,} examples without a secret were trained on WITHOUT noise**: a "
+        "secret that no entry names is not protected in them"
+    ]
+
+
 def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
     """The registry's description of the version, in markdown, for the reviewer."""
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
@@ -250,6 +282,7 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
             f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
             f"- weight retained {w.retained:.1%} (certified within {w.gap:.1e} of the best possible)",
+            *without_noise(config, outcome),
             f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
             + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",

@@ -16,7 +16,7 @@ from flows.reports.job_rows import SecretRow
 from flows.reports.job_warnings import warnings_of
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
-from tasks.recording import Outcome, losses, model_in_words
+from tasks.recording import Outcome, gain, losses, model_in_words
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
 
@@ -42,7 +42,13 @@ class Report(BaseModel):
     planted: int | None = None
     planted_found: int | None = None
     weight_retained: float
+    """Of the examples that the certified rounds may draw, as is `examples_kept`."""
     examples_kept: float
+    without_secret: str
+    trained_without_noise: int
+    """Examples without a secret that ordinary training saw before the first round."""
+    untagged_steps: int | None
+    """Of ordinary training on them, up to the best on validation text; None where there was none."""
     gap: float
     noise_multiplier: float
     method: str
@@ -59,6 +65,10 @@ class Report(BaseModel):
     losses: dict[str, float]
     """Bits per `loss_unit` on held-out examples without a secret, by model."""
     loss_unit: str
+    gain: float | None
+    """The share of what unprotected training gains on held-out text that the protected model gains too."""
+    tagged_losses: dict[str, float | None]
+    """The same on examples with a secret that were held back; released WITHOUT noise, as the config asks."""
     reused: bool
     """Nothing was trained: the model and its certificate are those of an earlier run."""
     warnings: list[str]
@@ -80,6 +90,9 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         edges=extracted.n_edges,
         weight_retained=weighed.retained,
         examples_kept=weighed.kept,
+        without_secret=config.weights.without_secret,
+        trained_without_noise=weighed.trained_plain,
+        untagged_steps=outcome.untagged.steps if outcome.untagged else None,
         gap=weighed.gap,
         noise_multiplier=calibrated.noise_multiplier,
         method=calibrated.method,
@@ -93,6 +106,8 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         rates_rehearsed=len(outcome.tried),
         rows=rows,
         losses=losses(outcome),
+        gain=gain(outcome),
+        tagged_losses=outcome.tagged_bits,
         loss_unit=outcome.trained.model.unit,
         reused=_older_than_this_run(certificate),
         warnings=warnings_of(config, outcome, store, rows),
@@ -136,11 +151,18 @@ def render(report: Report, console: Console) -> None:
     if report.planted is not None:
         planted = f"; [bold]{report.planted_found} of {report.planted}[/bold] planted values found"
     line("secrets", f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges){planted}")
+    of = "all examples" if report.without_secret == "noise" else "the examples with a secret"
     line(
         "weight",
-        f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of the examples kept "
+        f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept "
         f"(within {max(report.gap, 0.0):.1e} of the best possible)",
     )
+    if report.untagged_steps is not None:
+        line(
+            "no secret",
+            f"{report.trained_without_noise:,} examples trained on [bold]without noise[/bold], "
+            f"{report.untagged_steps} steps; no entry names anything in them",
+        )
     line("noise", _noise(report))
     chosen = (
         f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
@@ -153,7 +175,13 @@ def render(report: Report, console: Console) -> None:
     )
     if report.losses:
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
-        line("loss", f"{bits} [dim]bits per {report.loss_unit} of held-out text[/dim]")
+        share = "" if report.gain is None else f"; [bold]{report.gain:.0%}[/bold] of the unprotected gain"
+        line(
+            "loss", f"{bits}{share} [dim]bits per {report.loss_unit} of held-out text without a secret[/dim]"
+        )
+    if any(value is not None for value in report.tagged_losses.values()):
+        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.tagged_losses.items() if value)
+        line("", f"{bits} [dim]of held-back text WITH one (released without noise)[/dim]")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
     console.print(_table(report), width=WIDTH)

@@ -24,6 +24,11 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"
         )
+    if config.weights.without_secret == "plain":
+        notes.append(
+            f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
+            "no entry names, or no search found, may be learned by heart (`without_secret: noise` noises all text)"
+        )
     notes += coverage_notes(coverage)
     if unranked := not_attacked(rows):
         notes.append(

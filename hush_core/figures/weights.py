@@ -10,14 +10,17 @@ from matplotlib.ticker import PercentFormatter
 
 from hush_core.figures.canvas import BLUE, GREY, drawing
 
+NO_SECRET, WITHOUT_NOISE = "no secret", "no secret: trained\non without noise"
+
 
 def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.DataFrame, path: Path) -> Path:
     """What the linear program keeps: weights of the examples with a secret, and the share kept by kind.
 
     Args:
-        weights: example_id, weight in [0, 1]. edges: example_id, secret_id. secrets: secret_id, kind.
+        weights: example_id, weight in [0, 1], role. edges: example_id, secret_id. secrets: secret_id, kind.
     """
-    held = edges.join(secrets.select("secret_id", "kind"), on="secret_id").join(weights, on="example_id")
+    drawn = weights.filter(pl.col("role") == "certified")
+    held = edges.join(secrets.select("secret_id", "kind"), on="secret_id").join(drawn, on="example_id")
     with_secret = held.unique("example_id")["weight"].to_numpy()
     by_kind = (
         held.unique(["example_id", "kind"])
@@ -25,13 +28,12 @@ def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.Dat
         .agg(pl.col("weight").mean(), pl.len().alias("examples"))
         .sort("kind")
     )
-    free = weights.join(edges.select("example_id").unique(), on="example_id", how="anti")["weight"]
-    free = free.filter(
-        free > 0
-    )  # without a secret only a held-out example has weight 0: it is not in training
+    free = drawn.join(edges.select("example_id").unique(), on="example_id", how="anti")["weight"]
     rows = [*by_kind.iter_rows()]
     if len(free):
-        rows.append(("no secret", float(free.mean()), len(free)))
+        rows.append((NO_SECRET, float(free.mean()), len(free)))
+    if plain := weights.filter(pl.col("role") == "plain").height:
+        rows.append((WITHOUT_NOISE, 1.0, plain))
     total = float(weights["weight"].sum()) / max(len(with_secret) + len(free), 1)
 
     with drawing(path, height=1.7 + 0.42 * max(len(rows), 4), columns=2) as (left, right):
@@ -42,7 +44,7 @@ def weights_retained(weights: pl.DataFrame, edges: pl.DataFrame, secrets: pl.Dat
         )  # fmt: skip
         left.grid(axis="y")
         shares = [share for _, share, _ in rows]
-        colors = [GREY if kind == "no secret" else BLUE for kind, _, _ in rows]
+        colors = [GREY if kind in (NO_SECRET, WITHOUT_NOISE) else BLUE for kind, _, _ in rows]
         right.barh([f"{kind}\n({n:,} examples)" for kind, _, n in rows], shares, color=colors, height=0.6)
         for place, share in enumerate(shares):
             right.text(share + 0.02, place, _percent(share), va="center", fontsize=9)

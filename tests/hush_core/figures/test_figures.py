@@ -59,8 +59,9 @@ def graph(count: int = 6, examples: int = 200) -> tuple[pl.DataFrame, pl.DataFra
     weight = np.ones(examples)
     weight[np.unique(edges["example_id"].to_numpy())] = 0.25
     weight[-examples // 10 :] = 0  # held out
+    role = np.where(weight > 0, "certified", "held_out")
     ids = np.arange(examples, dtype=np.uint32)
-    return pl.DataFrame({"example_id": ids, "weight": weight}), edges, secrets(count)
+    return pl.DataFrame({"example_id": ids, "weight": weight, "role": role}), edges, secrets(count)
 
 
 def leakage(count: int, by: str) -> pl.DataFrame:

@@ -1,0 +1,144 @@
+"""Step 4a: training without noise: on public text, on text without a secret, and (for the demo) on everything."""
+
+from __future__ import annotations
+
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import PretrainConfig, TrainConfig, UntaggedConfig
+from tasks.models import SEED, AnyModel, Model, keep, lora_of, open_start
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.progress import progress_log
+from tasks.runtime.store import Ref, Store
+from tasks.texts import TextsByRole
+
+
+class PlainlyTrained(BaseModel):
+    """What ordinary training came to, and how: loss on validation text by steps, the rate, where it was best."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model: Model
+    steps: int
+    """After which the model was best on validation text, and is as it was then."""
+    learning_rate: float
+    curve: tuple[tuple[int, float], ...]
+
+
+@cached_task(name="pretrain", version=4, ignore=("micro_batch",))
+def pretrain(
+    public: Ref,
+    held_out: Ref,
+    model: AnyModel,
+    base: Ref | None,
+    settings: PretrainConfig,
+    chunk_bytes: int,
+    micro_batch: int,
+) -> Model:
+    """Ordinary training on public text, from a fresh model or the named one; with 0 steps, that model."""
+    from hush_core.training import adapted, fit_plain, split_public
+
+    store = Store(home().store)
+    start = open_start(store, model, base, chunk_bytes)
+    texts, _ = split_public(store.read_frame(public)["text"].to_list())
+    if settings.steps and texts:
+        start = adapted(start, lora_of(model), seed=SEED)
+        fit_plain(
+            texts,
+            start,
+            steps=settings.steps,
+            batch=settings.batch,
+            learning_rate=settings.learning_rate,
+            micro_batch=micro_batch,
+            seed=SEED,
+            progress=progress_log(),
+        )
+    elif settings.steps:
+        get_run_logger().warning("nothing to pre-train on: no public example (see `public:` in the config)")
+    return keep(store, start, held_out, merge=False)
+
+
+@cached_task(name="train_untagged", version=1, ignore=("micro_batch",))
+def train_untagged(
+    plain: Ref,
+    validation: Ref,
+    held_out: Ref,
+    start: Model,
+    model: AnyModel,
+    settings: UntaggedConfig,
+    precision: str,
+    micro_batch: int,
+) -> PlainlyTrained:
+    """Ordinary training on the text without a secret, to the state that is best on validation text.
+
+    None of the tables holds an example with a secret, so what comes out is the same for every candidate.
+    """
+    store = Store(home().store)
+    return _fit(
+        store, plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False
+    )
+
+
+@cached_task(name="train_unprotected", version=3)
+def train_unprotected(
+    texts: TextsByRole,
+    everything: Ref,
+    start: Model,
+    model: AnyModel,
+    settings: TrainConfig,
+    *,
+    more: int,
+) -> PlainlyTrained:
+    """The same model on all of the data, no clipping, no noise, at its best. Never registered.
+
+    It may see as many examples as the protected model does (`more`: before its rounds), every one equally often,
+    and is kept where it is best on validation text.
+    """
+    store = Store(home().store)
+    seen = settings.rounds * settings.batch + more
+    plan = UntaggedConfig()
+    steps = max(1, seen // plan.batch)
+    plan = plan.model_copy(update={"steps": steps, "evaluate_every": min(plan.evaluate_every, steps)})
+    return _fit(
+        store, everything, texts.validation, texts.held_out, start, model, plan, settings.precision,
+        settings.micro_batch, stage="unprotected",
+    )  # fmt: skip
+
+
+def _fit(
+    store: Store,
+    texts: Ref,
+    validation: Ref,
+    held_out: Ref,
+    start: Model,
+    model: AnyModel,
+    settings: UntaggedConfig,
+    precision: str,
+    micro_batch: int,
+    *,
+    stage: str = "untagged",
+    merge: bool = True,
+) -> PlainlyTrained:
+    from hush_core.training import adapted, fit_untagged, load_model
+
+    told, network = progress_log(), load_model(store.path(start.files, verify=True))
+    fitted = fit_untagged(
+        store.read_frame(texts)["text"].to_list(),
+        store.read_frame(validation)["text"].to_list(),
+        adapted(network, lora_of(model), seed=SEED),
+        settings,
+        micro_batch=micro_batch,
+        precision=precision,
+        seed=SEED,
+        progress=lambda _, done, steps: told(stage, done, steps),
+    )
+    get_run_logger().info(
+        "%s: best after %d steps at learning rate %g", stage, fitted.steps, fitted.learning_rate
+    )
+    return PlainlyTrained(
+        model=keep(store, fitted.model, held_out, merge=merge),
+        steps=fitted.steps,
+        learning_rate=fitted.learning_rate,
+        curve=fitted.curve,
+    )
