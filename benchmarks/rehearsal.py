@@ -144,9 +144,7 @@ def _price(config: HushConfig, data: Data, point: Changes, mode: str) -> tuple[P
     here = point.applied_to(config)
     train = here.train
     try:
-        found = weigh(
-            data.drawn, data.secrets, n_examples=len(data.texts), settings=weight_settings(here)
-        )
+        found = weigh(data.drawn, data.secrets, n_examples=len(data.texts), settings=weight_settings(here))
         weights = found.weights.copy()
         weights[[*data.held_back, *data.held_out]] = 0.0
         if mode == "plain":

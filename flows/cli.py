@@ -61,7 +61,9 @@ def run(
     learning_rate: RateOption = None,
     plan: Annotated[
         Path | None,
-        typer.Option(help="plan.yaml of `hush plan --rehearse`; other options go before it", show_default=False),
+        typer.Option(
+            help="plan.yaml of `hush plan --rehearse`; other options go before it", show_default=False
+        ),
     ] = None,
 ) -> None:
     """The main job: extract, weigh, calibrate, train, attack, certify, register."""
@@ -124,7 +126,10 @@ def plan(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
     rehearse: Annotated[
-        bool, typer.Option("--rehearse", help="search for the plan with the lowest predicted loss (docs/rehearsal.md)")
+        bool,
+        typer.Option(
+            "--rehearse", help="search for the plan with the lowest predicted loss (docs/rehearsal.md)"
+        ),
     ] = False,
     trials: Annotated[int | None, typer.Option(help="with --rehearse: so many plans in all")] = None,
     examples: Annotated[
@@ -140,7 +145,9 @@ def plan(
         _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
         return
     if trials is not None or examples is not None or minutes is not None:
-        raise InputError("--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse")
+        raise InputError(
+            "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
+        )
     _check(config, changes, trains=False)
     from flows.plan import plan as plan_flow
     from flows.reports.plan import render

@@ -122,7 +122,14 @@ def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: 
     question = config.model_dump(mode="json", include={"weights", "method", "train"})
     budget = effort.model_dump(exclude={"trials"})
     key = content_key(
-        "rehearse", STUDY_VERSION, extracted.edges, extracted.secrets, extracted.n_examples, stage, question, budget
+        "rehearse",
+        STUDY_VERSION,
+        extracted.edges,
+        extracted.secrets,
+        extracted.n_examples,
+        stage,
+        question,
+        budget,
     )
     folder = store.work_dir(f"rehearsal-{key[:40]}")
     kept = folder / "space.json"
@@ -155,7 +162,11 @@ def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: St
             search.refuse(trial, priced)
             log.info("%d of %d: refused: %s", len(search.tried()), trials, priced)
             continue
-        facts = {"noise_multiplier": priced.noise_multiplier, "distinct": priced.distinct, "retained": priced.retained}
+        facts = {
+            "noise_multiplier": priced.noise_multiplier,
+            "distinct": priced.distinct,
+            "retained": priced.retained,
+        }
         played = play_point(
             stage, priced, point.applied_to(config).train, lambda step, loss, t=trial: search.step(t, step, loss), SEED
         )  # fmt: skip
@@ -170,7 +181,9 @@ def play_finalists(search: Search, config: HushConfig, extracted: Extracted, sta
             continue
         priced = price(config, extracted, one.point)
         settings = one.point.applied_to(config).train
-        others = [play_point(stage, priced, settings, lambda *_: False, SEED + n).loss for n in range(1, AGAIN + 1)]
+        others = [
+            play_point(stage, priced, settings, lambda *_: False, SEED + n).loss for n in range(1, AGAIN + 1)
+        ]
         search.played_again(one, [float("inf") if loss is None else loss for loss in others])
 
 
@@ -199,5 +212,3 @@ def in_words(one: Tried) -> str:
     """A rehearsed point as a line of the log."""
     loss = f"predicted {one.loss:.4f}" if one.loss is not None else one.state
     return f"{loss}, σ = {one.facts['noise_multiplier']:.3g}, {one.point.model_dump(exclude_none=True)}"
-
-

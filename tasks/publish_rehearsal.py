@@ -57,7 +57,9 @@ def table_of(tried: list[Tried], best: Tried | None, space: Space) -> pl.DataFra
 def curves_of(tried: list[Tried]) -> pl.DataFrame:
     """number · share of the compute · loss."""
     rows = [(one.number, step / STEPS, loss) for one in tried for step, loss in one.curve]
-    return pl.DataFrame(rows, schema={"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}, orient="row")
+    return pl.DataFrame(
+        rows, schema={"number": pl.Int64, "share": pl.Float64, "loss": pl.Float64}, orient="row"
+    )
 
 
 @task(name="publish-rehearsal")
@@ -97,7 +99,9 @@ def publish_rehearsal(
         run_name="rehearsal",
         params={"method": config.method, "without_secret": config.weights.without_secret}
         | (best.point.model_dump(exclude_none=True) if best else {}),
-        metrics={"predicted_loss": best.mean, "noise_multiplier": best.facts["noise_multiplier"]} if best else {},
+        metrics={"predicted_loss": best.mean, "noise_multiplier": best.facts["noise_multiplier"]}
+        if best
+        else {},
         files=[out / name for name in FILES if (out / name).exists()],
     )
     return PublishedRehearsal(

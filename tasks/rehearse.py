@@ -62,7 +62,9 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
 
     def keep(role: str) -> Ref:
         texts = untagged_texts(getattr(found, role), table["text"], graph)
-        return store.put_frame(pl.DataFrame({"text": texts}, schema={"text": pl.Binary}), kind=f"played_{role}")
+        return store.put_frame(
+            pl.DataFrame({"text": texts}, schema={"text": pl.Binary}), kind=f"played_{role}"
+        )
 
     get_run_logger().info(
         "%d untagged examples stand in, %d are trained on before, %d are measured on",

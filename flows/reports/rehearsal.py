@@ -126,7 +126,9 @@ def cells(row: RehearsedRow) -> list[str]:
     p = row.point
     loss = row.state if row.loss is None else f"{row.loss:.4f}"
     note = ", ".join(
-        text for text in ("recommended" if row.recommended else "", "as it stands" if row.own else "", row.note) if text
+        text
+        for text in ("recommended" if row.recommended else "", "as it stands" if row.own else "", row.note)
+        if text
     )
     return [
         loss, "-" if p.c is None else f"{p.c:g}",
@@ -173,7 +175,9 @@ def render(report: RehearsalReport, console: Console) -> None:
     for note in report.notes:
         console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
     if report.published.plan:
-        console.print(f"[bold]run[/bold]   hush run CONFIG --plan {escape(report.published.plan)}", soft_wrap=True)
+        console.print(
+            f"[bold]run[/bold]   hush run CONFIG --plan {escape(report.published.plan)}", soft_wrap=True
+        )
     console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/rehearsal.png", soft_wrap=True)
     if report.published.run_url:
         console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)

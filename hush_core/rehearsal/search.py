@@ -27,6 +27,8 @@ NEVER_STOPPED = 4
 """The first so many rehearsals are played to their end."""
 FIRST_STOP = 3
 """The first of a rehearsal's steps (`play.STEPS`) at which it may be stopped: a warm-up is over then."""
+REFUSED = 3
+"""The search ends with so many refused points for each that it was to play."""
 _POINT, _STATE = "point", "state"
 
 
@@ -72,15 +74,21 @@ class Search:
                 self._study.enqueue_trial(space.first())
 
     def next(self, most: int) -> tuple[Trial, Changes] | None:
-        """The point to rehearse now; one that was begun and not ended comes first. None after `most` of them."""
+        """The point to rehearse now; one that was begun and not ended comes first.
+
+        None after `most` of them. Refused ones cost nothing and do not count, but the search ends where most are.
+        """
         with _quiet():
             begun = [t for t in self._study.get_trials(deepcopy=False) if t.state == TrialState.RUNNING]
             for trial in begun:
                 if _POINT in trial.user_attrs:
                     return Trial(self._study, trial._trial_id), _point(trial)
-                self._study.tell(trial.number, state=TrialState.FAIL)  # killed before it had all of its values
-            done = len(self.tried())
-            if done >= most:
+                self._study.tell(
+                    trial.number, state=TrialState.FAIL
+                )  # killed before it had all of its values
+            tried = self.tried()
+            done, refused = len(tried), sum(t.state == "refused" for t in tried)
+            if done - refused >= most or refused >= REFUSED * most:
                 return None
             self._study.sampler = optuna.samplers.TPESampler(
                 seed=self._seed + done, n_startup_trials=RANDOM, multivariate=True
@@ -178,7 +186,9 @@ def _tried(trial: FrozenTrial, again: tuple[float, ...]) -> Tried:
     facts = {k: v for k, v in trial.user_attrs.items() if k not in (_POINT, _STATE)}
     state: State = trial.user_attrs[_STATE]
     curve = tuple(sorted(trial.intermediate_values.items()))
-    return Tried(trial.number, _point(trial), state, trial.value if state == "done" else None, curve, facts, again)
+    return Tried(
+        trial.number, _point(trial), state, trial.value if state == "done" else None, curve, facts, again
+    )
 
 
 class _quiet:

@@ -14,7 +14,14 @@ import polars as pl
 
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.weights.roles import PLAIN, VALIDATION, assign_roles, check_untagged, tagged_examples, with_role
+from hush_core.weights.roles import (
+    PLAIN,
+    VALIDATION,
+    assign_roles,
+    check_untagged,
+    tagged_examples,
+    with_role,
+)
 
 FEWEST = 40
 """Untagged examples below which nothing is rehearsed."""
@@ -47,7 +54,7 @@ def cast(
     """Give every untagged example that is trained on its role; a function of the public graph alone.
 
     Without a plain phase all of them stand in. With one, the stand-ins are as many as there are tagged examples,
-    half of the untagged ones at most, and they are whole files where `files` says which file each example is of:
+    half of the untagged ones at most with those held back, and they are whole files where `files` says which file each example is of:
     tagged text mostly is whole files, too, and what the plain phase learns of a file must not help in the rounds.
 
     Args:
@@ -70,7 +77,8 @@ def cast(
     none = np.empty(0, dtype=np.int64)
     if not plain:
         return Cast(chance.permutation(free), none, measured, none, share)
-    wanted = max(HELD_BACK, min(int(tagged.sum()), len(free) // 2))
+    with_held_back = -(-int(tagged.sum()) * HELD_BACK // (HELD_BACK - 1))
+    wanted = max(HELD_BACK, min(with_held_back, len(free) // 2))
     names = np.arange(n_examples) if files is None else np.unique(np.asarray(files), return_inverse=True)[1]
     order = chance.permutation(int(names.max()) + 1)[names[free]]  # a random place for each file
     by_file = free[np.argsort(order, kind="stable")]

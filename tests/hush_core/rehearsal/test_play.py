@@ -33,8 +33,7 @@ def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path):
 
 def test_noise_and_rate_are_felt(tmp_path):
     quiet, loud, slow = (
-        played(tmp_path / n, **how)
-        for n, how in (("a", {}), ("b", {"noise": 100.0}), ("c", {"rate": 1e-6}))
+        played(tmp_path / n, **how) for n, how in (("a", {}), ("b", {"noise": 100.0}), ("c", {"rate": 1e-6}))
     )
     assert quiet.loss < min(loud.loss, slow.loss) - 0.3
 

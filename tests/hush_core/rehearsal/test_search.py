@@ -91,11 +91,14 @@ def test_worse_ones_are_stopped_on_the_way_and_only_those(whole):
 
 def test_killed_and_resumed_it_is_the_same_study(whole, tmp_path):
     file = tmp_path / "study.db"
-    for trial, step in ((0, 1), (9, 3)):
-        script = f"import test_search as t; t.play_all(t.opened({str(file)!r}), until=({trial}, {step}))"
-        child = subprocess.run([sys.executable, "-c", script], env=_environment(), timeout=300)
-        assert child.returncode == -signal.SIGKILL
+    first = opened(file)
+    begun, point = first.next(TRIALS)
+    first.step(begun, 1, loss_of(point) + 1.0)  # and let go of it
+    script = f"import test_search as t; t.play_all(t.opened({str(file)!r}), until=(9, 3))"
+    child = subprocess.run([sys.executable, "-c", script], env=_environment(), timeout=300)
+    assert child.returncode == -signal.SIGKILL
     torn = opened(file)
+    assert len(torn.tried()) == 9
     torn._study.ask()  # killed before the trial had its values
     resumed = opened(file)
     play_all(resumed)
@@ -118,16 +121,26 @@ def test_a_refused_point_is_kept_with_its_reason(tmp_path):
     search = Search(tmp_path / "study.db", make_space(), seed=1)
     trial, _ = search.next(5)
     search.refuse(trial, "train.batch: too large")
+    assert search.next(5) is not None and len(search.tried()) == 1
     (one,) = search.tried()
     assert (one.state, one.loss, one.facts) == ("refused", None, {"note": "train.batch: too large"})
     assert search.recommended() is None
+
+
+def test_refused_points_do_not_count_but_do_not_go_on_for_ever(tmp_path):
+    search = Search(tmp_path / "study.db", make_space(), seed=1)
+    for _ in range(3):
+        trial, _ = search.next(1)
+        search.refuse(trial, "no")
+    assert search.next(1) is None and search.next(2) is not None
 
 
 def test_finalists_are_compared_by_the_mean_of_their_losses(tmp_path):
     search = Search(tmp_path / "study.db", make_space(), seed=2)
     play_all(search, most=6)
     first, second, third = search.finalists(3)
-    assert first.loss <= second.loss <= third.loss and len({f.point.model_dump_json() for f in (first, second, third)}) == 3
+    assert first.loss <= second.loss <= third.loss
+    assert len({f.point.model_dump_json() for f in (first, second, third)}) == 3
     search.played_again(first, [first.loss + 5.0])
     search.played_again(second, [second.loss - 0.01])
     assert search.recommended().number == second.number  # a third, played once, does not count
@@ -145,7 +158,8 @@ def test_minutes_buy_rounds_by_what_a_round_costs():
 
 def test_the_space_keeps_to_what_can_run():
     space = make_space(train={"evaluate_every": 40, "learning_rate": (1e-3, 3e-3)}, public=["p/**"])
-    assert all(6400 / b >= 40 for b in space.ordered["batch"]) and {1e-3, 3e-3} <= set(space.ordered["learning_rate"])
+    assert all(6400 / b >= 40 for b in space.ordered["batch"])
+    assert {1e-3, 3e-3} <= set(space.ordered["learning_rate"])
     assert max(space_of(config_of(), Budget(examples=6400), largest_batch=100).ordered["batch"]) == 64
     sigma = make_space(weights={"capacities": "equalised", "noise_multiplier": 2.0})
     assert sigma.scale == "noise_multiplier" and sigma.own.noise_multiplier == 2.0 and sigma.own.c is None
@@ -155,7 +169,8 @@ def test_the_space_keeps_to_what_can_run():
 
 def test_the_ends_of_the_space_are_told():
     space = make_space()
-    inside = space.point({"c": 0.05, "batch": 64, "clip_norm": 1.0, "learning_rate": 1e-3, "schedule": "linear"}, 0.1)
+    values = {"c": 0.05, "batch": 64, "clip_norm": 1.0, "learning_rate": 1e-3, "schedule": "linear"}
+    inside = space.point(values, 0.1)
     assert space.edges_of(inside) == []
     outside = inside.model_copy(update={"c": 0.001, "learning_rate": 0.01})
     assert space.edges_of(outside) == ["c", "learning_rate"]
