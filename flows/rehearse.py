@@ -32,7 +32,7 @@ from tasks.weighing import Weighed, weigh_examples
 STUDY_VERSION = 1
 TRIALS = 24
 FINALISTS, AGAIN = 3, 2
-"""So many of the best points are played again, so often, with other draws: the lowest of many losses is luck, too."""
+"""So many of the best points are played again, so often, with other draws: the lowest of many losses is luck too."""
 
 
 class Effort(BaseModel):
@@ -167,9 +167,10 @@ def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: St
             "distinct": priced.distinct,
             "retained": priced.retained,
         }
+        settings = point.applied_to(config).train
         played = play_point(
-            stage, priced, point.applied_to(config).train, lambda step, loss, t=trial: search.step(t, step, loss), SEED
-        )  # fmt: skip
+            stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
+        )
         search.end(trial, played, facts)
         log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,7 +126,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
                 plan, texts, stage.model(store), quiet, Path(folder),
                 lambda *_, s=stamps: s.append(time.perf_counter()),
             )  # fmt: skip
-        timed.append((plan.expected_batch, [b - a for a, b in zip(stamps, stamps[1:], strict=False)]))
+        timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
     if timed[0][0] == timed[1][0]:
         raise InputError(
             "--minutes",

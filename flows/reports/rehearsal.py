@@ -110,14 +110,15 @@ def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, sp
         )
     if best is not None and (ends := space.edges_of(best.point)):
         notes.append(
-            f"the best point lies at an end of what was tried, in {', '.join(ends)}: a better one may lie beyond. Set "
-            "the config near it and rehearse again"
+            f"the best point lies at an end of what was tried, in {', '.join(ends)}: a better one may lie beyond. "
+            "Set the config near it and rehearse again"
         )
     return notes
 
 
 COLUMNS = (
-    "predicted", "c", "σ", "T", "B", "C", "rate", "schedule", "warm-up", "optimizer", "average", "mixed in", "seen", "",
+    "predicted", "c", "σ", "T", "B", "C", "rate", "schedule", "warm-up", "optimizer", "average", "mixed in",
+    "seen", "",
 )  # fmt: skip
 
 

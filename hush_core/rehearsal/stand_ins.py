@@ -54,8 +54,9 @@ def cast(
     """Give every untagged example that is trained on its role; a function of the public graph alone.
 
     Without a plain phase all of them stand in. With one, the stand-ins are as many as there are tagged examples,
-    half of the untagged ones at most with those held back, and they are whole files where `files` says which file each example is of:
-    tagged text mostly is whole files, too, and what the plain phase learns of a file must not help in the rounds.
+    half of the untagged ones at most with those held back, and they are whole files where `files` says which file
+    each example is of: tagged text mostly is whole files, too, and what the plain phase learns of a file must not
+    help in the rounds.
 
     Args:
         edges: example_id, secret_id. files: (n,) any name a file, the same for its examples.

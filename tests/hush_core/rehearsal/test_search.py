@@ -1,4 +1,4 @@
-"""The search: the config's own point first, the same trials after a kill, worse ones stopped, the best recommended."""
+"""The search: the config's own point first, the same trials after a kill, worse ones stopped, the best taken."""
 
 import math
 import os
