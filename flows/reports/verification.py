@@ -31,6 +31,11 @@ def verdict(verification: Verification) -> list[str]:
             f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in "
             "this bound: all runs together promise less"
         )
+    if plain := facts.training.trained_without_noise:
+        lines.append(
+            f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "
+            "holds a secret that an entry names, and nothing is promised of any other"
+        )
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")
