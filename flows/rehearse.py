@@ -32,7 +32,7 @@ from tasks.weighing import Weighed, weigh_examples
 STUDY_VERSION = 1
 TRIALS = 24
 FINALISTS, AGAIN = 3, 2
-"""So many of the best points are played again, so often, with other draws: the lowest of many losses is luck too."""
+"""So many of the best points are played again, so often, with other draws: the lowest loss of many is luck too."""
 
 
 class Effort(BaseModel):
