@@ -1,7 +1,7 @@
 """Does the rehearsal rank plans as the real runs do? Predicted against real loss, on the demo's repository.
 
 The demo's tables (real code, planted credentials, owners, paths), its promise and its method. Plans are drawn at
-The demo's tables (real code, planted credentials, owners, paths), its promise, its method. Plans are drawn at
+random, with a fixed seed, from the space that `hush plan --rehearse` searches; the config as it stands is first.
 Each is calibrated on the real graph, rehearsed on untagged text, and then run for real, on the tagged examples:
 
     noise    every example takes part in the certified rounds; the real loss is that on held-out untagged text

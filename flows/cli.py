@@ -117,6 +117,7 @@ def plan(
         typer.Option(help="noise multipliers to fit the weights to, in place of c; may be repeated"),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
+    *,
     rehearse: Annotated[
         bool,
         typer.Option(
