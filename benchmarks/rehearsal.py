@@ -20,6 +20,7 @@ import argparse
 import json
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,11 @@ def main() -> None:
     data = _tables(config, arguments.work)
     result: dict[str, Any] = {}
     for mode in arguments.mode or MODES:
-        rows = _rows(config, data, mode, arguments)
+        weights = config.weights.model_copy(update={"without_secret": mode})
+        audit = config.audit.model_copy(update={"held_back": True})
+        train = config.train.model_copy(update={"untagged_batch": 0} if mode == "noise" else {})
+        here = config.model_copy(update={"weights": weights, "audit": audit, "train": train})
+        rows = _rows(here, data, mode, arguments)
         result[mode] = {"rows": rows, "spearman": _show(mode, rows)}
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=2) + "\n")
@@ -98,17 +103,18 @@ def _rows(config: HushConfig, data: Data, mode: str, arguments: argparse.Namespa
     real = _start(data, "plain-real" if mode == "plain" else "public", untagged, arguments)
     acted = _start(data, "plain-acted" if mode == "plain" else "public", made.rest, arguments)
     rows = []
+    mixed = (data.pick(made.rest), data.pick(untagged)) if mode == "plain" else ((), ())
     for point in _points(config, data, arguments):
         if len(rows) == arguments.plans:
             break
-        priced = _price(config, data, point, mode)
+        priced = _price(config, data, point)
         if priced is None:
             continue
         plan, settings = priced
         done = arguments.work / f"{mode}-{_name(point, arguments)}.json"
         if not done.exists():
-            predicted = _rehearse(data, made, plan, settings, acted)
-            outcome = _run(data, plan, settings, real, mode)
+            predicted = _rehearse(data, made, plan, settings, acted, mixed[0])
+            outcome = _run(data, plan, settings, real, mode, mixed[1])
             facts = {"sigma": plan.noise_multiplier, "distinct": expected_distinct(plan.rates, plan.rounds)}
             row = point.model_dump(exclude_none=True) | facts | {"predicted": predicted, "real": outcome}
             done.write_text(json.dumps(row))
@@ -139,27 +145,24 @@ class _AtRandom:
         return choices[self._chance.integers(len(choices))]
 
 
-def _price(config: HushConfig, data: Data, point: Changes, mode: str) -> tuple[ProtectionPlan, Any] | None:
+def _price(config: HushConfig, data: Data, point: Changes) -> tuple[ProtectionPlan, Any] | None:
     """The plan at equal promise; None where its batch cannot be drawn or nothing certifies it."""
     here = point.applied_to(config)
-    train = here.train
+    train, n = here.train, len(data.texts)
     try:
-        found = weigh(data.drawn, data.secrets, n_examples=len(data.texts), settings=weight_settings(here))
-        weights = found.weights.copy()
-        weights[[*data.held_back, *data.held_out]] = 0.0
-        if mode == "plain":
-            weights[np.setdiff1d(np.arange(len(weights)), data.tagged)] = 0.0
-        rates = sampling_rates(weights, train.batch)
+        found = weigh(data.edges, data.secrets, n_examples=n, settings=weight_settings(here))
+        assert not found.weights[[*data.held_back, *data.held_out]].any()
+        rates = sampling_rates(found.weights, train.batch)
         sigma = noise_for_all(data.drawn, rates, data.secrets, rounds=train.rounds, method=here.method)
     except HushError:
         return None
-    plan = ProtectionPlan(
-        rates, sigma, train.rounds, train.batch, train.clip_norm, here.method, pl.DataFrame()
-    )
-    return plan, train
+    run = (rates, sigma, train.rounds, train.batch, train.clip_norm, here.method)
+    return ProtectionPlan(*run, pl.DataFrame()), train
 
 
-def _rehearse(data: Data, made: Cast, plan: ProtectionPlan, settings: Any, start: Path) -> float | None:
+def _rehearse(
+    data: Data, made: Cast, plan: ProtectionPlan, settings: Any, start: Path, untagged: Sequence[bytes]
+) -> float | None:
     def texts(ids: np.ndarray) -> list[bytes]:
         return untagged_texts(ids, data.texts, data.edges)
 
@@ -172,12 +175,16 @@ def _rehearse(data: Data, made: Cast, plan: ProtectionPlan, settings: Any, start
         expected_batch=plan.expected_batch, clip_norm=plan.clip_norm,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        return play(
-            acted, texts(made.stand_ins), measured, load_model(start), settings, Path(folder), seed=0
-        ).loss
+        done = play(
+            acted, texts(made.stand_ins), measured, load_model(start), settings, Path(folder), seed=0,
+            untagged=untagged,
+        )  # fmt: skip
+    return done.loss
 
 
-def _run(data: Data, plan: ProtectionPlan, settings: Any, start: Path, mode: str) -> float | None:
+def _run(
+    data: Data, plan: ProtectionPlan, settings: Any, start: Path, mode: str, untagged: Sequence[bytes]
+) -> float | None:
     share = len(data.tagged) / len(data.texts) if mode == "plain" else 0.0
     measured = [
         Measured("held out", data.pick(data.held_out), 1 - share),
@@ -185,7 +192,7 @@ def _run(data: Data, plan: ProtectionPlan, settings: Any, start: Path, mode: str
     ]
     with tempfile.TemporaryDirectory() as folder:
         quiet = settings.model_copy(update={"checkpoint_every": plan.rounds})
-        fitted = fit_private(plan, data.texts, load_model(start), quiet, Path(folder))
+        fitted = fit_private(plan, data.texts, load_model(start), quiet, Path(folder), untagged=untagged)
     loss = losses(fitted.model, measured)[0]
     return loss if np.isfinite(loss) else None
 

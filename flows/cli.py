@@ -132,7 +132,7 @@ def plan(
         float | None, typer.Option(help="with --rehearse: what a run may cost, in minutes of training here")
     ] = None,
 ) -> None:
-    """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing. Or: --rehearse."""
+    """What will it cost? Weights and noise for a sweep of c or of σ; or the plan of the best model (--rehearse)."""
     changes = command_line.changes(method=method, rounds=rounds, batch=batch)
     if rehearse:
         _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)

@@ -14,6 +14,7 @@ from flows.reports.rehearsal import RehearsalReport, build_report, markdown
 from flows.sweep import refusal
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import HushError, InputError
+from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
 from hush_core.weights import weight_settings
 from tasks.calibration import estimate_noise
@@ -137,7 +138,7 @@ def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: 
         space = Space.model_validate_json(kept.read_bytes())
     else:
         space = space_of(config, budget_of(config, stage, effort), sweep=effort.sweep)
-        kept.write_bytes(space.model_dump_json().encode())
+        write_whole(kept, space.model_dump_json().encode())
     return Search(folder / "study.db", space, seed=SEED)
 
 
@@ -168,9 +169,13 @@ def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: St
             "retained": priced.retained,
         }
         settings = point.applied_to(config).train
-        played = play_point(
-            stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
-        )
+        try:
+            played = play_point(
+                stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
+            )
+        except HushError as error:  # noise too large for the grid of a release, say
+            search.refuse(trial, str(error))
+            continue
         search.end(trial, played, facts)
         log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
 
