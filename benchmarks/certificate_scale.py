@@ -7,7 +7,9 @@ with 20,000 examples of different rates. p = 1e-10, T = 2000, r uniform in [2e-4
 Weights: the linear program's at half of c_max with matched capacities (96 % retained). Those of a million secrets
 are feasible for it, by the repair alone from weights 1.
 
-With --inherited SECRETS alone: how far inherited bounds lie above the secrets' own, by 200 of them.
+With --inherited SECRETS alone: how far inherited bounds lie above the secrets' own, by 200 of them. With --verify
+SECRETS alone: what recomputing a certificate of so many costs, in seconds of the processor. With --priors SECRETS
+alone: every bound at one σ where no two priors are equal, in seconds of the processor.
 
 One core. JSON with --out, a picture with --picture. Memory is the process's peak so far.
 """
@@ -29,9 +31,16 @@ import polars as pl
 from graphs import PRIOR, paper_graph
 
 from hush_core import figures
-from hush_core.accounting import Participation, calibrate, posterior_bound
+from hush_core.accounting import (
+    Participation,
+    bound_secrets,
+    calibrate,
+    posterior_bound,
+    posterior_curves,
+)
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.accounting.noise_search import gaussian_noise
+from hush_core.certificate import recheck
 from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
 from hush_core.weights.repair import repair
@@ -109,6 +118,60 @@ def inherited(secrets: int, sample: int = 200) -> np.ndarray:
     return np.array(ratios)
 
 
+def drawn_rates(secrets: int) -> tuple[np.ndarray, np.ndarray, pl.DataFrame, pl.DataFrame]:
+    """(weights, rates, edges, secrets with their names)."""
+    examples, edges, table = paper_graph(secrets)
+    weights = weights_of(examples, edges, table)
+    rates = np.minimum(weights * (RATE * examples / weights.sum()), 1.0)
+    return weights, rates, edges, table.with_columns(name=pl.col("secret_id").cast(pl.String))
+
+
+def verifying(secrets: int) -> None:
+    """The three parts of `hush verify` that take time, at the calibrated σ."""
+    weights, rates, edges, table = drawn_rates(secrets)
+    found = calibrate(edges, rates, table, rounds=ROUNDS)
+    mechanism = {"noise_multiplier": found.noise_multiplier, "rounds": ROUNDS}
+    began = time.process_time()
+    bounds = bound_secrets(edges, rates, table, **mechanism)
+    print(f"{secrets:,} secrets: every bound again {time.process_time() - began:.1f} s", flush=True)
+    began = time.process_time()
+    curves = posterior_curves(edges, rates, table, **mechanism)
+    print(f"every curve again {time.process_time() - began:.1f} s", flush=True)
+    began = time.process_time()
+    own = recheck.Secrets(weights, rates.sum(), edges, secrets)
+    second = recheck.recheck_bounds(own, table, bounds, recheck.Mechanism(**mechanism), _silent)
+    by_own, by_binomial = second.count(recheck.BY_OWN), second.count(recheck.BY_BINOMIAL)
+    print(
+        f"second route of the bounds {time.process_time() - began:.1f} s: {by_own} by own rates, {by_binomial} by "
+        f"binomials, {second.count(recheck.NOT_SURE)} not confirmed, {len(second.failures)} failures",
+        flush=True,
+    )
+    began = time.process_time()
+    failures, points = recheck.recheck_curves(
+        own, curves.of_secret, curves.table, recheck.Mechanism(**mechanism), _silent
+    )
+    print(
+        f"second route of the curves {time.process_time() - began:.1f} s: confirmed, looked at, in all {points}, "
+        f"{len(failures)} failures"
+    )
+
+
+def _silent(*_: object) -> None:
+    """No progress."""
+
+
+def distinct_priors(secrets: int) -> None:
+    _, rates, edges, table = drawn_rates(secrets)
+    table = table.with_columns(prior=pl.Series(10 ** np.random.default_rng(5).uniform(-12, -8, secrets)))
+    for method in METHODS:
+        began = time.process_time()
+        bound_secrets(edges, rates, table, noise_multiplier=2.0, rounds=ROUNDS, method=method)
+        print(
+            f"{secrets:,} secrets, no two priors alike, {method}: {time.process_time() - began:.1f} s",
+            flush=True,
+        )
+
+
 def certificates() -> list[dict]:
     """One row a number of rounds: σ grows with its square root, so that the task stays about as hard."""
     rows = []
@@ -172,11 +235,14 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="a million secrets too: minutes, and gigabytes")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--picture", type=Path)
-    parser.add_argument("--inherited", type=int, metavar="SECRETS")
+    alone = {"inherited": inherited, "verify": verifying, "priors": distinct_priors}
+    for name in alone:
+        parser.add_argument(f"--{name}", type=int, metavar="SECRETS")
     arguments = parser.parse_args()
-    if arguments.inherited:
-        inherited(arguments.inherited)
-        return
+    for name, run in alone.items():
+        if secrets := getattr(arguments, name):
+            run(secrets)
+            return
     print(
         f"{'rounds':>10} {'σ':>8} {'r':>10} {'gap':>8} {'ms':>8} {'and lower':>10}    "
         f"(100 examples at 2048/1.2e6, p = {PRIOR:g}; medians of {REPEATS})"

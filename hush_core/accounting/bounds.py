@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -152,8 +152,19 @@ def posterior_curve(
             f"rounds and priors from {LEAST_PRIOR:g}"
         )
     if method == "best":
-        return _best(participation, sigma, rounds, priors, lower)
-    return _by(method, participation, sigma, rounds, priors, lower)
+        return _rising(_best(participation, sigma, rounds, priors, lower))
+    return _rising(_by(method, participation, sigma, rounds, priors, lower))
+
+
+def _rising(curve: PosteriorCurve) -> PosteriorCurve:
+    """The same, never falling in the prior: what is certified for a larger prior holds for a smaller one, and a
+    lower bound at a smaller prior for a larger one."""
+    order = np.argsort(curve.priors, kind="stable")
+    values, lower = curve.values.copy(), curve.lower.copy()
+    values[order] = np.minimum.accumulate(values[order][::-1])[::-1]
+    lower[order] = np.fmax.accumulate(lower[order])
+    lower[np.isnan(curve.lower)] = np.nan
+    return replace(curve, values=values, lower=lower)
 
 
 def _best(

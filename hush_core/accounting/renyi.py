@@ -27,24 +27,39 @@ def log_gauge(loss: np.ndarray, order: np.ndarray | float) -> np.ndarray:
     loss, order = np.broadcast_arrays(np.asarray(loss, np.float64), np.asarray(order, np.float64))
     scaled = order * loss
     small, large = np.abs(scaled) < _SMALL, scaled > 30
-    z = np.where(small, loss, 0.0)
-    # Σ_{n≥2} L^n (α^n − α)/n!, by Horner in L
-    series = np.zeros_like(z)
+    result = np.empty(loss.shape)
+    result[small] = _near_zero(loss[small], order[small])
+    middle = ~(small | large)
+    result[middle] = _direct(loss[middle], order[middle])
+    result[large] = _far_out(loss[large], order[large], scaled[large])
+    return result
+
+
+def _near_zero(loss: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Σ_{n≥2} L^n (α^n − α)/n!, by Horner in L."""
+    series, log_order = np.zeros_like(loss), np.log(order)
     factorial = 40320.0
     for n in range(8, 1, -1):
-        series = series * z + order * np.expm1((n - 1) * np.log(order)) / factorial
+        series = series * loss + order * np.expm1((n - 1) * log_order) / factorial
         factorial /= n
-    middle = np.where(small | large, 1.0, np.maximum(loss, -700.0))
+    with np.errstate(divide="ignore"):
+        return np.log(series) + 2 * np.log(np.abs(loss))
+
+
+def _direct(loss: np.ndarray, order: np.ndarray) -> np.ndarray:
+    loss, less = np.maximum(loss, -700.0), order - 1
+    bounded = np.minimum(less * loss, 40.0)
+    direct = np.exp(loss) * np.expm1(bounded) - less * np.expm1(loss)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(direct, 0.0))
+
+
+def _far_out(loss: np.ndarray, order: np.ndarray, scaled: np.ndarray) -> np.ndarray:
+    """e^{αL} − αe^L + α − 1 = e^L·(e^{(α−1)L} − 1 + (α−1)(e^{−L} − 1)), much as e^{αL} but for α near 1."""
     less = order - 1
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        bounded = np.minimum(less * middle, 40.0)
-        direct = np.exp(middle) * np.expm1(bounded) - less * np.expm1(middle)
-        result = np.where(small, np.log(series) + 2 * np.log(np.abs(z)), np.log(np.maximum(direct, 0.0)))
-    # far out, e^{αL} − αe^L + α − 1 = e^L·(e^{(α−1)L} − 1 + (α−1)(e^{−L} − 1)); only for α near 1 does it differ
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        rest = np.expm1(np.minimum(less * loss, 40.0)) + less * np.expm1(-np.maximum(loss, 0.0))
-        far = np.where(less * loss < 40, loss + np.log(rest), scaled)
-    return np.where(large, far, result)
+    rest = np.expm1(np.minimum(less * loss, 40.0)) + less * np.expm1(-loss)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(less * loss < 40, loss + np.log(rest), scaled)
 
 
 class RenyiMoments:

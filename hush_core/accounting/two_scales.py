@@ -32,6 +32,8 @@ _TINY = 1e-150
 """Masses below this are left out. Least priors are 1e-30, and products stay clear of underflow."""
 _LONGEST = 1 << 17
 """Points of the coarse grid; beyond it, refused."""
+_LEAST_SPREADS = 8.0
+"""Standard deviations of the bulk's sum that a cap leaves room for, at least."""
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -109,7 +111,7 @@ def compose_on_two_scales(
     above = np.cumsum(cells.mass[::-1])[::-1]
     split = int(np.clip(np.searchsorted(-above, -outside), 2, len(values)))
     width = float(values[split - 1] - values[0])
-    cap += _drift(cells.ends[:split], cells.mass[:split], rounds)
+    cap += _drift(cells.ends[:split], cells.mass[:split], rounds, prior)
     wanted = max(cap - cells.ends[0], width) / points
     step = max(2 * width / points, wanted * 2.0**-40)
     factor = 2 ** max(0, int(np.ceil(np.log2(wanted / step))))
@@ -131,12 +133,16 @@ def compose_on_two_scales(
     return _read(result, plan, -np.expm1(rounds * np.log1p(-min(cells.infinity, 1 - _EPS))))
 
 
-def _drift(losses: np.ndarray, mass: np.ndarray, rounds: int) -> float:
-    """How far the bulk may take a sum down again: a cap that is higher by this loses nothing."""
+def _drift(losses: np.ndarray, mass: np.ndarray, rounds: int, prior: float) -> float:
+    """How far the bulk may take a sum down again, and up: a cap that is higher by this loses nothing.
+
+    A normal sum is √(−2·log p) spreads up where Q's tail is p; twice that, as the bulk's tail is heavier.
+    """
     share = mass / mass.sum()
     mean = float(share @ losses)
     spread = float(share @ (losses - mean) ** 2)
-    return max(0.0, -rounds * mean) + 8 * np.sqrt(rounds * spread)
+    spreads = max(_LEAST_SPREADS, 2 * np.sqrt(-2 * np.log(prior)))
+    return max(0.0, -rounds * mean) + spreads * np.sqrt(rounds * spread)
 
 
 def _product(a: _Block, b: _Block, plan: _Plan) -> _Block:

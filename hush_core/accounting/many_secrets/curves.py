@@ -13,6 +13,7 @@ import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
 from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials
+from hush_core.accounting.many_secrets.dominated import lower_bounds
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
@@ -20,6 +21,8 @@ from hush_core.progress import Progress
 
 MOST_CURVES = 128
 """Up to so many different sets of rates get a curve of their own; more share those of dominating profiles."""
+_LOWER = 1.001
+"""Step of the grid of hazards of dominated profiles."""
 _RATIOS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 16.0)
 
 
@@ -60,6 +63,9 @@ def posterior_curves(
                 participation, noise_multiplier=noise_multiplier, rounds=rounds, priors=priors, method=method,
                 lower=shape is None,
             )  # fmt: skip
+            lower = curve.lower
+            if shape is not None and method in ("best", "blow_up"):  # a dominating binomial's says nothing
+                lower = _lower(profiles, of_profile == number, priors, noise_multiplier, rounds, method)
         except CertificationError as error:
             first = int(np.flatnonzero(of_profile == number)[0])
             raise CertificationError(f"{profiles.label(first)}: {error}") from None
@@ -73,16 +79,29 @@ def posterior_curves(
                     "bound": curve.values,
                     "method": pl.Series(curve.methods.astype(str), dtype=pl.String),
                     "numerical_error": curve.numerical_errors,
-                    # a dominating binomial's says nothing of the secret
-                    "lower": pl.Series(
-                        curve.lower if shape is None else curve.lower * np.nan, nan_to_null=True
-                    ),
+                    "lower": pl.Series(lower, nan_to_null=True),
                 }
             )
         )
         if progress:
             progress("curves", number + 1, len(participations))
     return Curves(pl.concat(frames), of_profile[profiles.of_secret])
+
+
+def _lower(
+    profiles: Profiles,
+    members: np.ndarray,
+    priors: np.ndarray,
+    sigma: float,
+    rounds: int,
+    method: BoundMethod,
+) -> np.ndarray:
+    """(priors,) no proof for any of these profiles can go below it: by a binomial that all of them dominate."""
+    hazard, largest = profiles.hazard[members].min(), profiles.largest_rate[members].max()
+    return lower_bounds(
+        np.full(len(priors), hazard), np.full(len(priors), largest), priors, ratio=_LOWER,
+        noise_multiplier=sigma, rounds=rounds, method=method,
+    )  # fmt: skip
 
 
 def curve_priors(least: float) -> np.ndarray:

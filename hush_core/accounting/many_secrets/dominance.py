@@ -12,6 +12,7 @@ n from a grid, some hundreds of binomials stand for any number of secrets.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,12 +83,24 @@ def crude_binomials(
     return count, np.minimum(np.maximum(raised * (1 + 1e-15), largest_rate), 1.0)
 
 
-def round_up(priors: np.ndarray, ratio: float) -> np.ndarray:
-    """Priors on a geometric grid, upwards: an easier guess, so a bound for it holds for the true prior."""
+def on_grid_of_priors(priors: np.ndarray, ratio: float, *, upwards: bool) -> np.ndarray:
+    """Priors on a geometric grid. Upwards: an easier guess, so a bound for it holds for the true prior."""
     if len(np.unique(priors)) <= _PRIORS:
         return priors
-    raised = np.exp(np.ceil(np.log(priors) / np.log(ratio)) * np.log(ratio))
-    return np.where((raised >= priors) & (raised < 1), raised, priors)
+    steps = np.log(priors) / np.log(ratio)
+    moved = np.exp((np.ceil(steps) if upwards else np.floor(steps)) * np.log(ratio))
+    return np.where((moved >= priors) & (moved < 1) if upwards else moved <= priors, moved, priors)
+
+
+def binomials(count: np.ndarray, rate: np.ndarray) -> Iterator[tuple[int, float, np.ndarray]]:
+    """(n, ρ, whose it is) of each distinct binomial with n > 0."""
+    keys = np.stack([count.astype(np.float64), rate], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    ends = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+    for place, (n, each) in enumerate(distinct):
+        if n:
+            yield int(n), float(each), order[ends[place] : ends[place + 1]]
 
 
 def inherited_bounds(
@@ -107,26 +120,21 @@ def inherited_bounds(
     A binomial that the method cannot certify gives its profiles no bound (inf); they are left to their own.
     """
     count, rate = dominating_binomials(hazard, examples, mean, ratio)
-    priors = round_up(prior, ratio)
+    priors = on_grid_of_priors(prior, ratio, upwards=True)
     bound, error = np.full(len(prior), np.inf), np.zeros(len(prior))
     methods = np.full(len(prior), "", dtype=object)
-    keys = np.stack([count.astype(np.float64), rate], axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    edges = np.searchsorted(which[order], np.arange(len(distinct) + 1))
-    for done, (n, each) in enumerate(distinct):
-        own = order[edges[done] : edges[done + 1]]
-        if n:
-            asked, back = np.unique(priors[own], return_inverse=True)
-            try:
-                curve = posterior_curve(
-                    Participation.binomial(int(n), float(each)),
-                    noise_multiplier=noise_multiplier, rounds=rounds, priors=asked, method=method,
-                )  # fmt: skip
-            except CertificationError:
-                continue
-            bound[own], methods[own] = curve.values[back], curve.methods[back]
-            error[own] = curve.numerical_errors[back]
+    groups = list(binomials(count, rate))
+    for done, (n, each, own) in enumerate(groups):
+        asked, back = np.unique(priors[own], return_inverse=True)
+        try:
+            curve = posterior_curve(
+                Participation.binomial(n, each),
+                noise_multiplier=noise_multiplier, rounds=rounds, priors=asked, method=method,
+            )  # fmt: skip
+        except CertificationError:
+            continue
+        bound[own], methods[own] = curve.values[back], curve.methods[back]
+        error[own] = curve.numerical_errors[back]
         if progress:
-            progress("dominating profiles", done + 1, len(distinct))
+            progress("dominating profiles", done + 1, len(groups))
     return Inherited(count, rate, priors, bound, methods, error)

@@ -73,10 +73,14 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     for index in np.flatnonzero(~((prior > 0) & (prior < posterior) & (posterior < 1)))[:1]:
         check_target(f"secret {names[int(index)]}", float(prior[index]), float(posterior[index]))
 
-    secret, rate = edges["secret_id"].to_numpy(), rates[edges["example_id"].to_numpy()]
+    secret, ids = edges["secret_id"].to_numpy(), edges["example_id"].to_numpy()
+    rate = rates[ids]
     sampled = rate > 0
     secret, rate = secret[sampled], rate[sampled]
-    rate = rate[np.lexsort((rate, secret))]
+    # by secret, then by rate, as one sort of whole numbers: several times faster than two keys
+    distinct, rank = np.unique(rates, return_inverse=True)
+    ordered = np.sort(secret.astype(np.uint64) << np.uint64(32) | rank[ids[sampled]].astype(np.uint64))
+    rate = distinct[ordered & np.uint64(2**32 - 1)]
     starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height))])
 
     groups: dict[tuple[bytes, float], int] = {}

@@ -13,6 +13,7 @@ import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
 from hush_core.accounting.many_secrets.dominance import inherited_bounds
+from hush_core.accounting.many_secrets.dominated import lower_bounds
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
@@ -23,6 +24,8 @@ OWN = 256
 _GRID, _COARSER, _FINER = 1.005, 1.02, 1.001
 """Steps of the grids of dominating profiles: for all; where rates are so large that the first has none near by; for
 those that miss their target."""
+_LOWER = 1.01
+"""Step of the grid of dominated profiles, for lower bounds of secrets that inherit."""
 _FAR = 4.0
 """A bound that is so many times the target would still be above it by the finer grid."""
 _HOPELESS = 1.1
@@ -63,10 +66,10 @@ def bound_secrets(
     """The bound of every secret at a given σ, whether or not it meets the target.
 
     Returns: secret_id · examples (edges with a positive rate) · expected_participation (Σρ) · prior ·
-        posterior (the target) · bound · method · numerical_error · lower (least for proofs from the pair alone;
-        null where not computed) · dominating_examples · dominating_rate · dominating_prior (the binomial whose
-        bound the secret inherits; null where the bound is by its own rates) · noise_needed (null here), by
-        secret_id.
+        posterior (the target) · bound · method · numerical_error · lower (least for proofs from the pair alone, by
+        the own rates or by a binomial that they dominate; null where not computed) · dominating_examples ·
+        dominating_rate · dominating_prior (the binomial whose bound the secret inherits; null where the bound is by
+        its own rates) · noise_needed (null here), by secret_id.
 
     Raises:
         InputError: names the secret and the value. CertificationError: no method certifies a secret.
@@ -105,6 +108,12 @@ def bound_profiles(
         near = near[np.argsort(rows.bound[near] / profiles.posterior[near])[:_MOST_OWN]]
         left = np.concatenate([alone, near])
     own_bounds(profiles, left, rows, progress=progress, **mechanism)
+    inherited = np.flatnonzero(rows.dominating_examples)
+    if method in ("best", "blow_up"):
+        rows.lower[inherited] = lower_bounds(
+            profiles.hazard[inherited], profiles.largest_rate[inherited], profiles.prior[inherited],
+            ratio=_LOWER, progress=progress, **mechanism,
+        )  # fmt: skip
     return rows
 
 
@@ -187,7 +196,7 @@ def table(
             "bound": rows.bound[of],
             "method": pl.Series(rows.method[of].astype(str), dtype=pl.String),
             "numerical_error": rows.numerical_error[of],
-            "lower": pl.Series(np.where(inherited, np.nan, rows.lower[of]), nan_to_null=True),
+            "lower": pl.Series(rows.lower[of], nan_to_null=True),
             "dominating_examples": where_inherited(rows.dominating_examples, pl.UInt32),
             "dominating_rate": where_inherited(rows.dominating_rate, pl.Float64),
             "dominating_prior": where_inherited(rows.dominating_prior, pl.Float64),

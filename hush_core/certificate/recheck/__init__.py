@@ -2,7 +2,8 @@
 
 It imports nothing of hush_core.accounting or hush_core.weights (tests/test_architecture.py), so that a mistake
 there does not pass here. `counts`: weights → rates → the law of K. `loss`: one round's loss and its moments at
-complex arguments. `inversion`: the tight bound by Laplace inversion. `check`: what is stated against it.
+complex arguments. `extremes`: where the bound is the prior, or 1.
+`inversion`: the tight bound by Laplace inversion. `check`: what is stated against it.
 """
 
 from hush_core.certificate.recheck.check import (

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtri
 
 from hush_core.certificate.recheck.counts import NotConfirmed, count_law
+from hush_core.certificate.recheck.extremes import excess_over_prior, shortfall_from_one
 from hush_core.certificate.recheck.loss import RoundLoss
 
 ACCURACY = 1e-5
@@ -66,9 +67,17 @@ def posterior(
     heard = (rates > 0) & (times > 0)
     if not heard.any():
         return Rechecked(prior, 0.0)
+    mean = float(rates[heard] @ times[heard])
+    short = shortfall_from_one(mean, noise_multiplier, rounds, prior)
+    if short <= ACCURACY:
+        return Rechecked(1.0, short)
     cut = CUT * prior / rounds
     counts = count_law(rates[heard], times[heard], cut=cut)
-    found = _Inversion(RoundLoss(counts, noise_multiplier), rounds).least(prior)
+    one = RoundLoss(counts, noise_multiplier)
+    half = excess_over_prior(one, rounds, prior) / 2
+    if half <= ACCURACY:
+        return Rechecked(prior * (1 + half), prior * half + rounds * counts.cut)
+    found = _Inversion(one, rounds).least(prior)
     return Rechecked(min(max(found.value, prior), 1.0), found.error + rounds * counts.cut)
 
 

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from hush_core.accounting import (
     Participation,
+    attempts,
     blow_up,
     bounds,
     calibrate,
@@ -82,21 +83,21 @@ def test_small_k_that_were_raised_are_taken_off_the_lower_bound(monkeypatch):
 def test_losses_beyond_the_end_are_detection(monkeypatch):
     """All losses above log(1/p) − 14 count as found: the charge is all that stands for them."""
     exact = sure(lower=True)
-    monkeypatch.setattr(blow_up, "_BEYOND_PRIOR", -18.4)
+    monkeypatch.setattr(attempts, "_BEYOND_PRIOR", -18.4)
     found = sure(lower=True)
     assert found.lower <= exact.value and found.value >= EXACT
     rare = {"noise_multiplier": 0.5, "rounds": 1000, "prior": 1e-10, "method": "blow_up"}
     with monkeypatch.context() as patch:
-        patch.setattr(blow_up, "_UNSEEN", 0.5)
-        patch.setattr(blow_up, "_BEYOND_THRESHOLD", 1.0)
+        patch.setattr(attempts, "_UNSEEN", 0.5)
+        patch.setattr(attempts, "_BEYOND_THRESHOLD", 1.0)
         cut = posterior_bound(Participation.binomial(1, 1e-6), **rare, lower=True)
     assert cut.value >= 1.4425e-10 * (1 - 1e-4) and cut.lower <= 1.4428e-10
 
 
 def test_the_width_of_the_grid_is_in_the_bound(monkeypatch):
     """Grids a hundred times too wide: both bounds show it, on their sides of the closed form."""
-    monkeypatch.setattr(blow_up, "_TOLERANCE", 0.5)
-    monkeypatch.setattr(blow_up, "_POINTS", (64,))
+    monkeypatch.setattr(attempts, "_TOLERANCE", 0.5)
+    monkeypatch.setattr(attempts, "_POINTS", (64,))
     found = sure(lower=True)
     assert found.lower <= EXACT <= found.value
     assert found.value > EXACT * 1.005
@@ -108,9 +109,9 @@ def test_the_width_of_the_grid_is_in_the_bound(monkeypatch):
 def test_what_is_above_the_window_is_added(monkeypatch):
     """The window ends where a third of r may lie above it, under a tilt that puts the mass there."""
     monkeypatch.setattr(composition, "_WRAPPED", 0.2)
-    monkeypatch.setattr(blow_up, "_NEGLIGIBLE", 1e3)
-    monkeypatch.setattr(blow_up, "_TILTS", (0.0,))
-    monkeypatch.setattr(blow_up, "_POINTS", ())
+    monkeypatch.setattr(attempts, "_NEGLIGIBLE", 1e3)
+    monkeypatch.setattr(attempts, "_TILTS", (0.0,))
+    monkeypatch.setattr(attempts, "_POINTS", ())
     monkeypatch.setattr(blow_up, "_LARGEST_CUT", np.inf)
     found = sure(lower=True)
     assert found.lower <= EXACT <= found.value
@@ -212,7 +213,7 @@ def test_what_wraps_around_can_only_add(monkeypatch):
     """A window that holds a sixth less than all: the circular convolution keeps every mass, and the bound holds."""
     monkeypatch.setattr(composition, "_WRAPPED", 0.08)
     monkeypatch.setattr(blow_up, "_LARGEST_CUT", np.inf)
-    monkeypatch.setattr(blow_up, "_POINTS", ())
+    monkeypatch.setattr(attempts, "_POINTS", ())
     found = sure(lower=True)
     assert found.lower <= EXACT <= found.value
     pair = DominatingPair(Participation.binomial(1, 1.0).distribution, 20.0)

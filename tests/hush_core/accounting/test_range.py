@@ -2,6 +2,7 @@
 truth where it is known. Outside a method's reach it refuses; `best` always answers.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from hush_core.accounting import Bound, Participation, posterior_bound
+from hush_core.accounting import Bound, Participation, bounds, posterior_bound, posterior_curve
 from hush_core.accounting.bounds import CUT, DIVERGENCE_CUT
 from hush_core.errors import CertificationError
 
@@ -150,6 +151,42 @@ def test_monotone_within_the_gap(case, factor):
     ]
     for other in (c.bound("best", lower=True) for c in more):
         assert here.lower <= other.value
+
+
+@pytest.mark.parametrize(
+    "m, drawn, sigma, rounds, prior",
+    [
+        (2342, 2.241e-10, 2.186, 92_382, 5.97e-26),
+        (29, 2.152e-10, 2.17, 810_544, 5.554e-26),
+        (739, 2.136e-11, 2.837, 19_911, 1.858e-28),
+        (2, 3.578e-13, 3.385, 13_174, 8.204e-30),
+    ],
+)
+def test_hardly_ever_drawn_at_tiny_priors(m, drawn, sigma, rounds, prior):
+    """Many rounds of tiny losses, of which the sum counts: the two grids must reach far above a single one."""
+    case = Case((m,), (drawn / rounds / m,), sigma, rounds, prior)
+    bound = case.bound("best", lower=True)
+    assert bound.method == "blow_up" and bound.value <= bound.lower * (1 + SLACK)
+
+
+def test_a_curve_never_falls_in_the_prior(monkeypatch):
+    """By construction, whatever the numerics leave: a bound at a larger prior holds at a smaller one."""
+    k, priors = Participation.binomial(50, 1e-3), np.array([1e-3, 1e-6, 1e-4])
+    whole = posterior_curve(k, noise_multiplier=2.0, rounds=500, priors=priors, lower=True)
+    by = bounds._by
+
+    def uneven(*arguments):
+        curve = by(*arguments)
+        return replace(
+            curve,
+            values=curve.values * np.array([1.0, 1e6, 1.0]),
+            lower=curve.lower * np.array([1e-6, 1.0, 1.0]),
+        )
+
+    monkeypatch.setattr(bounds, "_by", uneven)
+    mended = posterior_curve(k, noise_multiplier=2.0, rounds=500, priors=priors, method="blow_up", lower=True)
+    np.testing.assert_allclose(mended.values, whole.values[[0, 2, 2]], rtol=1e-3)
+    np.testing.assert_allclose(mended.lower, whole.lower[[2, 1, 2]], rtol=1e-3)
 
 
 def check_against(exact: float, bound: Bound, *, close: float = SLACK) -> None:

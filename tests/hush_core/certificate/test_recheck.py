@@ -26,6 +26,8 @@ from hush_core.certificate.recheck import (
     recheck_curves,
 )
 from hush_core.certificate.recheck.counts import count_law
+from hush_core.certificate.recheck.extremes import excess_over_prior, shortfall_from_one
+from hush_core.certificate.recheck.loss import RoundLoss
 from hush_core.errors import CertificationError, VerificationError
 
 REFERENCE = [
@@ -54,6 +56,30 @@ def test_counts_are_those_of_every_outcome():
 def test_a_sure_example_has_the_gaussian_closed_form(sigma, rounds, prior):
     found = second(1.0, sigma=sigma, rounds=rounds, prior=prior)
     assert found.value == pytest.approx(ndtr(ndtri(prior) + math.sqrt(rounds) / sigma), rel=1e-7)
+
+
+def test_hardly_moved_and_sure_agree_with_inversion_and_the_first_route():
+    """Both inequalities hold where the bound is known, and leave alone what is between."""
+    for m, rate, sigma, rounds, prior in REFERENCE:
+        times, rates = np.array([m]), np.array([rate])
+        exact = second(np.full(m, rate), sigma=sigma, rounds=rounds, prior=prior).value
+        one = RoundLoss(count_law(rates, times, cut=1e-30), sigma)
+        assert exact <= prior * (1 + excess_over_prior(one, rounds, prior))
+        assert exact >= 1 - shortfall_from_one(m * rate, sigma, rounds, prior)
+    # too wide for inversion: 6,250 examples, hardly ever drawn, much noise
+    hardly = second(np.full(6250, 1e-12), sigma=2000.0, rounds=1000, prior=1e-20)
+    assert 1e-20 <= hardly.value <= 1e-20 * (1 + 2e-5)
+    assert second(np.full(100, 0.1), sigma=0.5, rounds=1000, prior=1e-9).value == 1.0
+
+
+@pytest.mark.parametrize("sigma, rounds, prior", [(1.0, 50, 1e-3), (3.0, 10, 0.1)])
+def test_hardly_moved_is_above_the_closed_form(sigma, rounds, prior):
+    """A secret drawn surely: the inequality must not say that it is hardly drawn."""
+    one = RoundLoss(count_law(np.ones(1), np.ones(1, int), cut=1e-30), sigma)
+    exact = ndtr(ndtri(prior) + math.sqrt(rounds) / sigma)
+    assert prior * (1 + excess_over_prior(one, rounds, prior)) >= exact
+    weak = RoundLoss(count_law(np.array([1e-6]), np.ones(1, int), cut=1e-30), sigma)
+    assert 0 < excess_over_prior(weak, rounds, prior) < 1
 
 
 @pytest.mark.parametrize(
@@ -114,7 +140,8 @@ def test_what_is_not_accurate_is_not_confirmed():
     with pytest.raises(NotConfirmed):  # draws so rare that the answer drowns in round-off
         second(np.full(2595, 1.5e-11), sigma=0.391, rounds=6831, prior=4.3e-17)
     with pytest.raises(NotConfirmed):
-        second(np.full(50_000, 0.9), sigma=100.0, rounds=10, prior=1e-6)
+        second(np.full(50_000, 0.9), sigma=1e6, rounds=10, prior=1e-6)
+    assert second(np.full(50_000, 0.9), sigma=100.0, rounds=10, prior=1e-6).value == 1.0
     assert second(0.0, sigma=1.0, rounds=10, prior=1e-6).value == 1e-6
 
 

@@ -13,8 +13,9 @@ from hush_core.accounting.many_secrets.dominance import (
     dominating_binomials,
     dominating_poisson,
     inherited_bounds,
-    round_up,
+    on_grid_of_priors,
 )
+from hush_core.accounting.many_secrets.dominated import dominated_binomials, lower_bounds
 from hush_core.errors import CertificationError
 
 RATES = st.lists(
@@ -67,6 +68,42 @@ def test_the_poisson_and_the_crude_one_dominate(rates):
     assert n >= dominance._MANY and dominates(n, each, rates)
     (n,), (each,) = crude_binomials(examples, np.array([max(rates)]), 1.1)
     assert dominates(n, each, rates) and max(rates) <= each <= max(rates) * 1.1 * (1 + 1e-9)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(RATES, RATIOS)
+def test_a_dominated_binomial_is_dominated(rates, ratio):
+    """At every k; one example more of the same hazard together would not be, for equal rates."""
+    hazard, _, _ = sums(rates)
+    (k,), (each,) = dominated_binomials(hazard, np.array([max(rates)]), ratio)
+    theirs, own = survival([each] * min(k, 4 * len(rates))), survival(rates)
+    assert 1 <= k <= len(rates) and -k * np.log1p(-each) >= hazard[0] / ratio * (1 - 1e-8)
+    own = np.append(own, np.zeros(max(0, len(theirs) - len(own))))[: len(theirs)]
+    assert np.all(theirs <= own * (1 + 1e-9))
+
+
+def test_what_several_profiles_dominate():
+    """The least hazard and the largest rate of them; k = 0 where nothing is known, or nothing is drawn."""
+    profiles = [[0.1] * 5, [0.3, 0.2, 0.05], [0.01] * 50]
+    least = min(float(sums(p)[0][0]) for p in profiles)
+    (k,), (each,) = dominated_binomials(np.array([least]), np.array([0.3]), 1.001)
+    for rates in profiles:
+        own = np.append(survival(rates), np.zeros(k))
+        assert np.all(survival([each] * k) <= own[: k + 1] * (1 + 1e-9))
+    counts, _ = dominated_binomials(np.array([0.0, np.inf]), np.array([0.0, 1.0]), 1.001)
+    assert not counts.any()
+
+
+def test_lower_bounds_are_below_and_near_the_own_bound():
+    profiles = [[1e-3] * 64, [2e-3, 1e-3, 5e-4] * 20, [1e-2]]
+    columns = [np.concatenate([sums(p)[0] for p in profiles]), np.array([max(p) for p in profiles])]
+    prior = np.array([1e-9, 1e-6, 1e-3])
+    found = lower_bounds(*columns, prior, ratio=1.01, method="blow_up", **MECHANISM)
+    for rates, p, lower in zip(profiles, prior, found, strict=True):
+        own = posterior_bound(
+            Participation.from_rates(rates), prior=p, method="blow_up", lower=True, **MECHANISM
+        )
+        assert 0.8 * own.value <= lower <= own.value
 
 
 def test_small_rates_share_a_poisson():
@@ -178,12 +215,14 @@ def test_what_the_method_refuses_is_left_without_a_bound(profiles, monkeypatch):
 
 def test_priors_are_rounded_up_only():
     few = np.geomspace(1e-9, 0.4, 64)
-    assert round_up(few, 1.02) is few
+    assert on_grid_of_priors(few, 1.02, upwards=True) is few
     priors = np.append(np.geomspace(1e-29, 0.995, 500), [1e-30, 0.5])
-    raised = round_up(priors, 1.02)
+    raised = on_grid_of_priors(priors, 1.02, upwards=True)
     assert np.all((raised >= priors) & (raised <= priors * 1.02 * (1 + 1e-9)) & (raised < 1))
     dense = np.geomspace(1e-9, 2e-9, 500)
-    assert len(np.unique(round_up(dense, 1.02))) < 40
+    assert len(np.unique(on_grid_of_priors(dense, 1.02, upwards=True))) < 40
+    lowered = on_grid_of_priors(priors, 1.02, upwards=False)
+    assert np.all((lowered <= priors) & (lowered >= priors / 1.02 * (1 - 1e-9)))
 
 
 ORDERED = st.tuples(

@@ -114,10 +114,24 @@ def test_inherited_rows_are_reproducible_and_cover_the_secret(graph, calibrated)
         close = 1e-6 if method == "kl" else 1e-4
         assert row["bound"] == pytest.approx(again.value, rel=close) and row["method"] == again.method
         assert row["prior"] <= row["dominating_prior"] <= row["prior"] * 1.02 * (1 + 1e-9)
-        assert row["dominating_examples"] >= row["examples"] and row["lower"] is None
+        assert row["dominating_examples"] >= row["examples"]
         assert own_bound(graph, row, sigma, method) <= row["bound"] * (1 + 1e-3)
     # so many different priors are rounded up, or every secret would need a curve of its own
     assert (rows["dominating_prior"] > rows["prior"]).mean() > 0.9
+
+
+def test_inherited_rows_have_a_lower_bound_of_the_secret(graph, calibrated):
+    """Not of the binomial whose bound they inherit: that lies above what the secret's own pair allows."""
+    method, result = calibrated
+    rows = inherited(result.table)
+    if method == "kl":
+        assert rows["lower"].null_count() == rows.height
+        return
+    assert (rows["lower"] <= rows["bound"]).all() and (rows["lower"] >= rows["prior"]).all()
+    picked = np.random.default_rng(2).choice(rows.height, 10, replace=False)
+    for row in [*rows[picked].iter_rows(named=True), result.table.row(MANY, named=True)]:
+        own = own_bound(graph, row, result.noise_multiplier, method)
+        assert 0.75 * own <= row["lower"] <= own
 
 
 def test_rows_by_their_own_rates_are_those_bounds(graph, calibrated):
