@@ -6,21 +6,15 @@ before Prefect and MLflow are imported.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hush_core.errors import HushError, InputError
-from hush_core.progress import Progress
+from flows import command_line
+from hush_core.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hush_core.config import Changes
 
 app = typer.Typer(
@@ -32,8 +26,6 @@ app = typer.Typer(
 )
 METHODS = ("kl", "renyi", "blow_up", "best")
 """Those of `hush_core.config.Method`."""
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, typer's own included."""
 
 ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", show_default=False)]
 Target = Annotated[
@@ -59,19 +51,29 @@ def run(
     rounds: RoundsOption = None,
     batch: BatchOption = None,
     learning_rate: RateOption = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="plan.yaml of `hush plan --rehearse`; other options go before it", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """The main job: extract, weigh, calibrate, train, attack, certify, register."""
-    changes = _changes(
+    changes = command_line.changes(
         method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
     )
-    _check(config, changes)
+    if plan is not None:
+        from hush_core.config import read_plan
+
+        changes = changes.over(read_plan(plan))
+    command_line.check(config, changes)
     from flows.reports.job import render
     from flows.train import train
 
-    _serve()
-    with _owned():
+    command_line.serve()
+    with command_line.owned():
         report = train(str(config.resolve()), changes)
-    render(report, console())
+    render(report, command_line.console())
 
 
 @app.command()
@@ -91,16 +93,16 @@ def secrets(
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
-    given = [None if path is None else str(path.resolve()) for path in (baseline, _writable(out))]
-    _check(config, trains=False)
+    given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
+    command_line.check(config, trains=False)
     from flows.reports.secrets import render, render_files
     from flows.secrets import secrets as secrets_flow
 
-    _serve()
-    with _owned():
+    command_line.serve()
+    with command_line.owned():
         summary = secrets_flow(str(config.resolve()), *given)
-    render(summary, console())
-    render_files(summary, secret or [], console())
+    render(summary, command_line.console())
+    render_files(summary, secret or [], command_line.console())
 
 
 @app.command()
@@ -115,21 +117,69 @@ def plan(
         typer.Option(help="noise multipliers to fit the weights to, in place of c; may be repeated"),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
+    *,
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse", help="search for the plan with the lowest predicted loss (docs/rehearsal.md)"
+        ),
+    ] = False,
+    trials: Annotated[int | None, typer.Option(help="with --rehearse: so many plans in all")] = None,
+    examples: Annotated[
+        float | None, typer.Option(help="with --rehearse: what a run may cost, in examples drawn")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="with --rehearse: what a run may cost, in minutes of training here")
+    ] = None,
 ) -> None:
-    """What will it cost? Weights and noise for a sweep of c or of σ; trains nothing."""
-    changes = _changes(method=method, rounds=rounds, batch=batch)
-    _check(config, changes, trains=False)
+    """What will it cost? Weights and noise for a sweep of c or of σ; or the plan of the best model (--rehearse)."""
+    changes = command_line.changes(method=method, rounds=rounds, batch=batch)
+    if rehearse:
+        _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
+        return
+    if trials is not None or examples is not None or minutes is not None:
+        raise InputError(
+            "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
+        )
+    command_line.check(config, changes, trains=False)
     from flows.plan import plan as plan_flow
     from flows.reports.plan import render
     from flows.sweep import scales_of
     from hush_core.config import load_config
 
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
-    where = None if out is None else str(_writable(out).resolve())
-    _serve()
-    with _owned():
+    where = None if out is None else str(command_line.writable(out).resolve())
+    command_line.serve()
+    with command_line.owned():
         planned = plan_flow(str(config.resolve()), changes, c or None, noise or None, where)
-    render(planned, console())
+    render(planned, command_line.console())
+
+
+def _rehearse(
+    config: Path,
+    changes: Changes,
+    c: list[float] | None,
+    noise: list[float] | None,
+    out: Path | None,
+    **effort: float | None,
+) -> None:
+    """`hush plan --rehearse`."""
+    if noise:
+        changes = command_line.changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
+    command_line.check(config, changes)
+    from flows.rehearse import Effort, rehearse
+    from flows.reports.rehearsal import render
+    from flows.sweep import scales_of
+    from hush_core.config import load_config
+
+    scales_of(load_config(config, changes), c, noise)
+    asked = Effort(sweep=tuple(noise or c or ()), **{k: v for k, v in effort.items() if v is not None})
+    asked.check()
+    where = None if out is None else str(command_line.writable(out).resolve())
+    command_line.serve()
+    with command_line.owned():
+        report = rehearse(str(config.resolve()), changes, asked, where)
+    render(report, command_line.console())
 
 
 @app.command()
@@ -145,25 +195,28 @@ def verify(
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
     if target.startswith("models:"):
-        _prepare()
-        _answer()
+        command_line.prepare()
+        command_line.answer()
     from rich.markup import escape
 
     from flows.reports.verification import verdict
     from flows.verify import verify_target
 
-    verification = verify_target(target, progress=_progress())
+    verification = verify_target(target, progress=command_line.progress())
     first, *rest = verdict(verification)
-    console().print(f"[green]{escape(first)}[/green]")
+    command_line.console().print(f"[green]{escape(first)}[/green]")
     for line in rest:
-        console().print(
+        command_line.console().print(
             f"[bold red]{escape(line)}[/bold red]" if line.startswith("WARNING") else escape(line)
         )
-    console().print(f"Digest {verification.certificate.digest}")
+    command_line.console().print(f"Digest {verification.certificate.digest}")
     if delta is not None:
         from flows.reports.privacy import render_privacy, report_target
 
-        render_privacy(report_target(verification, delta, secret or (), out, progress=_progress()), console())
+        render_privacy(
+            report_target(verification, delta, secret or (), out, progress=command_line.progress()),
+            command_line.console(),
+        )
 
 
 @app.command()
@@ -176,11 +229,13 @@ def review(
     """Verify, show, and approve or reject a registered model; moves the alias `champion`."""
     if decision not in (None, "approve", "reject"):
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
-    _prepare()
-    _answer()
+    command_line.prepare()
+    command_line.answer()
     from flows.review import review_in_terminal
 
-    review_in_terminal(model_uri, decision=decision, reason=reason, reviewer=reviewer, console=console())
+    review_in_terminal(
+        model_uri, decision=decision, reason=reason, reviewer=reviewer, console=command_line.console()
+    )
 
 
 @app.command()
@@ -194,10 +249,10 @@ def serve(
 ) -> None:
     """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
     if config is not None:
-        _check(config)
+        command_line.check(config)
     else:
-        _prepare()
-        _answer()
+        command_line.prepare()
+        command_line.answer()
     from flows.serve import serve as serve_flows
 
     serve_flows(config.resolve() if config else None, cron=cron, timezone=timezone, with_servers=with_servers)
@@ -208,126 +263,17 @@ def demo(
     directory: Annotated[Path | None, typer.Option(help="where the demo's repository is built")] = None,
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
-    home = _prepare()
-    _answer()
+    home = command_line.prepare()
+    command_line.answer()
     from flows.demo.run import run_demo
 
-    _serve()
-    run_demo(directory or home.root / "demo", console())
-
-
-def _writable(out: Path | None) -> Path | None:
-    """The folder for tables and pictures: can it be made and written to? Asked before any work is done for it."""
-    if out is not None:
-        import tempfile
-
-        missing = [folder for folder in (out, *out.parents) if not folder.exists()]
-        try:
-            out.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=out):
-                pass
-            for folder in missing:  # a refusal on the way leaves nothing
-                folder.rmdir()
-        except OSError as error:
-            raise InputError(
-                f"--out: {out}", error.strerror or "cannot be written", "name a folder that you may write to"
-            ) from None
-    return out
-
-
-def _changes(**values: Any) -> Changes:
-    from hush_core.config import Changes
-
-    try:
-        return Changes(**values)
-    except ValueError as error:
-        first = error.errors(include_input=False)[0]  # type: ignore[attr-defined]
-        key = str(first["loc"][0]).replace("_", "-")
-        raise InputError(f"--{key}", first["msg"], "correct this option") from None
-
-
-def _check(config_file: Path, changes: Changes | None = None, *, trains: bool = True) -> None:
-    """Tell every mistake that can be told before anything is started: in the config, and of the servers."""
-    from hush_core.config import load_config
-
-    load_config(config_file, changes)  # keys and values first: what checks the rest takes a second to load
-    _prepare()
-    _answer()
-    from flows.check import check_config
-
-    check_config(config_file, changes, trains=trains)
-
-
-def _answer() -> None:
-    """Tell a server that is named in the environment and is not there."""
-    from tasks.reachable import check_orchestrator, check_tracker
-
-    check_tracker()
-    check_orchestrator()
-
-
-def _serve() -> None:
-    """What a flow needs; begun when no mistake is left that could be told without it."""
-    from tasks.runtime.embedded_server import start_server
-
-    start_server()
-
-
-def _prepare() -> Any:
-    from tasks.runtime.environment import prepare_environment
-
-    home = prepare_environment()
-    from tasks.runtime.error_logging import one_line_errors
-
-    one_line_errors()
-    return home
-
-
-@cache
-def console() -> Console:
-    """Where reports go."""
-    from rich.console import Console
-
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-
-
-def _progress() -> Progress:
-    return lambda stage, done, total: console().print(f"[dim]{stage}: {done} of {total}[/dim]")
-
-
-@contextmanager
-def _owned() -> Iterator[None]:
-    """What is started in here carries this process's mark from its first moment: a later command sees who died."""
-    from prefect import tags
-
-    from tasks.leftovers import owner_tag
-    from tasks.runtime.environment import home
-
-    with tags(owner_tag(home())):
-        yield
-
-
-@contextmanager
-def _exit_status():
-    """One line for a mistake, none of Python's traceback; the status says whose it was."""
-    try:
-        yield
-    except InputError as error:
-        print(f"hush: {error}", file=sys.stderr)
-        sys.exit(2)
-    except HushError as error:
-        print(f"hush: {error}", file=sys.stderr)
-        sys.exit(1)
-    except (KeyboardInterrupt, SystemExit) as end:
-        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
-            raise
-        print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+    command_line.serve()
+    run_demo(directory or home.root / "demo", command_line.console())
 
 
 def main() -> None:
     """The console script."""
-    with _exit_status():
+    with command_line.exit_status():
         app(standalone_mode=True)
 
 

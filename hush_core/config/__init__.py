@@ -7,6 +7,7 @@ Nothing here prints a value from the file beyond the key's name: a literal secre
 
 from hush_core.config.job import Changes, HushConfig
 from hush_core.config.load import load_config, parse_config
+from hush_core.config.plan_file import read_plan, write_plan
 from hush_core.config.secrets import (
     CodeownersSecret,
     ContributorsSecret,
@@ -45,4 +46,5 @@ __all__ = [
     "LiteralsSecret", "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
     "PretrainConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
     "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig", "WeightsConfig", "load_config", "parse_config",
+    "read_plan", "write_plan",
 ]  # fmt: skip

@@ -10,13 +10,19 @@ from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
 from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
 from hush_core.config.settings import (
     AuditConfig,
+    Average,
     ByteGptModel,
+    ClipNorm,
     Method,
     ModelConfig,
+    Optimizer,
     PretrainConfig,
+    Schedule,
     TrackingConfig,
     TrainConfig,
+    UntaggedBatch,
     UntaggedConfig,
+    WarmUp,
     WeightsConfig,
 )
 from hush_core.config.sources import Repository, Table
@@ -122,6 +128,37 @@ class Changes(Section):
     rounds: Rounds | None = Field(None, description="train.rounds")
     batch: Examples | None = Field(None, description="train.batch, the expected batch size")
     learning_rate: Rate | None = Field(None, description="train.learning_rate")
+    clip_norm: ClipNorm | None = Field(None, description="train.clip_norm")
+    schedule: Schedule | None = Field(None, description="train.schedule")
+    warmup_rounds: WarmUp | None = Field(None, description="train.warmup_rounds")
+    optimizer: Optimizer | None = Field(None, description="train.optimizer")
+    untagged_batch: UntaggedBatch | None = Field(
+        None, description="train.untagged_batch, with weights.without_secret: plain"
+    )
+    average: Average | None = Field(None, description="train.average")
+
+    def over(self, other: Changes) -> Changes:
+        """These, and the other's where these say nothing; c and noise_multiplier take each other's place."""
+        given = self.model_dump(exclude_none=True)
+        scales = {"c", "noise_multiplier"}
+        kept = other.model_dump(exclude_none=True, exclude=scales if scales & given.keys() else set())
+        return Changes(**kept | given)
+
+    def applied_to(self, config: HushConfig) -> HushConfig:
+        """The config with these in place of its own values.
+
+        Raises:
+            ValidationError: the values do not go together.
+        """
+        data = config.model_dump(exclude_unset=True)
+        for key, value in self.overrides().items():
+            *section, name = key.split(".")
+            place = data.setdefault(section[0], {}) if section else data
+            if value is None:
+                place.pop(name, None)
+            else:
+                place[name] = value
+        return HushConfig.model_validate(data)
 
     def overrides(self) -> dict[str, Any]:
         """Dotted keys of the file → the values that replace them; None takes a key away."""

@@ -11,6 +11,13 @@ from hush_core.config.section import MOST_EXAMPLES, MOST_ROUNDS, Examples, Noise
 Method = Literal["kl", "renyi", "blow_up", "best"]
 Capacities = Literal["paper", "matched", "equalised"]
 LearningRate = Rate
+ClipNorm = Annotated[float, Field(ge=1e-6, le=1e6)]
+"""Well inside float32 on both sides, with a batch of them added up."""
+Schedule = Literal["constant", "linear", "cosine"]
+WarmUp = Annotated[int, Field(ge=0, le=MOST_ROUNDS)]
+Optimizer = Literal["adamw", "adamw_bc", "sgd"]
+UntaggedBatch = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
+Average = Literal["none", "ema", "tail"]
 
 
 class WeightsConfig(Section):
@@ -157,18 +164,17 @@ class TrainConfig(Section):
     rounds: Rounds
     batch: Examples
     """The EXPECTED batch size B; the realised one is random and never used."""
-    clip_norm: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
-    """Well inside float32 on both sides, with a batch of them added up."""
+    clip_norm: ClipNorm = 1.0
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
     """One rate, or several: the best of them in a rehearsal on public text, with the plan's own noise."""
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    schedule: Schedule = "constant"
     """How the rate falls to 0 over the rounds, after the warm-up."""
-    warmup_rounds: Annotated[int, Field(ge=0, le=MOST_ROUNDS)] = 0
-    optimizer: Literal["adamw", "adamw_bc", "sgd"] = "adamw"
+    warmup_rounds: WarmUp = 0
+    optimizer: Optimizer = "adamw"
     """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments."""
-    untagged_batch: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 0
+    untagged_batch: UntaggedBatch = 0
     """So many untagged examples are mixed into each certified round's update, without noise."""
-    average: Literal["none", "ema", "tail"] = "none"
+    average: Average = "none"
     """What is kept: the iterate itself, an exponential average of all, or the mean over the second half."""
     average_decay: Annotated[float, Field(gt=0, lt=1)] = 0.98
     """Of `ema`, a round."""

@@ -21,6 +21,7 @@ _PICTURES = {
     "leakage": ("leakage_by_length", "leakage_by_rounds"),
     "learning": ("RUN", "learning_curves"),
     "posterior": ("posterior_against_target", "posterior_curves", "trade_off"),
+    "rehearsal": ("rehearsed",),
     "scale": ("certificate_scale",),
     "utility": ("utility_against_noise",),
     "weights": ("_percent", "weights_retained"),
@@ -39,6 +40,6 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "certificate_scale", "exposure", "frontier",
     "leakage_by_length", "leakage_by_rounds", "learning_curves", "losses", "noise_by_method",
-    "posterior_against_target", "posterior_curves", "secret_graph", "short_name", "trade_off",
+    "posterior_against_target", "posterior_curves", "rehearsed", "secret_graph", "short_name", "trade_off",
     "utility_against_noise", "weights_retained",
 ]  # fmt: skip

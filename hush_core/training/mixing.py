@@ -28,6 +28,7 @@ class UntaggedMix:
         count: n, at most as many as there are.
         batch: B, what the release was divided by.
         micro_batch: rows at once.
+        key: fixes the draws; fresh ones unless given.
 
     Raises:
         InputError: at construction, where there is no text; at a call, where no release stands in the gradients.
@@ -37,7 +38,14 @@ class UntaggedMix:
     """
 
     def __init__(
-        self, model: LanguageModel, texts: Sequence[bytes], *, count: int, batch: int, micro_batch: int
+        self,
+        model: LanguageModel,
+        texts: Sequence[bytes],
+        *,
+        count: int,
+        batch: int,
+        micro_batch: int,
+        key: bytes | None = None,
     ) -> None:
         if not texts:
             raise InputError(
@@ -46,7 +54,7 @@ class UntaggedMix:
                 "set it to 0, or weights.without_secret to plain",
             )
         self._ranks = Ranks.current()
-        self._key: bytes = self._ranks.share(os.urandom(32))
+        self._key: bytes = self._ranks.share(key or os.urandom(32))
         self._model, self._rows = model, micro_batch
         self._sequences, self.cut = model.encode(texts)
         self.count, self._batch = min(count, len(texts)), batch

@@ -26,7 +26,7 @@ from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule, make_optimizer
-from hush_core.training.noise import grid_step
+from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.noisy_adam import NoisyAdam
 from hush_core.training.placement import longest_input, rows_that_hold
 from hush_core.training.ranks import Ranks
@@ -67,6 +67,7 @@ def fit_private(
     untagged: Sequence[bytes] = (),
     validation: Sequence[bytes] = (),
     witness: Path | None = None,
+    rehearsal: bytes | None = None,
 ) -> Fitted:
     """Train `model` in place under the plan; call it again with the same arguments to resume.
 
@@ -86,6 +87,8 @@ def fit_private(
         validation: untagged text that is not trained on. Early stopping and `keep: best` look at it, or where
             there is none at public text, and at nothing else.
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
+        rehearsal: 32 bytes that fix all batches and noise. For a plan without certificates only, on text that
+            is not protected: whoever knows them can take the noise off again.
 
     Raises:
         InputError: texts, model or work_dir do not fit the plan; early stopping or `keep: best` without text
@@ -99,6 +102,10 @@ def fit_private(
     if len(texts) != len(plan.rates):
         raise InputError(
             "texts", f"are {len(texts)}, the plan has {len(plan.rates)} rates", "pass one per rate"
+        )
+    if rehearsal is not None and plan.certificates.height:
+        raise InputError(
+            "rehearsal", "a certified plan has fixed draws", "leave them to the operating system"
         )
     if (train_config.early_stopping or train_config.keep == "best") and not (public or validation):
         raise InputError(
@@ -142,6 +149,7 @@ def _fit(
             count=train_config.untagged_batch,
             batch=plan.expected_batch,
             micro_batch=train_config.micro_batch,
+            key=_key(rehearsal, "mix"),
         )
     optimizer = _optimizer(model.network, plan, train_config, mix.count if mix else 0)
     kept = KeptWeights(model.network, train_config, plan.rounds)
@@ -168,6 +176,7 @@ def _fit(
                 losses=model.losses,
                 optimizer=optimizer,
                 ledger=ledger,
+                noise=SecureGaussian(_key(rehearsal, "noise")),
                 rate=attempt.rate,
                 on_step=lambda _: attempt.applied(
                     lambda: save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors)
@@ -177,7 +186,7 @@ def _fit(
             rounds = Rounds(
                 sequences,
                 model.objective,
-                WeightedPoissonSampler(plan.rates, key=ranks.share(os.urandom(32))),
+                WeightedPoissonSampler(plan.rates, key=ranks.share(_key(rehearsal, "sampler"))),
                 rounds=plan.rounds - before,
                 micro_batch=rows_that_hold(
                     model, rows_at_once(train_config.micro_batch, plan.expected_batch), ranks
@@ -204,6 +213,11 @@ def _fit(
                 raise KeyboardInterrupt
         kept.finish()
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
+
+
+def _key(rehearsal: bytes | None, use: str) -> bytes:
+    """A fresh secret key, or the fixed one of a rehearsal for this use."""
+    return os.urandom(32) if rehearsal is None else hashlib.sha256(use.encode() + rehearsal).digest()
 
 
 def rounds_without_checkpoint(work_dir: Path) -> int:

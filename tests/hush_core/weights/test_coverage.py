@@ -145,17 +145,16 @@ def test_distinct_needs_to_know_how_often_is_drawn(graph):
         weigh(*graph, n_examples=2000, settings=WeightSettings(rule="kl", c=0.3, objective="distinct"))
 
 
-def test_the_paper_keeps_its_own_objective():
+def test_the_objective_is_the_configs_and_knows_the_draws():
     demo = Path(__file__).parents[3] / "examples" / "demo.yaml"
     data = yaml.safe_load(demo.read_text())
     data["secrets"] = [entry for entry in data["secrets"] if "file" not in entry]
+    data["train"] = {"rounds": 240, "batch": 64}
 
     def chosen(**weights):
-        config = parse_config({**data, "weights": weights}, where="demo.yaml", folder=demo.parent)
-        return weight_settings(config)
+        return weight_settings(
+            parse_config({**data, "weights": weights}, where="demo.yaml", folder=demo.parent)
+        )
 
-    assert chosen(capacities="paper").objective == "weight" and chosen(capacities="paper").draws is None
-    assert chosen(capacities="matched").objective == chosen(capacities="equalised").objective == "distinct"
-    assert chosen(capacities="matched").draws == 240 * 64
-    assert chosen(capacities="paper", objective="distinct").draws == 240 * 64
-    assert chosen(capacities="matched", objective="weight").draws is None
+    assert chosen().objective == chosen(capacities="equalised").objective == "weight"
+    assert chosen().draws is None and chosen(objective="distinct").draws == 240 * 64

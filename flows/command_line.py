@@ -1,0 +1,130 @@
+"""What the commands share: checks before anything is started, servers, the terminal, and the exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hush_core.errors import HushError, InputError
+from hush_core.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hush_core.config import Changes
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, typer's own included."""
+
+
+def writable(out: Path | None) -> Path | None:
+    """The folder for tables and pictures: can it be made and written to? Asked before any work is done for it."""
+    if out is not None:
+        import tempfile
+
+        missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+        try:
+            out.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=out):
+                pass
+            for folder in missing:  # a refusal on the way leaves nothing
+                folder.rmdir()
+        except OSError as error:
+            raise InputError(
+                f"--out: {out}", error.strerror or "cannot be written", "name a folder that you may write to"
+            ) from None
+    return out
+
+
+def changes(**values: Any) -> Changes:
+    from hush_core.config import Changes
+
+    try:
+        return Changes(**values)
+    except ValueError as error:
+        first = error.errors(include_input=False)[0]  # type: ignore[attr-defined]
+        key = str(first["loc"][0]).replace("_", "-")
+        raise InputError(f"--{key}", first["msg"], "correct this option") from None
+
+
+def check(config_file: Path, given: Changes | None = None, *, trains: bool = True) -> None:
+    """Tell every mistake that can be told before anything is started: in the config, and of the servers."""
+    from hush_core.config import load_config
+
+    load_config(config_file, given)  # keys and values first: what checks the rest takes a second to load
+    prepare()
+    answer()
+    from flows.check import check_config
+
+    check_config(config_file, given, trains=trains)
+
+
+def answer() -> None:
+    """Tell a server that is named in the environment and is not there."""
+    from tasks.reachable import check_orchestrator, check_tracker
+
+    check_tracker()
+    check_orchestrator()
+
+
+def serve() -> None:
+    """What a flow needs; begun when no mistake is left that could be told without it."""
+    from tasks.runtime.embedded_server import start_server
+
+    start_server()
+
+
+def prepare() -> Any:
+    from tasks.runtime.environment import prepare_environment
+
+    home = prepare_environment()
+    from tasks.runtime.error_logging import one_line_errors
+
+    one_line_errors()
+    return home
+
+
+@cache
+def console() -> Console:
+    """Where reports go."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def progress() -> Progress:
+    return lambda stage, done, total: console().print(f"[dim]{stage}: {done} of {total}[/dim]")
+
+
+@contextmanager
+def owned() -> Iterator[None]:
+    """What is started in here carries this process's mark from its first moment: a later command sees who died."""
+    from prefect import tags
+
+    from tasks.leftovers import owner_tag
+    from tasks.runtime.environment import home
+
+    with tags(owner_tag(home())):
+        yield
+
+
+@contextmanager
+def exit_status():
+    """One line for a mistake, none of Python's traceback; the status says whose it was."""
+    try:
+        yield
+    except InputError as error:
+        print(f"hush: {error}", file=sys.stderr)
+        sys.exit(2)
+    except HushError as error:
+        print(f"hush: {error}", file=sys.stderr)
+        sys.exit(1)
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
+        print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,220 @@
+"""Which plan gives the best model? Every one is rehearsed on text that no secret tags; trains nothing for keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from flows.check import check_config
+from flows.reports.rehearsal import RehearsalReport, build_report, markdown
+from flows.sweep import refusal
+from hush_core.config import Changes, HushConfig
+from hush_core.errors import HushError, InputError
+from hush_core.files import write_whole
+from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
+from hush_core.weights import weight_settings
+from tasks.calibration import estimate_noise
+from tasks.extraction import Extracted, extract_secrets, sources
+from tasks.leftovers import claim_flow_run
+from tasks.models import SEED, base_model, lora_of
+from tasks.ordinary_training import pretrain, train_untagged
+from tasks.publish_rehearsal import publish_rehearsal
+from tasks.rehearse import Priced, Stage, cast_stand_ins, play_point, time_rounds
+from tasks.runtime.caching import content_key
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
+from tasks.texts import split_texts
+from tasks.weighing import Weighed, weigh_examples
+
+STUDY_VERSION = 1
+TRIALS = 24
+FINALISTS, AGAIN = 3, 2
+"""So many of the best points are played again, so often, with other draws: the lowest loss of many is luck too."""
+
+
+class Effort(BaseModel):
+    """How much to rehearse: `trials` points in all, each for `examples` draws or `minutes` of training; without
+    either, the draws that the config's own rounds and batch make."""
+
+    model_config = ConfigDict(frozen=True)
+
+    trials: int = TRIALS
+    examples: float | None = None
+    minutes: float | None = None
+    sweep: tuple[float, ...] = ()
+    """Values of c (or of σ, where the config gives σ) in place of the usual ones."""
+
+    def check(self) -> None:
+        """Raises:
+        InputError: a number that is not positive, or both budgets.
+        """
+        if self.examples is not None and self.minutes is not None:
+            raise InputError(
+                "--examples and --minutes", "are two budgets for the same run", "give one of them"
+            )
+        for name, value in (
+            ("trials", self.trials),
+            ("examples", self.examples),
+            ("minutes", self.minutes),
+        ):
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"--{name}", "is not a positive number", "give one")
+
+
+@flow(name="rehearse", validate_parameters=True)
+def rehearse(
+    config_file: str, changes: Changes | None = None, effort: Effort | None = None, out: str | None = None
+) -> RehearsalReport:
+    """Search for the plan with the lowest predicted loss at equal promise and equal compute.
+
+    Args:
+        config_file: the YAML file, on the machine that runs the flow.
+        changes: what to take in place of the file's values.
+        effort: how many points, and what each may cost.
+        out: folder for table, picture and plan.yaml; one of the config's own under HUSH_HOME/plans without it.
+
+    Killed and started again with the same arguments, it goes on where it was.
+    """
+    claim_flow_run()
+    effort = effort or Effort()
+    effort.check()
+    config = check_config(Path(config_file), changes)
+    extracted = extract_secrets(sources(config), config)
+    stage = set_stage(config, extracted)
+    search = open_search(config, extracted, stage, effort)
+    play_all(search, config, extracted, stage, effort.trials)
+    play_finalists(search, config, extracted, stage)
+    folder = Path(out or str(home().report_folder("plans", Path(config_file))))
+    published = publish_rehearsal(
+        config, search.tried(), search.recommended(), search.space, stage.start.unit, folder, str(config_file)
+    )
+    report = build_report(config, extracted, stage, search, published)
+    create_markdown_artifact(markdown(report), key="hush-rehearsal", description="predicted loss by plan")
+    return report
+
+
+def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
+    """Roles, and the model that the rehearsed rounds begin with: trained on no text of a stand-in."""
+    lora, base = lora_of(config.model), base_model(config.model)
+    plain = config.weights.without_secret == "plain"
+    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
+    weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
+    held_out = split_texts(extracted.examples, weighed.weights, extracted.edges).held_out
+    roles = cast_stand_ins(extracted.examples, extracted.edges, extracted.n_examples, plain)
+    start = pretrain(
+        extracted.public, held_out, config.model, base, config.pretrain, config.chunk_bytes,
+        config.train.micro_batch,
+    )  # fmt: skip
+    if plain:
+        start = train_untagged(
+            roles.rest, roles.validation, held_out, start, config.model, config.untagged, config.train.precision,
+            config.train.micro_batch,
+        ).model  # fmt: skip
+    return Stage(roles=roles, start=start, lora=lora)
+
+
+def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: Effort) -> Search:
+    """The study of this job, on disk: new, or as an earlier command left it."""
+    store = Store(home().store)
+    question = config.model_dump(mode="json", include={"weights", "method", "train"})
+    budget = effort.model_dump(exclude={"trials"})
+    key = content_key(
+        "rehearse",
+        STUDY_VERSION,
+        extracted.edges,
+        extracted.secrets,
+        extracted.n_examples,
+        stage,
+        question,
+        budget,
+    )
+    folder = store.work_dir(f"rehearsal-{key[:40]}")
+    kept = folder / "space.json"
+    if kept.is_file():
+        space = Space.model_validate_json(kept.read_bytes())
+    else:
+        space = space_of(config, budget_of(config, stage, effort), sweep=effort.sweep)
+        write_whole(kept, space.model_dump_json().encode())
+    return Search(folder / "study.db", space, seed=SEED)
+
+
+def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
+    """What every point may cost."""
+    train = config.train
+    if effort.minutes is not None:
+        rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
+        cost = time_rounds(stage, train.model_copy(update={"learning_rate": rate}))
+        return Budget(seconds=60 * effort.minutes, cost=cost)
+    drawn = train.rounds * (train.batch + train.untagged_batch)
+    return Budget(examples=float(drawn if effort.examples is None else effort.examples))
+
+
+def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: Stage, trials: int) -> None:
+    """Rehearse point after point, up to so many."""
+    log = get_run_logger()
+    while (begun := search.next(trials)) is not None:
+        trial, point = begun
+        priced = price(config, extracted, point)
+        if isinstance(priced, str):
+            search.refuse(trial, priced)
+            log.info("%d of %d: refused: %s", len(search.tried()), trials, priced)
+            continue
+        facts = {
+            "noise_multiplier": priced.noise_multiplier,
+            "distinct": priced.distinct,
+            "retained": priced.retained,
+        }
+        settings = point.applied_to(config).train
+        try:
+            played = play_point(
+                stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
+            )
+        except HushError as error:  # noise too large for the grid of a release, say
+            search.refuse(trial, str(error))
+            continue
+        search.end(trial, played, facts)
+        log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
+
+
+def play_finalists(search: Search, config: HushConfig, extracted: Extracted, stage: Stage) -> None:
+    """Play the best again with other draws, and compare their means."""
+    for one in search.finalists(FINALISTS):
+        if len(one.again) >= AGAIN:
+            continue
+        priced = price(config, extracted, one.point)
+        settings = one.point.applied_to(config).train
+        others = [
+            play_point(stage, priced, settings, lambda *_: False, SEED + n).loss for n in range(1, AGAIN + 1)
+        ]
+        search.played_again(one, [float("inf") if loss is None else loss for loss in others])
+
+
+def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
+    """The weights of a point and the noise that keeps every promise with them; or why there is none."""
+    here = point.applied_to(config)
+    graph = {"edges": extracted.edges, "secrets": extracted.secrets}
+    try:
+        weighed: Weighed = weigh_examples(
+            **graph, n_examples=extracted.n_examples, settings=weight_settings(here)
+        )
+        if weighed.largest_batch < here.train.batch:
+            return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
+        noise = estimate_noise(
+            weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch, method=here.method
+        )  # fmt: skip
+    except HushError as error:
+        return refusal(error)
+    return Priced(
+        weights=weighed.weights, noise_multiplier=noise.noise_multiplier, distinct=noise.distinct,
+        retained=weighed.retained,
+    )  # fmt: skip
+
+
+def in_words(one: Tried) -> str:
+    """A rehearsed point as a line of the log."""
+    loss = f"predicted {one.loss:.4f}" if one.loss is not None else one.state
+    return f"{loss}, σ = {one.facts['noise_multiplier']:.3g}, {one.point.model_dump(exclude_none=True)}"

@@ -1,0 +1,203 @@
+"""What a rehearsal came to, for the terminal and for the Prefect UI."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hush_core.config import Changes, HushConfig
+from hush_core.rehearsal import Search, Space, Tried
+from tasks.extraction import Extracted
+from tasks.publish_rehearsal import PublishedRehearsal
+from tasks.rehearse import Stage
+
+MOST_ROWS = 12
+
+
+class RehearsedRow(BaseModel):
+    """One point and what was predicted for it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    point: Changes
+    state: str
+    loss: float | None
+    spread: float | None
+    """Largest less smallest of its losses, where it was played more than once."""
+    noise_multiplier: float | None
+    distinct: float | None
+    note: str
+    own: bool
+    """The config as it stands."""
+    recommended: bool
+
+
+class RehearsalReport(BaseModel):
+    """The points, the best first, and where everything lies."""
+
+    model_config = ConfigDict(frozen=True)
+
+    secrets: int
+    method: str
+    without_secret: str
+    stand_ins: int
+    tagged: int
+    unit: str
+    start: float | None
+    """Loss on held-out text of the model that the rehearsed rounds begin with."""
+    rows: list[RehearsedRow]
+    notes: list[str]
+    published: PublishedRehearsal
+
+    @property
+    def best(self) -> RehearsedRow | None:
+        return next((row for row in self.rows if row.recommended), None)
+
+    @property
+    def own(self) -> RehearsedRow | None:
+        return next((row for row in self.rows if row.own), None)
+
+
+def build_report(
+    config: HushConfig, extracted: Extracted, stage: Stage, search: Search, published: PublishedRehearsal
+) -> RehearsalReport:
+    best, space = search.recommended(), search.space
+    ranked = sorted(search.tried(), key=_place)
+    tagged = round(stage.roles.tagged_share * extracted.n_examples)
+    return RehearsalReport(
+        secrets=extracted.n_secrets,
+        method=config.method,
+        without_secret=config.weights.without_secret,
+        stand_ins=stage.roles.n_stand_ins,
+        tagged=tagged,
+        unit=stage.start.unit,
+        start=stage.start.bits,
+        rows=[row_of(one, best, space) for one in ranked],
+        notes=_notes(config, stage, tagged, best, space),
+        published=published,
+    )
+
+
+def _place(one: Tried) -> tuple:
+    return (one.mean is None, -len(one.again), one.mean or 0.0, one.number)
+
+
+def row_of(one: Tried, best: Tried | None, space: Space) -> RehearsedRow:
+    losses = [one.loss, *one.again]
+    return RehearsedRow(
+        point=one.point,
+        state=one.state,
+        loss=one.mean,
+        spread=max(losses) - min(losses) if one.again else None,
+        noise_multiplier=one.facts.get("noise_multiplier"),
+        distinct=one.facts.get("distinct"),
+        note=one.facts.get("note", ""),
+        own=one.point == space.own,
+        recommended=best is not None and one.number == best.number,
+    )
+
+
+def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, space: Space) -> list[str]:
+    """What a reader should know before believing it."""
+    notes = []
+    drawn = tagged if config.weights.without_secret != "noise" else None
+    if drawn is not None and stage.roles.n_stand_ins < drawn:
+        notes.append(
+            f"{stage.roles.n_stand_ins:,} untagged examples stand in for {drawn:,} tagged ones: each is drawn more "
+            "often than the run will draw its own"
+        )
+    if best is not None and (ends := space.edges_of(best.point)):
+        notes.append(
+            f"the best point lies at an end of what was tried, in {', '.join(ends)}: a better one may lie beyond. "
+            "Set the config near it and rehearse again"
+        )
+    return notes
+
+
+COLUMNS = (
+    "predicted", "c", "σ", "T", "B", "C", "rate", "schedule", "warm-up", "optimizer", "average", "mixed in",
+    "seen", "",
+)  # fmt: skip
+
+
+def cells(row: RehearsedRow) -> list[str]:
+    """One line of the table."""
+    p = row.point
+    loss = row.state if row.loss is None else f"{row.loss:.4f}"
+    note = ", ".join(
+        text
+        for text in ("recommended" if row.recommended else "", "as it stands" if row.own else "", row.note)
+        if text
+    )
+    return [
+        loss, "-" if p.c is None else f"{p.c:g}",
+        "-" if row.noise_multiplier is None else f"{row.noise_multiplier:.3g}", f"{p.rounds:,}", f"{p.batch:,}",
+        f"{p.clip_norm:g}", f"{p.learning_rate:g}", str(p.schedule), f"{p.warmup_rounds}", str(p.optimizer),
+        str(p.average), f"{p.untagged_batch or 0}", "-" if row.distinct is None else f"{row.distinct:,.0f}", note,
+    ]  # fmt: skip
+
+
+def headline(report: RehearsalReport) -> str:
+    """The recommendation in one sentence."""
+    best, own = report.best, report.own
+    if best is None:
+        return "nothing can be recommended: no plan could be played to its end"
+    text = f"predicted {best.loss:.4f} bits per {report.unit}"
+    if best.spread is not None:
+        text += f" (mean of several draws, which differ by {best.spread:.4f})"
+    if own is not None and own.loss is not None and not best.own:
+        text += f"; the config as it stands: {own.loss:.4f}"
+    elif best.own:
+        text += "; the config as it stands is the best of those tried"
+    if report.start is not None:
+        text += f"; before its rounds the model is at {report.start:.4f} on held-out text"
+    return text
+
+
+def render(report: RehearsalReport, console: Console) -> None:
+    """Print the table, the recommendation, and how to run it."""
+    console.print()
+    console.print(
+        f"[bold]{report.secrets:,}[/bold] secrets; every plan certified by {report.method}, at equal compute; "
+        f"rehearsed on {report.stand_ins:,} examples that no secret tags",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if not name else "right", overflow="fold")
+    for row in report.rows[:MOST_ROWS]:
+        table.add_row(*map(escape, cells(row)), style="bold green" if row.recommended else None)
+    console.print(table)
+    if len(report.rows) > MOST_ROWS:
+        console.print(f"[dim]{len(report.rows) - MOST_ROWS} more in rehearsal.csv[/dim]")
+    console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+    for note in report.notes:
+        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
+    if report.published.plan:
+        console.print(
+            f"[bold]run[/bold]   hush run CONFIG --plan {escape(report.published.plan)}", soft_wrap=True
+        )
+    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/rehearsal.png", soft_wrap=True)
+    if report.published.run_url:
+        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+
+
+def markdown(report: RehearsalReport) -> str:
+    """The same for the Prefect UI."""
+    lines = [
+        f"{report.secrets:,} secrets; every plan certified by `{report.method}`, at equal compute; rehearsed on "
+        f"{report.stand_ins:,} examples that no secret tags.",
+        "",
+        f"**{headline(report)}**",
+        "",
+        "| " + " | ".join(name or "note" for name in COLUMNS) + " |",
+        "|" + "---|" * len(COLUMNS),
+        *("| " + " | ".join(cells(row)) + " |" for row in report.rows),
+        "",
+        *(f"- **!** {note}" for note in report.notes),
+        "",
+        f"Tables, picture and plan: `{report.published.folder}`",
+    ]
+    return "\n".join(lines)

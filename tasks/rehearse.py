@@ -1,0 +1,205 @@
+"""The rehearsal's steps: who stands in, what a round costs, one plan played through."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from prefect import task
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import LoraConfig, TrainConfig
+from hush_core.errors import InputError
+from hush_core.files import write_whole
+from hush_core.rehearsal.budget import Cost
+from hush_core.rehearsal.stand_ins import cast, played_plan, timed_plan, untagged_texts
+from hush_core.weights import sampling_rates
+from tasks.models import SEED, Model
+from tasks.runtime.caching import cached_task, content_key
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+
+if TYPE_CHECKING:
+    from hush_core.plan import ProtectionPlan
+    from hush_core.rehearsal.play import Played
+    from hush_core.training import LanguageModel
+
+PLAYED_VERSION = 1
+TIMED = ((1, 8), (4, 3))
+"""Rounds are timed at so many times the config's batch, so many of them."""
+
+
+class Roles(BaseModel):
+    """The cast (`hush_core.rehearsal.Cast`) as tables of untagged texts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stand_ins: Ref
+    rest: Ref
+    validation: Ref
+    held_back: Ref
+    tagged_share: float
+    n_stand_ins: int
+    n_rest: int
+
+
+@cached_task(name="cast", version=1)
+def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> Roles:
+    """Give the untagged examples their roles; whole files stand in where there is a plain phase.
+
+    Raises:
+        InputError: too few examples are untagged.
+    """
+    store = Store(home().store)
+    graph, table = store.read_frame(edges), store.read_frame(examples)
+    files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
+    found = cast(graph, n_examples=n_examples, plain=plain, files=files, seed=SEED)
+
+    def keep(role: str) -> Ref:
+        texts = untagged_texts(getattr(found, role), table["text"], graph)
+        return store.put_frame(
+            pl.DataFrame({"text": texts}, schema={"text": pl.Binary}), kind=f"played_{role}"
+        )
+
+    get_run_logger().info(
+        "%d untagged examples stand in, %d are trained on before, %d are measured on",
+        len(found.stand_ins), len(found.rest), len(found.validation) + len(found.held_back),
+    )  # fmt: skip
+    return Roles(
+        **{role: keep(role) for role in ("stand_ins", "rest", "validation", "held_back")},
+        tagged_share=found.tagged_share, n_stand_ins=len(found.stand_ins), n_rest=len(found.rest),
+    )  # fmt: skip
+
+
+class Stage(BaseModel):
+    """What every rehearsal of a job shares: the cast, and the model that the rounds begin with."""
+
+    model_config = ConfigDict(frozen=True)
+
+    roles: Roles
+    start: Model
+    lora: LoraConfig | None
+
+    def model(self, store: Store) -> LanguageModel:
+        from hush_core.training import adapted, load_model
+
+        return adapted(load_model(store.path(self.start.files, verify=True)), self.lora, seed=SEED)
+
+
+class Priced(BaseModel):
+    """A point that can run: its weights, and the noise that certifies every secret."""
+
+    model_config = ConfigDict(frozen=True)
+
+    weights: Ref
+    noise_multiplier: float
+    distinct: float
+    """How many examples the rounds draw at least once, in expectation."""
+    retained: float
+    """Σw over the examples that may be drawn."""
+
+
+@task(name="time-rounds")
+def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
+    """What a round costs on this machine: a few of them at two batches, on stand-ins.
+
+    Raises:
+        InputError: too few stand-ins for two batches.
+    """
+    from hush_core.training import fit_private
+
+    store, timed = Store(home().store), []
+    texts = _texts(store, stage.roles.stand_ins)
+    quiet = settings.model_copy(update={"early_stopping": None, "evaluate_every": None, "keep": "last"})
+    quiet = quiet.model_copy(update={"untagged_batch": 0})
+    for factor, rounds in TIMED:
+        stamps: list[float] = []
+        plan = timed_plan(len(texts), factor * settings.batch, rounds)
+        with store.scratch() as folder:
+            fit_private(
+                plan, texts, stage.model(store), quiet, Path(folder),
+                lambda *_, s=stamps: s.append(time.perf_counter()),
+            )  # fmt: skip
+        timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
+    if timed[0][0] == timed[1][0]:
+        raise InputError(
+            "--minutes",
+            f"{len(texts)} stand-ins are too few to time two batches",
+            "give --examples, the draws of a run, instead",
+        )
+    cost = Cost.of(timed)
+    get_run_logger().info(
+        "a round takes %.3g s, and %.3g ms for each example", cost.per_round, 1e3 * cost.per_example
+    )
+    return cost
+
+
+@task(name="rehearse-plan")
+def play_point(
+    stage: Stage, priced: Priced, settings: TrainConfig, told: Callable[[int, float], bool], seed: int
+) -> Played:
+    """One plan played through on stand-ins; what an earlier search has played to its end is not played again.
+
+    Args:
+        settings: of the point; one learning rate. told: (step, loss) → whether to stop. seed: of all draws.
+    """
+    from hush_core.rehearsal.play import play
+
+    store = Store(home().store)
+    key = content_key(
+        "play", PLAYED_VERSION, stage, priced.weights, priced.noise_multiplier, settings.essential(), seed
+    )
+    kept = store.work_dir("rehearsals") / f"{key}.json"
+    if kept.is_file():
+        return _told_again(kept, told)
+    texts = _texts(store, stage.roles.stand_ins)
+    with store.scratch() as folder:
+        done = play(
+            _plan(store, priced, settings, len(texts), seed), texts, _measured(store, stage.roles),
+            stage.model(store), settings, Path(folder), seed=seed, untagged=_texts(store, stage.roles.rest),
+            told=told,
+        )  # fmt: skip
+    if not done.stopped:
+        body = {"loss": done.loss, "parts": done.parts, "curve": done.curve}
+        write_whole(kept, json.dumps(body).encode())
+    return done
+
+
+def _plan(store: Store, priced: Priced, settings: TrainConfig, count: int, seed: int) -> ProtectionPlan:
+    weights = store.read_frame(priced.weights)["weight"].to_numpy()
+    return played_plan(
+        sampling_rates(weights, settings.batch), count, noise_multiplier=priced.noise_multiplier,
+        rounds=settings.rounds, expected_batch=settings.batch, clip_norm=settings.clip_norm, seed=seed,
+    )  # fmt: skip
+
+
+def _measured(store: Store, roles: Roles) -> Sequence:
+    """What losses are taken on, by the share of the corpus that each stands for."""
+    from hush_core.rehearsal.play import Measured
+
+    return [
+        Measured("untagged", _texts(store, roles.validation), 1 - roles.tagged_share),
+        Measured("like the tagged", _texts(store, roles.held_back), roles.tagged_share),
+    ]
+
+
+def _texts(store: Store, table: Ref) -> list[bytes]:
+    return store.read_frame(table)["text"].to_list()
+
+
+def _told_again(kept: Path, told: Callable[[int, float], bool]) -> Played:
+    """A rehearsal that is known, as if it were played now: it may be stopped on the way this time."""
+    from hush_core.rehearsal.play import STEPS, Played
+
+    body = json.loads(kept.read_bytes())
+    curve = tuple((int(step), float(loss)) for step, loss in body["curve"])
+    for place, (step, loss) in enumerate(curve):
+        if step < STEPS and told(step, loss):
+            return Played(None, {}, curve[: place + 1], stopped=True)
+    return Played(body["loss"], body["parts"], curve, stopped=False)

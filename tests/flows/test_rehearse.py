@@ -1,0 +1,128 @@
+"""`hush plan --rehearse` and `hush run --plan` as a user runs them: table, picture, resume, and the run."""
+
+import json
+import re
+
+import polars as pl
+import pytest
+import yaml
+from jobs import CONFIG, Job
+from PIL import Image
+
+PLAIN = CONFIG.replace("weights: {{c: 0.4}}", "weights: {{c: 0.4, without_secret: plain}}").replace(
+    "pretrain: {{steps: 2, batch: 4}}",
+    "pretrain: {{steps: 2, batch: 4}}\nuntagged: {{steps: 4, batch: 4, evaluate_every: 2}}",
+)
+EFFORT = ("--rehearse", "--trials", "3", "--examples", "48")
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    with Job(tmp_path_factory.mktemp("rehearse"), seed=29).served() as job:
+        job.config = job.write(text=PLAIN, rounds=8)
+        yield job
+
+
+@pytest.fixture(scope="module")
+def rehearsed(job):
+    return job.hush("plan", job.config, *EFFORT, "--out", job.folder / "out")
+
+
+def states(output):
+    """Name of a task → the states in which its runs ended, in order."""
+    ended = {}
+    for name, state in re.findall(r"Task run '([\w-]+)-\w+' - Finished in state (\w+)", output):
+        ended.setdefault(name, []).append(state)
+    return ended
+
+
+def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehearsed):
+    table = pl.read_csv(job.folder / "out" / "rehearsal.csv")
+    assert (table["state"] != "refused").sum() == 3
+    assert table["own"].to_list()[0] and table["recommended"].sum() == 1
+    own = table.row(0, named=True)
+    assert (own["c"], own["batch"], own["rounds"], own["clip_norm"]) == (0.4, 6, 8, 1.0)
+    done = table.filter(pl.col("state") == "done")
+    best = table.filter("recommended").row(0, named=True)
+    played = done.filter(pl.col("times_played") == 3)
+    assert played.height and best["loss"] == played["loss"].min()
+    assert (table["rounds"] * (table["batch"] + table["untagged_batch"]) <= 48 * 1.5).all()
+    assert (table.filter(pl.col("state") != "refused")["noise_multiplier_needed"] > 0).all()
+    assert f"predicted {best['loss']:.4f} bits per byte" in " ".join(rehearsed.split())
+    with Image.open(job.folder / "out" / "rehearsal.png") as picture:
+        assert picture.width == 960
+    assert "train" not in states(rehearsed) and not job.versions()
+
+
+def test_again_nothing_is_played_and_more_trials_go_on(job, rehearsed):
+    output = job.hush("plan", job.config, *EFFORT, "--out", job.folder / "again")
+    first, second = (pl.read_csv(job.folder / f / "rehearsal.csv") for f in ("out", "again"))
+    assert first.equals(second) and "rehearse-plan" not in states(output)
+    more = [*EFFORT[:2], "4", *EFFORT[3:]]
+    output = job.hush("plan", job.config, *more, "--out", job.folder / "more")
+    third = pl.read_csv(job.folder / "more" / "rehearsal.csv")
+    keep = ["number", "state", "c", "batch", "rounds", "learning_rate"]
+    assert (third["state"] != "refused").sum() == 4
+    assert third.head(first.height).select(keep).equals(first.select(keep))
+
+
+def test_the_plan_goes_into_the_run_by_one_flag(job, rehearsed):
+    file = job.folder / "out" / "plan.yaml"
+    chosen = yaml.safe_load(file.read_text())
+    output = job.hush("run", job.config, "--plan", file)
+    (folder,) = {p.parent for p in (job.home / "store" / "objects").rglob("certificate.json")}
+    plan = json.loads((folder / "certificate.json").read_text())["facts"]["plan"]
+    assert (plan["rounds"], plan["expected_batch"], plan["clip_norm"]) == tuple(
+        chosen[key] for key in ("rounds", "batch", "clip_norm")
+    )
+    assert plan["c"] == pytest.approx(chosen["c"]) and plan["without_secret"] == "plain"
+    row = pl.read_csv(job.folder / "out" / "rehearsal.csv").filter("recommended").row(0, named=True)
+    assert plan["noise_multiplier"] == pytest.approx(row["noise_multiplier_needed"], rel=0.01)
+    assert f"{chosen['learning_rate']:g}" in output
+
+
+def test_no_value_and_no_tagged_path_leaves_the_store(job, rehearsed):
+    shared = [
+        *(job.home / "mlartifacts").rglob("*"),
+        *(job.home / "prefect").rglob("*"),
+        job.home / "mlflow.db",
+    ]
+    shared += [*(job.folder / "out").iterdir(), *(job.home / "store" / "results").rglob("*")]
+    files = [path for path in shared if path.is_file()]
+    assert len(files) > 6
+    for path in files:
+        data = path.read_bytes()
+        assert not any(value in data for value in job.values), path
+    assert not any(value.decode() in rehearsed for value in job.values)
+    tables = played_tables(job)
+    assert len(tables) == 4
+    for path in tables:
+        texts = b"".join(pl.read_parquet(path)["text"])
+        assert b"RISK_" not in texts and b"LIMIT_" not in texts and b"QUANT" not in texts
+        assert not any(value in texts for value in job.values)
+
+
+def played_tables(job):
+    """The tables that the rounds were rehearsed with, by the records of the steps that made them."""
+    records = (path.read_text() for path in (job.home / "store" / "results").rglob("*") if path.is_file())
+    hashes = {h for r in records for h in re.findall(r"played_\w+\W+sha256\W+([0-9a-f]{64})", r)}
+    return [next((job.home / "store" / "objects").rglob(f"{h}.parquet")) for h in hashes]
+
+
+MISTAKES = {
+    "trials alone": (("plan", "--trials", "3"), "without --rehearse"),
+    "two budgets": (("plan", "--rehearse", "--examples", "9", "--minutes", "1"), "two budgets"),
+    "no trials": (("plan", "--rehearse", "--trials", "0"), "not a positive number"),
+    "no such plan": (("run", "--plan", "nowhere.yaml"), "is no file"),
+    "unknown key": (("run", "--plan", "{wrong}"), "learning_rat"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2(job, mistake):
+    wrong = job.folder / "wrong.yaml"
+    wrong.write_text("learning_rat: 1\n")
+    (command, *more), says = MISTAKES[mistake]
+    output = job.hush(command, job.config, *[str(a).format(wrong=wrong) for a in more], status=2)
+    told = [line for line in output.splitlines() if line.startswith("hush: ")]
+    assert len(told) == 1 and says in told[0] and "Hint:" in told[0] and "Traceback" not in output
