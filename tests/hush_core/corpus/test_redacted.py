@@ -11,7 +11,7 @@ from hush_core.corpus import PLACEHOLDER, BlobStore, Replacements
 
 
 def plainly(text: bytes, ranges: list[tuple[int, int]]) -> tuple[bytes, list[int]]:
-    """The new text, and for every byte of the old one, where it lies in it (its placeholder's begin if replaced)."""
+    """The new text, and for every byte of the old one where it lies in it (a replaced one: its placeholder)."""
     gone = np.zeros(len(text) + 1, dtype=bool)
     for a, b in ranges:
         gone[a:b] = True
