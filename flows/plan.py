@@ -14,7 +14,7 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig
-from tasks.extraction import Extracted, extract_secrets, sources
+from tasks.extraction import Extracted, extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import publish_frontier, recommend
 from tasks.runtime.environment import home
@@ -50,6 +50,7 @@ def plan(
     config = check_config(Path(config_file), changes, trains=False)
     scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
+    refuse_without_edges(extracted)
     points = sweep_points(config, extracted, scales)
     rows = [row_of(point) for point in points]
     chosen = recommend(rows, config.method)

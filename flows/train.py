@@ -12,10 +12,10 @@ from flows.reports.job import Report, build_report
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
-from tasks.attack import attack_model
+from tasks.attack import attack_model, attack_redactions
 from tasks.calibration import Calibrated, calibrate_noise
 from tasks.certificate import write_model_certificate
-from tasks.extraction import extract_secrets, sources
+from tasks.extraction import extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
 from tasks.rate_search import check_public, choose_rate
 from tasks.recording import Outcome, record
@@ -54,6 +54,7 @@ def run_job(config: HushConfig) -> Outcome:
     """All steps up to the certificate; every step is reused where its inputs have not changed."""
     lora, base = lora_of(config.model), base_model(config.model)  # first: a name that the hub does not know
     extracted = extract_secrets(sources(config), config)
+    refuse_without_edges(extracted)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
 
@@ -80,6 +81,9 @@ def run_job(config: HushConfig) -> Outcome:
         settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
     )  # fmt: skip
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
+    redacted_before, redacted_after = attack_redactions(
+        extracted, start, trained.model, config.audit.alternatives
+    )
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:
         unprotected = train_unprotected(examples, held_out, start, model, config.train)
@@ -88,6 +92,7 @@ def run_job(config: HushConfig) -> Outcome:
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
         capacities=config.weights.capacities, c=weighed.c,
         alternatives=config.audit.alternatives, unprotected=config.audit.unprotected,
+        attacked_redacted=redacted_after,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,
@@ -100,6 +105,8 @@ def run_job(config: HushConfig) -> Outcome:
         trained=trained,
         before_attacked=before,
         attacked=attacked,
+        redacted_before=redacted_before,
+        redacted_attacked=redacted_after,
         unprotected=unprotected,
         unprotected_attacked=unprotected_attacked,
         certificate=certificate,

@@ -50,7 +50,11 @@ _ENTRY = pl.col("name").str.extract(r"^([^/]*)")
 
 @dataclass(frozen=True)
 class EntryRow:
-    """One entry of the config. new, gone: its (secret, file) pairs since the baseline; None without one."""
+    """One entry of the config.
+
+    redacted: its values that were replaced, in `places` of files. new, gone: its (secret, file) pairs since the
+    baseline; None without one.
+    """
 
     id: str
     kind: str
@@ -58,6 +62,8 @@ class EntryRow:
     examples: int
     without_example: int
     propagated: int
+    redacted: int
+    places: int
     new: int | None
     gone: int | None
 
@@ -232,6 +238,8 @@ def _entry_rows(
             examples=examples.get(name, 0),
             without_example=facts["without_example"],
             propagated=facts["propagated"],
+            redacted=facts["redacted_secrets"],
+            places=facts["redacted_places"],
             new=None if fresh is None else fresh.get(name, 0),
             gone=None if gone is None else gone[name],
         )

@@ -31,6 +31,13 @@ def verdict(verification: Verification) -> list[str]:
             f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in "
             "this bound: all runs together promise less"
         )
+    if redacted := facts.redaction.secrets:
+        lines.append(
+            f"{redacted} secrets were redacted, in {facts.redaction.places} places: each bound is its prior; "
+            "what the search did not find is not covered"
+        )
+        shown = verification.redaction or "NOT CHECKED whether an example holds a redacted value"
+        lines.append(f"WARNING: {shown}" if shown.startswith("NOT") else shown)
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")

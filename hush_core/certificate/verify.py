@@ -31,6 +31,7 @@ from hush_core.certificate.recheck import (
     recheck_bounds,
     recheck_curves,
 )
+from hush_core.certificate.redaction import check_redacted
 from hush_core.certificate.tables import check_tables
 from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
@@ -57,6 +58,8 @@ class Verification:
         tables: the certificate's own, by file name.
         curve_points: (confirmed by the second route, looked at, in all).
         model_seen: whether the model's files were compared with the certificate.
+        redaction: what came of looking for redacted values in the examples, where somebody did; that is for who has
+            the examples (`hush verify` in the home that made them).
         unchecked: the fields that may say anything (docs/certificate.md has the table).
     """
 
@@ -65,6 +68,7 @@ class Verification:
     tables: dict[str, pl.DataFrame]
     curve_points: tuple[int, int, int]
     model_seen: bool
+    redaction: str = ""
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -127,7 +131,7 @@ def _check_numbers(
     certificate: Certificate, tables: dict[str, pl.DataFrame], model_seen: bool, progress: Progress
 ) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
-    bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
+    bounds, curves, edges, _, secrets, weights = (tables[name] for name in TABLES)
     if failures := check_tables(tables) or _check_facts(facts, tables):
         raise VerificationError(failures)
     weight = weights["weight"].to_numpy()
@@ -161,7 +165,7 @@ def _check_numbers(
 def _second_route(
     facts: Facts, tables: dict[str, pl.DataFrame], progress: Progress
 ) -> tuple[Recheck, tuple[int, int, int]]:
-    bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
+    bounds, curves, edges, _, secrets, weights = (tables[name] for name in TABLES)
     mechanism = Mechanism(facts.plan.noise_multiplier, facts.plan.rounds)
     own = Secrets(weights["weight"].to_numpy(), facts.plan.expected_batch, edges, secrets.height)
     found = recheck_bounds(own, secrets, bounds, mechanism, progress)
@@ -172,9 +176,10 @@ def _second_route(
 
 def _check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     """The document against the tables; those are well-formed."""
-    bounds, _, edges, secrets, weights = (tables[name] for name in TABLES)
+    bounds, _, edges, redacted, secrets, weights = (tables[name] for name in TABLES)
     plan, training = facts.plan, facts.training
     total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
+    most_attacked = max(secrets.height, redacted.height)
     found = [
         (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
         (bounds.height != secrets.height, "not every secret has exactly one bound"),
@@ -205,7 +210,7 @@ def _check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             "audits were made, but released_unprotected names nothing",
         ),
         *(
-            (not a.succeeded <= a.secrets <= secrets.height, "an audit counts more secrets than there are")
+            (not a.succeeded <= a.secrets <= most_attacked, "an audit counts more secrets than there are")
             for a in facts.audits
         ),
     ]
@@ -213,7 +218,7 @@ def _check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     found.append((bool(far.any()), "secrets.parquet: bits: are not those of the prior"))
     wrong = secrets["prior"] >= secrets["posterior"]
     found.append((bool(wrong.any()), "secrets.parquet: posterior: a target is not above its prior"))
-    return [message for is_wrong, message in found if is_wrong]
+    return [message for is_wrong, message in found if is_wrong] + check_redacted(facts.redaction, redacted)
 
 
 def _check_capacities(
