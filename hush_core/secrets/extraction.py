@@ -134,23 +134,23 @@ def extract(
     with ExitStack() as stack:
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []
-        labels, values, redaction = LabelTable(), Values(), None
-        sought = [values]
+        labels, values, redaction, sought = LabelTable(), Values(), None, (0, 0)
         early = [n for n in range(len(config.secrets)) if n not in late]
         _detect(corpus, config, early, found, labels, values, context)
         if any(entry.protect == "redact" for entry in config.secrets):
-            values.search(corpus, labels, context, exact=redacted_numbers(config, found))
+            chosen = redacted_numbers(config, found)
+            values.search(corpus, labels, context, exact=chosen)
+            sought = values.counted(without=chosen)  # of what is replaced not even this may be told
             redaction = redact(config, corpus, found, labels, values, work)
             corpus, found, labels = stack.enter_context(redaction.corpus), redaction.found, redaction.labels
             values = Values()
-            sought.append(values)
             _detect(corpus, config, late, found, labels, values, context)
         _spread(corpus, config, found, labels, values, context)
         values.search(corpus, labels, context)
         graph, coverage = assemble(config, corpus, found, labels, work, redaction)
     coverage["propagation"] = {
-        "values": sum(len(one.search_terms) for one in sought),
-        "patterns": sum(one.patterns for one in sought),
+        "values": sought[0] + len(values.search_terms),
+        "patterns": sought[1] + values.patterns,
         **context.propagation,
     }
     coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}

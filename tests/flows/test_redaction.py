@@ -1,4 +1,4 @@
-"""`hush run` with redacted values, as a user runs it: what it reports, what verify finds, and where the value is."""
+"""`hush run` with redacted values, as a user runs it: the report, what verify finds, and where the value is."""
 
 import re
 import sqlite3
@@ -60,16 +60,23 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
     verified = job.hush("verify", uri)
     assert "1 secrets were redacted, in 7 places" in verified
     assert "no example holds one of the 1 of 1 redacted values" in verified
+    decision = ("--decision", "approve", "--reason", "x", "--reviewer", "me")
+    assert "approve, by me" in job.hush("review", uri, *decision)
+    with sqlite3.connect(next((job.home / "prefect").rglob("prefect.db"))) as database:
+        (page,) = (row[0] for row in database.execute("select data from artifact where key = 'hush-review'"))
     assert (
-        "exposure of redacted values"
-        in job.hush("review", uri, "--decision", "approve", "--reason", "x", "--reviewer", "me")
-        or verified
+        "attack exposure of redacted values: 0 of 1 succeeded" in page and "the examples are the same" in page
     )
 
-    # a copy that comes back into the examples, as a slip of a later version might let it: their hash is another
-    # one, so it is the note that would have to be forged with them
-    report = job.hush("secrets", job.config)
-    assert "redacted" in report and job.token not in report
+    report = job.hush("secrets", job.config, "--out", job.folder / "out")
+    assert "creds: 1 values were redacted, in 7 places" in report and job.token not in report
+    rows = pl.read_csv(job.folder / "out" / "redacted.csv")
+    assert sorted(rows["path"]) == [
+        "app/hex.py",
+        "app/split.py",
+        *(f"deploy/config_{i}.py" for i in range(5)),
+    ]
+    assert job.token not in str(rows.to_dicts())
 
 
 def test_without_redaction_the_value_is_trained_on(job):

@@ -59,6 +59,12 @@ class Values:
         self.found += [found] * len(search_terms)
         self.search_terms += search_terms
 
+    def counted(self, without: Set[int]) -> tuple[int, int]:
+        """How many values, and byte strings, are sought for other secrets than these."""
+        kept = [found not in without for found in self.found]
+        patterns = self.value_search.patterns_of(kept.__getitem__) if self.value_search is not None else 0
+        return sum(kept), patterns
+
     def search(
         self,
         corpus: Corpus,

@@ -12,7 +12,7 @@ import json
 import re
 import string
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
@@ -144,6 +144,10 @@ class ValueSearch:
         self._unbroken, others = _compile(self._patterns, whole, broken if once else range(self.patterns))
         self._databases = self._unbroken + others if once else others
         self._scratches = threading.local()
+
+    def patterns_of(self, wanted: Callable[[int], bool]) -> int:
+        """How many of the byte strings are sought for a value whose index is wanted."""
+        return sum(any(wanted(index) for index, _ in owners) for owners in self._owners)
 
     def __call__(self, content: bytes) -> Iterator[Hit]:
         """`find`, for `scans.looked_at`."""

@@ -137,6 +137,8 @@ def test_every_form_that_the_value_search_finds_is_replaced(run, literals, value
     assert slips(result.examples, result.fingerprints, KEY).is_empty()
     # the control: without redaction every form stands in the text, and the fingerprints know each of them
     control = run(files, [literals(value, protect="noise"), noise])
+    assert result.coverage["propagation"]["values"] == control.coverage["propagation"]["values"] - 1 == 1
+    assert 5 < result.coverage["propagation"]["patterns"] < control.coverage["propagation"]["patterns"]
     caught = slips(control.examples, result.fingerprints, KEY).join(control.examples, on="example_id")
     cut = control.edges.filter(control.edges["secret_id"] == 0)["example_id"].n_unique()
     assert cut == len(FORMS) and set(caught["path"]) == set(files) - {"other.txt"}
