@@ -7,8 +7,8 @@ baseline given to this one; not written without one. dropped.csv: which files lo
 protect; not written where none did. redacted.csv: in which files placeholders stand for which secret; not written
 where none do.
 
-files.csv, secrets.sarif, changes.csv, dropped.csv and redacted.csv name files of the repositories, so the folder is a private
-place; the tracker gets the others.
+files.csv, secrets.sarif, changes.csv, dropped.csv and redacted.csv name files of the repositories, so the folder is
+a private place; the tracker gets the others.
 """
 
 from __future__ import annotations
