@@ -14,7 +14,7 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig
-from tasks.extraction import Extracted, extract_secrets, sources
+from tasks.extraction import Extracted, extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import publish_frontier, recommend
 from tasks.runtime.environment import home
@@ -50,6 +50,7 @@ def plan(
     config = check_config(Path(config_file), changes, trains=False)
     scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
+    refuse_without_edges(extracted)
     asked = sweep or noise or config.weights.noise_multiplier is not None
     points = sweep_points(config, extracted, scales, extend=not asked)
     rows = [row_of(point, config) for point in points]

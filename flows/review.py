@@ -32,6 +32,7 @@ from hush_core.figures import short_name
 from hush_core.files import file_sha256
 from hush_core.progress import Progress
 from tasks.leftovers import claim_flow_run
+from tasks.redaction import check_redaction
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
 from tasks.runtime.store import directory_sha256
@@ -155,6 +156,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
             "",
             verification.certificate.promise,
             "",
+            *([verification.certificate.redaction_promise, ""] if facts.redaction.secrets else []),
             f"- noise multiplier {plan.noise_multiplier:.4g}, method {plan.method}, "
             f"clip norm {plan.clip_norm:g}",
             f"- {training.rounds_released} of {plan.rounds} rounds released, "
@@ -188,7 +190,7 @@ def verify_registered(
     document = certificate_dir / "certificate.json"
     if not document.is_file() or file_sha256(document) != tag:
         raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
-    verification = verify_certificate(certificate_dir, model_dir, progress)
+    verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
     return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(model_dir.parent)}"
 
 

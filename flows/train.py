@@ -12,10 +12,10 @@ from flows.reports.job import Report, build_report
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
-from tasks.attack import attack_model
+from tasks.attack import attack_model, attack_redactions
 from tasks.calibration import Calibrated, calibrate_noise, paper_noise
 from tasks.certificate import write_model_certificate
-from tasks.extraction import extract_secrets, sources
+from tasks.extraction import extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, base_name, lora_of, measure
 from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
@@ -57,6 +57,7 @@ def run_job(config: HushConfig) -> Outcome:
     """All steps up to the certificate; every step is reused where its inputs have not changed."""
     lora, base = lora_of(config.model), base_model(config.model)  # first: a name that the hub does not know
     extracted = extract_secrets(sources(config), config)
+    refuse_without_edges(extracted)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
 
@@ -93,6 +94,9 @@ def run_job(config: HushConfig) -> Outcome:
         settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
     )  # fmt: skip
     before, attacked = attack_model(pretrained, *attack_on), attack_model(trained.model, *attack_on)
+    redacted_before, redacted_after = attack_redactions(
+        extracted, pretrained, trained.model, config.audit.alternatives
+    )
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:
         more = untagged.steps * config.untagged.batch if untagged else 0
@@ -106,6 +110,7 @@ def run_job(config: HushConfig) -> Outcome:
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
         settings=config.weights, audit=config.audit,
+        attacked_redacted=redacted_after,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,
@@ -120,6 +125,8 @@ def run_job(config: HushConfig) -> Outcome:
         trained=trained,
         before_attacked=before,
         attacked=attacked,
+        redacted_before=redacted_before,
+        redacted_attacked=redacted_after,
         unprotected=unprotected,
         tagged_bits=tagged_bits,
         unprotected_attacked=unprotected_attacked,

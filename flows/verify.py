@@ -8,6 +8,7 @@ from pathlib import Path
 from hush_core.certificate import Verification, verify_certificate
 from hush_core.errors import InputError
 from hush_core.progress import Progress
+from tasks.redaction import check_redaction
 
 
 def verify_target(target: str, progress: Progress | None = None) -> Verification:
@@ -28,5 +29,5 @@ def verify_target(target: str, progress: Progress | None = None) -> Verification
     if not path.is_dir():
         raise InputError(target, "is neither a directory nor models:/NAME/VERSION", "name one of the two")
     if (path / "certificate").is_dir() and (path / "model").is_dir():
-        return verify_certificate(path / "certificate", path / "model", progress)
-    return verify_certificate(path, None, progress)
+        return check_redaction(verify_certificate(path / "certificate", path / "model", progress))
+    return check_redaction(verify_certificate(path, None, progress))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.extraction import Extracted
 from tasks.models import Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -23,6 +24,33 @@ class Attacked(BaseModel):
     secrets: int
     extracted: int
     ranked_first: int
+
+
+@cached_task(name="attack_redacted", version=1)
+def attack_redacted(
+    model: Model, examples: Ref, redactions: Ref, values: Ref, redacted: Ref, alternatives: int
+) -> Attacked:
+    """Exposure and greedy extraction of every value that was redacted, where its placeholders stand."""
+    from hush_core.auditing import redacted_exposure
+    from hush_core.training import load_model
+
+    store = Store(home().store)
+    table = redacted_exposure(
+        load_model(store.path(model.files, verify=True)).on_accelerator(),
+        store.read_frame(examples)["text"].to_list(),
+        store.read_frame(redactions),
+        store.read_frame(values),
+        store.read_frame(redacted),
+        alternatives=alternatives,
+        seed=SEED,
+        progress=progress_log(),
+    )
+    return Attacked(
+        table=store.put_frame(table, kind="exposure_redacted"),
+        secrets=table.height,
+        extracted=int(table["extracted"].sum()),
+        ranked_first=int((table["rank"] == 1).sum()),
+    )
 
 
 @cached_task(name="attack", version=2)
@@ -47,3 +75,13 @@ def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, al
         extracted=int(table["extracted"].sum()),
         ranked_first=int((table["rank"] == 1).sum()),
     )
+
+
+def attack_redactions(
+    extracted: Extracted, start: Model, trained: Model, alternatives: int
+) -> tuple[Attacked | None, Attacked | None]:
+    """The attack on redacted values before training and after it; None where nothing was redacted."""
+    if not extracted.n_redacted:
+        return None, None
+    on = (extracted.examples, extracted.redactions, extracted.redacted_values, extracted.redacted)
+    return attack_redacted(start, *on, alternatives), attack_redacted(trained, *on, alternatives)

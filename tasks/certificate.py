@@ -66,6 +66,7 @@ def write_model_certificate(
     *,
     settings: WeightsConfig,
     audit: AuditConfig,
+    attacked_redacted: Attacked | None = None,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
     from hush_core.training.noise import (
@@ -109,6 +110,7 @@ def write_model_certificate(
                 note=f"greedy extraction; {attacked.ranked_first} values ranked first of "
                 f"{audit.alternatives + 1} equally long ones",
             ),
+            *_audits_of_redacted(attacked_redacted, audit.alternatives),
         ),
         code={package: version(package) for package in PACKAGES} | {"python": platform.python_version()},
     )
@@ -124,5 +126,17 @@ def write_model_certificate(
             weights=weights,
             model_dir=store.path(trained.model.files, verify=True),
             earlier_runs=store.read_frame(trained.earlier_runs)["earlier_runs"].to_numpy(),
+            redacted=store.read_frame(extracted.redacted),
         )
         return store.put_directory(path, kind="certificate")
+
+
+def _audits_of_redacted(attacked: Attacked | None, alternatives: int) -> tuple[Audit, ...]:
+    if attacked is None:
+        return ()
+    note = (
+        f"greedy extraction where placeholders stand; {attacked.ranked_first} values ranked first of "
+        f"{alternatives + 1} equally long ones"
+    )
+    name = "exposure of redacted values"
+    return (Audit(name=name, secrets=attacked.secrets, succeeded=attacked.extracted, note=note),)

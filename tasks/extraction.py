@@ -13,6 +13,7 @@ from hush_core.errors import InputError
 from hush_core.files import file_sha256
 from hush_core.secrets import detector_versions, extract, propagation_version, source_revisions
 from hush_core.secrets.coverage import published
+from tasks.redaction import note_redaction
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -50,11 +51,17 @@ class Extracted(BaseModel):
     edges: Ref
     occurrences: Ref
     dropped: Ref
+    redacted: Ref
+    redactions: Ref
+    redacted_values: Ref
+    redaction_fingerprints: Ref
     coverage: Ref
     n_examples: int
     n_public: int
     n_secrets: int
     n_edges: int
+    n_redacted: int
+    n_redacted_places: int
     fingerprint: str
     """Of the table of examples. It and those of the commits are keyed: see `Home.fingerprint`."""
     commits: dict[str, str]
@@ -86,7 +93,7 @@ def _sha256(entry: str, key: str, path: Path) -> str:
     return file_sha256(path)
 
 
-@cached_task(name="extract", version=4, ignore=["config"])
+@cached_task(name="extract", version=5, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -110,16 +117,29 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         found.coverage["blobs_scanned"],
         found.coverage["blobs_reused"],
     )
-    tables = ("examples", "public", "secrets", "edges", "occurrences", "dropped")
+    if found.redacted.height:
+        get_run_logger().info(
+            "redacted %d values in %d places", found.redacted.height, found.redacted["places"].sum()
+        )
+    tables = (
+        "examples", "public", "secrets", "edges", "occurrences", "dropped", "redacted", "redactions",
+        "redacted_values",
+    )  # fmt: skip
     refs = {name: store.put_frame(getattr(found, name), kind=name) for name in tables}
+    fingerprint = home().fingerprint(refs["examples"].sha256)
+    kept = store.put_frame(found.fingerprints, kind="redaction_fingerprints")
+    note_redaction(store, fingerprint, refs["examples"], refs["public"], kept)
     return Extracted(
         **refs,
+        redaction_fingerprints=kept,
         coverage=store.put_json(published(found.coverage), kind="coverage"),
         n_examples=found.examples.height,
         n_public=found.public.height,
         n_secrets=found.secrets.height,
         n_edges=found.edges.height,
-        fingerprint=home().fingerprint(refs["examples"].sha256),
+        n_redacted=found.redacted.height,
+        n_redacted_places=int(found.redacted["places"].sum()),
+        fingerprint=fingerprint,
         commits={label: _note_commit(store, commit) for label, commit in inputs.revisions.items()},
     )
 
@@ -131,3 +151,17 @@ def _note_commit(store: Store, commit: str) -> str:
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / fingerprint).write_text(commit + "\n")
     return fingerprint
+
+
+def refuse_without_edges(extracted: Extracted) -> None:
+    """Refuse to plan noise for nothing.
+
+    Raises:
+        InputError: every secret is redacted or left out.
+    """
+    if not extracted.n_edges:
+        raise InputError(
+            "secrets",
+            "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",
+            "protect at least one entry by noise, or train with any other tool on the redacted examples",
+        )

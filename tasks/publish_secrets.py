@@ -4,10 +4,11 @@ files.csv: which file holds which secret, and why. secrets.sarif: the same by pl
 graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
 labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
 baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
-protect; not written where none did.
+protect; not written where none did. redacted.csv: in which files placeholders stand for which secret; not written
+where none do.
 
-files.csv, secrets.sarif, changes.csv and dropped.csv name files of the repositories, so the folder is a private
-place; the tracker gets the others.
+files.csv, secrets.sarif, changes.csv, dropped.csv and redacted.csv name files of the repositories, so the folder is
+a private place; the tracker gets the others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,13 @@ from hush_core.secrets.report.baseline import (
     write_baseline,
 )
 from hush_core.secrets.report.sarif import sarif
-from hush_core.secrets.report.tables import changes_table, dropped_table, files_beside, files_table
+from hush_core.secrets.report.tables import (
+    changes_table,
+    dropped_table,
+    files_beside,
+    files_table,
+    redacted_table,
+)
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
@@ -50,7 +57,11 @@ _ENTRY = pl.col("name").str.extract(r"^([^/]*)")
 
 @dataclass(frozen=True)
 class EntryRow:
-    """One entry of the config. new, gone: its (secret, file) pairs since the baseline; None without one."""
+    """One entry of the config.
+
+    redacted: its values that were replaced, in `places` of files. new, gone: its (secret, file) pairs since the
+    baseline; None without one.
+    """
 
     id: str
     kind: str
@@ -58,6 +69,8 @@ class EntryRow:
     examples: int
     without_example: int
     propagated: int
+    redacted: int
+    places: int
     new: int | None
     gone: int | None
 
@@ -105,6 +118,7 @@ def report_secrets(
         edges=store.read_frame(extracted.edges),
         occurrences=store.read_frame(extracted.occurrences),
         dropped=store.read_frame(extracted.dropped),
+        redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
         coverage=store.read_json(extracted.coverage),
         key=home().identity_key(),
         out=folder,
@@ -133,6 +147,7 @@ def write_report(
     key: bytes,
     out: Path,
     baseline: Path | None = None,
+    redacted: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> Summary:
     """Write the files into `out`, each wholly or not at all.
 
@@ -142,6 +157,7 @@ def write_report(
     Args:
         examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
         key: the identity key of that extraction.
+        redacted: its tables `redacted` and `redactions`.
 
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
@@ -160,6 +176,7 @@ def write_report(
         "baseline.json",
         "changes.csv",
         "dropped.csv",
+        "redacted.csv",
     )
     files = {name: out / name for name in names}
     shown = published(coverage)
@@ -185,6 +202,11 @@ def write_report(
             files.pop("dropped.csv").unlink(missing_ok=True)
         else:
             write_whole(files["dropped.csv"], dropped_table(items, dropped).write_csv().encode())
+        if redacted is None or redacted[0].is_empty():
+            files.pop("redacted.csv").unlink(missing_ok=True)
+        else:
+            table = redacted_table(*redacted, examples)
+            write_whole(files["redacted.csv"], table.write_csv().encode())
         write_whole(files["files.csv"], files_table(items, edges, examples).write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:
@@ -232,6 +254,8 @@ def _entry_rows(
             examples=examples.get(name, 0),
             without_example=facts["without_example"],
             propagated=facts["propagated"],
+            redacted=facts["redacted_secrets"],
+            places=facts["redacted_places"],
             new=None if fresh is None else fresh.get(name, 0),
             gone=None if gone is None else gone[name],
         )

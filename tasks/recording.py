@@ -44,6 +44,9 @@ class Outcome(BaseModel):
     trained: Trained
     before_attacked: Attacked
     attacked: Attacked
+    redacted_before: Attacked | None = None
+    redacted_attacked: Attacked | None = None
+    """The same where placeholders stand; None where nothing was redacted."""
     unprotected: Model | None
     tagged_bits: dict[str, float | None]
     """Loss on examples with a secret that were held back, by model; empty unless the config asks for it."""
@@ -115,6 +118,10 @@ def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
         "worst_bound_to_target": worst_ratio(store, outcome),
         "extracted_protected": outcome.attacked.extracted,
     }
+    if outcome.redacted_attacked:
+        metrics["redacted"] = extracted.n_redacted
+        metrics["redacted_places"] = extracted.n_redacted_places
+        metrics["extracted_redacted"] = outcome.redacted_attacked.extracted
     if outcome.unprotected_attacked:
         metrics["extracted_unprotected"] = outcome.unprotected_attacked.extracted
     for method, calibrated in outcome.by_method.items():
@@ -183,6 +190,10 @@ def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
         "coverage": outcome.extracted.coverage,
         "earlier_runs": outcome.trained.earlier_runs,
     }
+    if outcome.redacted_before and outcome.redacted_attacked:
+        tables["redacted"] = outcome.extracted.redacted
+        tables["exposure_redacted"] = outcome.redacted_attacked.table
+        tables["exposure_redacted_before"] = outcome.redacted_before.table
     if outcome.unprotected_attacked:
         tables["exposure_unprotected"] = outcome.unprotected_attacked.table
     paths = {name: store.path(ref) for name, ref in tables.items()}

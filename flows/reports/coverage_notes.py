@@ -11,7 +11,8 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     for entry, facts in coverage["secrets"].items():
         dropped = facts["only_in_dropped"]
         unseen = facts["without_example"] - dropped
-        if unseen == facts["secrets"] and not facts["weak_secrets"]:
+        elsewhere = facts["weak_secrets"] + facts["left_out_secrets"] + facts["redacted_places"]
+        if unseen == facts["secrets"] and not elsewhere:
             notes.append(
                 f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
             )
@@ -21,6 +22,16 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
             notes.append(
                 f"{entry}: {dropped:,} secrets stand only in examples that were left out for a weak credential "
                 "beside them (dropped.csv of `hush secrets`)"
+            )
+        if facts["left_out_secrets"]:
+            notes.append(
+                f"{entry}: {facts['left_out_examples']:,} examples with its {facts['left_out_secrets']:,} secrets "
+                "were left out, as it asks (dropped.csv of `hush secrets` says where)"
+            )
+        if facts["redacted_secrets"] and facts["redacted_places"]:
+            notes.append(
+                f"{entry}: {facts['redacted_secrets']:,} values were redacted, in {facts['redacted_places']:,} "
+                "places; a copy that the search did not find is not covered"
             )
         if facts["weak_secrets"]:
             notes.append(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.reports.job_rows import SecretRow
+from flows.reports.job_rows import RedactedRow, SecretRow, redacted_row
 from flows.reports.job_warnings import warnings_of
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
@@ -74,6 +74,7 @@ class Report(BaseModel):
     """The same on examples with a secret that were held back; released WITHOUT noise, as the config asks."""
     reused: bool
     """Nothing was trained: the model and its certificate are those of an earlier run."""
+    redacted: RedactedRow | None = None
     warnings: list[str]
 
 
@@ -114,6 +115,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         tagged_losses=outcome.tagged_bits,
         loss_unit=outcome.trained.model.unit,
         reused=_older_than_this_run(certificate),
+        redacted=redacted_row(outcome),
         warnings=warnings_of(config, outcome, store, rows),
     )
 
@@ -190,6 +192,8 @@ def render(report: Report, console: Console) -> None:
         line("", f"{bits} [dim]of held-back text WITH one (released without noise)[/dim]")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
+    if report.redacted is not None:
+        line("redacted", report.redacted.in_words())
     console.print(_table(report), width=WIDTH)
     hidden = len(report.rows) - MOST_ROWS
     if hidden > 0:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.recording import Outcome
+
 
 class SecretRow(BaseModel):
     """One secret: its promise, and what the attacks on both models came to (None: no value to rank)."""
@@ -27,3 +29,39 @@ class SecretRow(BaseModel):
     unprotected_rank: int | None = None
     unprotected_exposure_bits: float | None = None
     unprotected_extracted: bool | None = None
+
+
+class RedactedRow(BaseModel):
+    """All redacted values together: how many, in how many places of files, and what the attack on them came to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    secrets: int
+    places: int
+    attacked: int
+    first: int
+    """Ranked first among their alternatives."""
+    first_before: int
+    extracted: int
+
+    def in_words(self) -> str:
+        """One line; the bound needs no table, as it is every secret's prior."""
+        return (
+            f"{self.secrets:,} values replaced in {self.places:,} places, bound = prior; first of {self.attacked}: "
+            f"{self.first}, before training {self.first_before}; extracted {self.extracted}"
+        )
+
+
+def redacted_row(outcome: Outcome) -> RedactedRow | None:
+    """None where nothing was redacted."""
+    before, after = outcome.redacted_before, outcome.redacted_attacked
+    if before is None or after is None:
+        return None
+    return RedactedRow(
+        secrets=outcome.extracted.n_redacted,
+        places=outcome.extracted.n_redacted_places,
+        attacked=after.secrets,
+        first=after.ranked_first,
+        first_before=before.ranked_first,
+        extracted=after.extracted,
+    )

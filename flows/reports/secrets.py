@@ -16,6 +16,8 @@ from tasks.publish_secrets import Summary
 MOST_ENTRIES = 40
 """Entries, and repositories, in the terminal's tables; the files have all."""
 MOST_FILES = 200
+REDACTED = ["redacted", "in places"]
+"""Columns that stand only where something was redacted."""
 
 
 def render(summary: Summary, console: Console) -> None:
@@ -28,10 +30,13 @@ def render(summary: Summary, console: Console) -> None:
     table.add_column("entry", overflow="fold")
     table.add_column("kind")
     numbers = ["secrets", "examples", "in no example", "recognised elsewhere"]
+    redacts = any(row.redacted for row in summary.entries)
+    numbers += REDACTED if redacts else []
     for column in numbers + (["new", "gone"] if compared else []):
         table.add_column(column, justify="right")
     for row in summary.entries[:MOST_ENTRIES]:
         cells = [row.secrets, row.examples, row.without_example, row.propagated]
+        cells += [row.redacted, row.places] if redacts else []
         changed = [row.new, row.gone] if compared else []
         table.add_row(escape(row.id), escape(row.kind), *(f"{n:,}" for n in [*cells, *changed]))
     console.print(table)
@@ -110,6 +115,8 @@ def markdown(summary: Summary, url: str | None) -> str:
     """The tables for the Prefect UI; no path of a repository, and no name that a repository chose."""
     compared = summary.gone_elsewhere is not None
     names = ["entry", "kind", "secrets", "examples", "in no example", "recognised elsewhere"]
+    redacts = any(row.redacted for row in summary.entries)
+    names += REDACTED if redacts else []
     names += ["new", "gone"] if compared else []
     lines = [
         f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret.",
@@ -119,6 +126,7 @@ def markdown(summary: Summary, url: str | None) -> str:
     ]
     for row in summary.entries:
         cells = [row.secrets, row.examples, row.without_example, row.propagated]
+        cells += [row.redacted, row.places] if redacts else []
         cells += [row.new or 0, row.gone or 0] if compared else []
         lines.append(f"| `{row.id}` | {row.kind} | " + " | ".join(f"{n:,}" for n in cells) + " |")
     lines += ["", *(f"- **!** {note}" for note in coverage_notes(summary.coverage))]

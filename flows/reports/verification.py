@@ -36,6 +36,13 @@ def verdict(verification: Verification) -> list[str]:
             f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "
             "holds a secret that an entry names, and nothing is promised of any other"
         )
+    if redacted := facts.redaction.secrets:
+        lines.append(
+            f"{redacted} secrets were redacted, in {facts.redaction.places} places: each bound is its prior; "
+            "what the search did not find is not covered"
+        )
+        shown = verification.redaction or "NOT CHECKED whether an example holds a redacted value"
+        lines.append(f"WARNING: {shown}" if shown.startswith("NOT") else shown)
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")

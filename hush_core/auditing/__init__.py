@@ -1,5 +1,5 @@
 """Attacks on the trained model, to be read beside its certificate."""
 
-from hush_core.auditing.exposure import exposure
+from hush_core.auditing.exposure import exposure, redacted_exposure
 
-__all__ = ["exposure"]
+__all__ = ["exposure", "redacted_exposure"]

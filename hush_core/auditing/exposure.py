@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,7 @@ SCHEMA = {
     "extracted": pl.Boolean,
     "contexts": pl.UInt32,
 }
+REDACTED_SCHEMA = {"redacted_id" if name == "secret_id" else name: kind for name, kind in SCHEMA.items()}
 _TIE = 1e-4
 """Nats. Sums over other batch shapes differ in the last bits: a near-tie counts as a tie."""
 
@@ -63,20 +64,83 @@ def exposure(
         4 free characters, longer than the model's context, or if the tokenizer tells no alternative from it.
         No value is returned, logged or raised.
     """
-    names = dict(secrets.select("secret_id", "name").iter_rows())
     groups = occurrences.sort("secret_id", "example_id", "start").partition_by("secret_id", as_dict=True)
+    both = model.objective.kind == "masked"
+    targets = (
+        (secret_id, *_contexts(texts, places, max_contexts, both=both))
+        for (secret_id,), places in sorted(groups.items())
+    )
+    names = dict(secrets.select("secret_id", "name").iter_rows())
+    rows = _ranked(model, targets, len(groups), names, alternatives, seed, progress)
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def redacted_exposure(
+    model: LanguageModel,
+    texts: Sequence[bytes],
+    redactions: pl.DataFrame,
+    values: pl.DataFrame,
+    redacted: pl.DataFrame,
+    *,
+    alternatives: int,
+    seed: int,
+    max_contexts: int = 8,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """`exposure` of values that were redacted: the attacker knows the text around a placeholder, and asks what
+    stood there. A model that never saw a value ranks it at random, whatever its training did.
+
+    Args:
+        redactions: redacted_id, example_id, start, end of each placeholder in an example's text.
+        values: redacted_id, value (binary): what stood there; never in a message or in the result.
+        redacted: redacted_id, name.
+
+    Returns:
+        REDACTED_SCHEMA, one row a secret with a value and a placeholder, as `exposure` gives them.
+    """
+    groups = redactions.sort("redacted_id", "example_id", "start").partition_by("redacted_id", as_dict=True)
+    known = dict(values.select("redacted_id", "value").iter_rows())
+    both = model.objective.kind == "masked"
+    held = [(number, places) for (number,), places in sorted(groups.items()) if number in known]
+    targets = (
+        (
+            number,
+            known[number],
+            list(
+                dict.fromkeys(
+                    (texts[i][:start], texts[i][end:] if both else b"")
+                    for _, i, start, end in places.iter_rows()
+                )
+            )[:max_contexts],
+        )
+        for number, places in held
+    )
+    names = dict(redacted.select("redacted_id", "name").iter_rows())
+    rows = _ranked(model, targets, len(held), names, alternatives, seed, progress)
+    return pl.DataFrame(rows, schema=REDACTED_SCHEMA, orient="row")
+
+
+def _ranked(
+    model: LanguageModel,
+    targets: Iterable[tuple[int, bytes, list[tuple[bytes, bytes]]]],
+    count: int,
+    names: dict[int, str],
+    alternatives: int,
+    seed: int,
+    progress: Progress | None,
+) -> list[tuple]:
+    """One row a target (id, value, contexts) that could be ranked."""
     training = model.network.training
     model.network.eval()
     rows = []
-    for done, ((secret_id,), places) in enumerate(sorted(groups.items()), start=1):
-        value, contexts = _contexts(texts, places, max_contexts, both=model.objective.kind == "masked")
-        others = alternatives_to(value, alternatives, np.random.default_rng([seed, secret_id]))
+    for done, (number, value, contexts) in enumerate(targets, start=1):
+        others = alternatives_to(value, alternatives, np.random.default_rng([seed, number]))
         if others and (found := _attack(model, contexts, [value, *others])):
-            rows.append((secret_id, names[secret_id], *found))
+            rows.append((number, names[number], *found))
         if progress is not None:
-            progress("exposure", done, len(groups))
+            progress("exposure", done, count)
     model.network.train(training)
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return rows
 
 
 def _attack(

@@ -1,6 +1,6 @@
 """The certificate: what a reviewer reads and a machine re-checks.
 
-A directory of one JSON document and five tables; `write_certificate` makes it, `verify_certificate` recomputes
+A directory of one JSON document and six tables; `write_certificate` makes it, `verify_certificate` recomputes
 every number in it from the tables and refuses on any mismatch, missing file or edited byte.
 docs/certificate.md explains it field by field.
 """

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.certificate.document import TABLES, Facts
+from hush_core.certificate.redaction import check_redacted
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.roles import (
     CERTIFIED,
@@ -23,9 +24,10 @@ SUMMED = 1e-9
 
 def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     """The document against the tables; those are well-formed."""
-    bounds, _, edges, secrets, weights = (tables[name] for name in TABLES)
+    bounds, _, edges, redacted, secrets, weights = (tables[name] for name in TABLES)
     plan, training = facts.plan, facts.training
     total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
+    most_attacked = max(secrets.height, redacted.height)
     found = [
         (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
         (bounds.height != secrets.height, "not every secret has exactly one bound"),
@@ -56,7 +58,7 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             "audits were made, but released_unprotected names nothing",
         ),
         *(
-            (not a.succeeded <= a.secrets <= secrets.height, "an audit counts more secrets than there are")
+            (not a.succeeded <= a.secrets <= most_attacked, "an audit counts more secrets than there are")
             for a in facts.audits
         ),
     ]
@@ -64,7 +66,7 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     found.append((bool(far.any()), "secrets.parquet: bits: are not those of the prior"))
     wrong = secrets["prior"] >= secrets["posterior"]
     found.append((bool(wrong.any()), "secrets.parquet: posterior: a target is not above its prior"))
-    return [message for is_wrong, message in found if is_wrong]
+    return [message for is_wrong, message in found if is_wrong] + check_redacted(facts.redaction, redacted)
 
 
 def check_roles(facts: Facts, edges: pl.DataFrame, weights: pl.DataFrame) -> list[str]:

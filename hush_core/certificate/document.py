@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hush_core.certificate.redaction import REDACTED, REDACTION_PROMISE, RedactionFacts
 from hush_core.config import Capacities, Method
 from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
@@ -18,7 +19,7 @@ from hush_core.weights.roles import WithoutSecret
 DOCUMENT = "certificate.json"
 SCHEMA_VERSION = "hush-certificate/4"
 OLDER = ("hush-certificate/1", "hush-certificate/2", "hush-certificate/3")
-TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", "secrets.parquet", "weights.parquet")
+TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", REDACTED, "secrets.parquet", "weights.parquet")
 
 PROMISE = (
     "For every secret j: no adversary who sees the noisy sum of every round that this run released, and with it "
@@ -39,6 +40,7 @@ NOT_PROMISED = (
     "The bound is of this run alone: where other runs on a secret's text released something, all of them "
     "together reveal more, and a secret with `earlier_runs` above 0 has a weaker promise in all. Runs outside "
     "this store are not counted.",
+    "A copy of a redacted value that the search did not find was trained on like any other text.",
 )
 """Both are part of the schema: a document that says anything else is none of this version."""
 
@@ -109,6 +111,7 @@ class Facts(_Document):
     """1 + the most earlier runs that any secret has (`earlier_runs` in bounds.parquet)."""
     coverage: dict[str, object]
     audits: tuple[Audit, ...]
+    redaction: RedactionFacts = RedactionFacts()
     code: dict[str, str]
     """Name → version, of hush and of what computes for it."""
 
@@ -118,6 +121,8 @@ class Certificate(_Document):
 
     schema_version: Literal["hush-certificate/4"] = SCHEMA_VERSION
     promise: str = PROMISE
+    redaction_promise: str = REDACTION_PROMISE
+    """Of the secrets in redacted.parquet, which are in no other table."""
     not_promised: tuple[str, ...] = NOT_PROMISED
     facts: Facts
     tables: dict[str, Sha256]
@@ -130,6 +135,8 @@ class Certificate(_Document):
     def _words(self) -> Self:
         if self.promise != PROMISE:
             raise ValueError("promise: the statement is not that of this version of the certificate")
+        if self.redaction_promise != REDACTION_PROMISE:
+            raise ValueError("redaction_promise: is not that of this version of the certificate")
         if self.not_promised != NOT_PROMISED:
             raise ValueError("not_promised: the exceptions are not those of this version of the certificate")
         if set(self.tables) != set(TABLES):

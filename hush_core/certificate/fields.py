@@ -13,6 +13,7 @@ from hush_core.certificate.document import (
     PlanFacts,
     TrainingFacts,
 )
+from hush_core.certificate.redaction import RedactionFacts
 from hush_core.certificate.tables import SCHEMAS
 
 UNCHECKED: dict[str, str] = {
@@ -41,11 +42,23 @@ UNCHECKED: dict[str, str] = {
     "edges.parquet.reason": "any text",
     "bounds.parquet.noise_needed": "at most the noise multiplier",
     "bounds.parquet.earlier_runs": "agrees with runs_on_this_data only",
+    "facts.redaction.places": "those of redacted.parquet",
+    "redacted.parquet.kind": "any text",
+    "redacted.parquet.name": "any text",
+    "redacted.parquet.prior": "equal to the bound",
+    "redacted.parquet.places": "sum to those of the facts",
+    "redacted.parquet.provenance": "any text",
 }
 """Field → what little is known of it."""
 MODEL_FILES = "model_files"
 """Unchecked where the model was not looked at."""
-_PARTS = {"facts": Facts, "facts.plan": PlanFacts, "facts.training": TrainingFacts, "facts.audits": Audit}
+_PARTS = {
+    "facts": Facts,
+    "facts.plan": PlanFacts,
+    "facts.training": TrainingFacts,
+    "facts.audits": Audit,
+    "facts.redaction": RedactionFacts,
+}
 
 
 def all_fields() -> list[str]:

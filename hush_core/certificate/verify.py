@@ -54,6 +54,8 @@ class Verification:
         tables: the certificate's own, by file name.
         curve_points: (confirmed by the second route, looked at, in all).
         model_seen: whether the model's files were compared with the certificate.
+        redaction: what came of looking for redacted values in the examples, where somebody did; that is for who has
+            the examples (`hush verify` in the home that made them).
         unchecked: the fields that may say anything (docs/certificate.md has the table).
     """
 
@@ -62,6 +64,7 @@ class Verification:
     tables: dict[str, pl.DataFrame]
     curve_points: tuple[int, int, int]
     model_seen: bool
+    redaction: str = ""
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -124,7 +127,7 @@ def _check_numbers(
     certificate: Certificate, tables: dict[str, pl.DataFrame], model_seen: bool, progress: Progress
 ) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
-    bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
+    bounds, curves, edges, _, secrets, weights = (tables[name] for name in TABLES)
     if failures := check_tables(tables) or check_facts(facts, tables):
         raise VerificationError(failures)
     if failures := check_roles(facts, edges, weights):
@@ -160,7 +163,7 @@ def _check_numbers(
 def _second_route(
     facts: Facts, tables: dict[str, pl.DataFrame], progress: Progress
 ) -> tuple[Recheck, tuple[int, int, int]]:
-    bounds, curves, edges, secrets, weights = (tables[name] for name in TABLES)
+    bounds, curves, edges, _, secrets, weights = (tables[name] for name in TABLES)
     mechanism = Mechanism(facts.plan.noise_multiplier, facts.plan.rounds)
     own = Secrets(weights["weight"].to_numpy(), facts.plan.expected_batch, edges, secrets.height)
     found = recheck_bounds(own, secrets, bounds, mechanism, progress)

@@ -10,6 +10,7 @@ import polars as pl
 
 from hush_core.accounting import posterior_curves
 from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory
+from hush_core.certificate.redaction import REDACTED, redacted_table
 from hush_core.errors import CertificationError
 from hush_core.files import file_sha256, put_in_place, sync
 from hush_core.weights import sampling_rates
@@ -26,6 +27,7 @@ def write_certificate(
     weights: np.ndarray,
     model_dir: Path,
     earlier_runs: np.ndarray | None = None,
+    redacted: pl.DataFrame | None = None,
 ) -> Certificate:
     """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
 
@@ -34,6 +36,7 @@ def write_certificate(
     bound by prior, is computed and stored beside. `earlier_runs` (m,): by secret, how many private runs before this
     one released anything on its text; where it is not given, all those of `facts.runs_on_this_data` but this one
     count for every secret.
+    `redacted`: that of the graph; the facts on redaction are taken from it.
 
     Raises:
         CertificationError: a bound misses its target, more rounds were released than planned, or an example
@@ -68,6 +71,7 @@ def write_certificate(
         edges, sampling_rates(np.asarray(weights, np.float64), plan.expected_batch), secrets,
         noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method,
     )  # fmt: skip
+    redacted_rows, redaction = redacted_table(redacted)
     tables = {
         "bounds.parquet": bounds.with_columns(
             earlier_runs=pl.Series(earlier_runs, dtype=pl.UInt32),
@@ -75,6 +79,7 @@ def write_certificate(
         ),
         "curves.parquet": curves.table,
         "edges.parquet": edges,
+        REDACTED: redacted_rows,
         "secrets.parquet": secrets,
         "weights.parquet": pl.DataFrame(
             {
@@ -87,7 +92,7 @@ def write_certificate(
     for name in TABLES:
         tables[name].write_parquet(partial / name)
     certificate = Certificate(
-        facts=facts,
+        facts=facts.model_copy(update={"redaction": redaction}),
         tables={name: file_sha256(partial / name) for name in TABLES},
         model_files=hash_directory(model_dir),
     ).sealed()

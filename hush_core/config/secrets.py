@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny, WrapValidator, field_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
@@ -21,6 +21,8 @@ ENTRY_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Level = Text | float
 """A name out of `levels`, or the posterior itself."""
+Protect = Literal["noise", "redact", "drop"]
+"""By noise in training; by replacing every copy found before examples are cut; by leaving out whatever holds it."""
 
 
 class SecretEntry(Section):
@@ -31,6 +33,20 @@ class SecretEntry(Section):
     level: Level
     bits: Bits | None = None
     """Declared min-entropy of the best single guess; only ever lowered by the caps."""
+    protect: Protect = "noise"
+
+    are_values: ClassVar[bool] = False
+    """Whether its secrets are values, of which each copy can be replaced."""
+
+    @field_validator("protect")
+    @classmethod
+    def _replaceable(cls, given: str) -> str:
+        if given == "redact" and not cls.are_values:
+            raise ValueError(
+                "redact replaces the copies of a value, and secrets of this kind are no values; "
+                "take noise, or drop to leave their text out"
+            )
+        return given
 
     def files(self) -> dict[str, Path]:
         """The files that the entry names, by key: what they hold decides what is found."""
@@ -80,6 +96,8 @@ class ContributorsSecret(FileSecret):
 class CredentialsSecret(SecretEntry):
     """Every credential that the rules find is a secret of its own; its value is searched everywhere."""
 
+    are_values: ClassVar[bool] = True
+
     kind: Literal["credentials"]
     weak: Literal["drop", "refuse"] = "refuse"
     """What to do with credentials under 20 bits: drop every example that holds one, or refuse to go on."""
@@ -87,6 +105,8 @@ class CredentialsSecret(SecretEntry):
 
 class LiteralsSecret(SecretEntry):
     """Every line of `file` is a secret of its own, searched everywhere; `bits` must be declared."""
+
+    are_values: ClassVar[bool] = True
 
     kind: Literal["literals"]
     file: Path
@@ -96,6 +116,8 @@ class LiteralsSecret(SecretEntry):
 class PatternsSecret(SecretEntry):
     """Every distinct match of a pattern in `file` is a secret of its own; `bits` must be declared."""
 
+    are_values: ClassVar[bool] = True
+
     kind: Literal["patterns"]
     file: Path
     bits: Bits
@@ -103,6 +125,8 @@ class PatternsSecret(SecretEntry):
 
 class RareWordsSecret(SecretEntry):
     """Every word that stands in so many examples is a secret of its own; `bits` must be declared."""
+
+    are_values: ClassVar[bool] = True
 
     kind: Literal["rare_words"]
     document_frequency: tuple[Examples, Examples]

@@ -9,8 +9,10 @@ from hush_core.corpus.git.history import Contributors, History, read_contributor
 from hush_core.corpus.git.tree import File, Tree, read_tree
 from hush_core.corpus.language import language_of
 from hush_core.corpus.paths import Paths, match_path, printable_path
+from hush_core.corpus.redacted import PLACEHOLDER, RedactedCorpus, Replacements, redacted_corpus
 
 __all__ = [
+    "PLACEHOLDER",
     "SKIP_REASONS",
     "BlobStore",
     "CleanView",
@@ -21,6 +23,8 @@ __all__ = [
     "Layout",
     "Paths",
     "ReadOptions",
+    "RedactedCorpus",
+    "Replacements",
     "Tree",
     "chunk_ranges",
     "language_of",
@@ -30,4 +34,5 @@ __all__ = [
     "read_corpus",
     "read_history",
     "read_tree",
+    "redacted_corpus",
 ]

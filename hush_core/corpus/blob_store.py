@@ -61,6 +61,7 @@ class BlobStore:
         place = kept.folder if kept is not None else folder or tempfile.gettempdir()
         self._room = self._end + shutil.disk_usage(place).free - SPARE_BYTES
         self._numbers: dict[bytes, int] = {}
+        self._aliases: dict[bytes, int] = {}
 
     def __enter__(self) -> BlobStore:
         return self
@@ -113,9 +114,19 @@ class BlobStore:
             self._sizes.append(size)
         return number
 
+    def alias(self, identity: bytes, number: int) -> None:
+        """Let the object id (raw bytes) of another content name this one, too."""
+        self._aliases[identity] = number
+
+    @property
+    def aliased(self) -> bool:
+        """Whether contents are kept that differ from those that their object ids name in a repository."""
+        return bool(self._aliases)
+
     def number(self, blob: bytes) -> int | None:
         """The number of a content by its object id (hexadecimal), None where it is not kept."""
-        return self._numbers.get(unhexlify(blob))
+        identity = unhexlify(blob)
+        return self._numbers.get(identity, self._aliases.get(identity))
 
     def identities(self) -> Iterator[bytes]:
         """The object ids (raw bytes) in the order of the numbers."""

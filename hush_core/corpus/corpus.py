@@ -113,7 +113,12 @@ class Corpus:
         """Read further contents out of a repository's history; they need not stand in any file.
 
         Returns their numbers; what is too large or no text is left out.
+
+        Raises:
+            ValueError: the corpus is redacted, and what comes out of the repository would not be.
         """
+        if self.contents.aliased:
+            raise ValueError("a redacted corpus takes nothing more out of a repository")
         wanted = set(blobs)
         known = [n for b in sorted(wanted) if (n := self.contents.number(b)) is not None]
         wanted = {b for b in wanted if self.contents.number(b) is None}

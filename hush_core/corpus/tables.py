@@ -89,14 +89,15 @@ def _path(name: str, paths: Paths) -> int:
 
 
 def _content(text: bytes, contents: BlobStore, hashes: tuple[str, ...]) -> int:
-    ids = [_git_id(text, name) for name in hashes]
+    ids = [git_id(text, name) for name in hashes]
     for known in ids:
         if (number := contents.number(known)) is not None:
             return number
     return contents.add(ids[0], text)
 
 
-def _git_id(text: bytes, name: str) -> bytes:
+def git_id(text: bytes, name: str) -> bytes:
+    """The object id (hexadecimal) that git gives to a content; `name`: of its hash."""
     digest = hashlib.new(name, b"blob %d\0" % len(text), usedforsecurity=False)
     digest.update(text)
     return digest.hexdigest().encode()

@@ -10,13 +10,23 @@ import numpy as np
 import polars as pl
 
 from hush_core.config import HushConfig
-from hush_core.corpus import Corpus, Layout
+from hush_core.corpus import PLACEHOLDER, Corpus, Layout
 from hush_core.secrets.coverage import coverage_of
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.disposition import ChunkDisposition, disposition_of
 from hush_core.secrets.examples import examples_of
-from hush_core.secrets.graph import DROPPED, EDGES, OCCURRENCES, SECRETS, SecretGraph
+from hush_core.secrets.graph import (
+    DROPPED,
+    EDGES,
+    OCCURRENCES,
+    REDACTED,
+    REDACTED_VALUES,
+    REDACTIONS,
+    SECRETS,
+    SecretGraph,
+)
 from hush_core.secrets.labels import ChunkLabels, LabelTable
+from hush_core.secrets.redaction import Redaction
 
 
 def assemble(
@@ -25,15 +35,17 @@ def assemble(
     found: list[DetectedSecret],
     labels: LabelTable,
     work: Path | None = None,
+    redaction: Redaction | None = None,
 ) -> tuple[SecretGraph, dict[str, Any]]:
-    """The checked graph and the coverage report.
+    """The checked graph and the coverage report; `corpus`, `found` and `labels` are those after the redaction.
 
     Raises:
         InputError: a credential too weak, a target not above its prior, or no edge at all.
     """
     layout = corpus.layout_around(labels.spans())
     held = labels.held(layout, corpus.contents)
-    fate = disposition_of(config, corpus, layout, found, labels, held)
+    replaced = _redacted(config, corpus, redaction) if redaction is not None else {}
+    fate = disposition_of(config, corpus, layout, found, labels, held, redacts=redaction is not None)
     graph = SecretGraph(
         examples=examples_of(corpus, layout, np.flatnonzero(fate.kept), work),
         public=examples_of(corpus, layout, np.flatnonzero(fate.public), work),
@@ -41,8 +53,10 @@ def assemble(
         edges=_edges(held, fate),
         occurrences=_occurrences(layout, labels, fate),
         dropped=_dropped(config, corpus, layout, found, held, fate),
+        **({"redactions": _redactions(layout, redaction, fate)} if redaction is not None else {}),
+        **replaced,
     )
-    return graph, coverage_of(config, corpus, layout, found, held, fate)
+    return graph, coverage_of(config, corpus, layout, found, held, fate, redaction)
 
 
 def _secrets(config: HushConfig, found: list[DetectedSecret], which: np.ndarray) -> pl.DataFrame:
@@ -113,6 +127,46 @@ def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> 
         schema=OCCURRENCES,
     )
     return frame.filter(pl.Series(fate.kept[chunk])).unique().sort(pl.all())
+
+
+def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction) -> dict[str, pl.DataFrame]:
+    """The frames of the redacted secrets and of their values."""
+    files = np.bincount(corpus.blob, minlength=len(corpus.contents))
+    places = np.bincount(
+        redaction.number, weights=files[redaction.blob], minlength=len(redaction.secrets)
+    ).astype(np.int64)
+    rows = []
+    for number, secret in enumerate(redaction.secrets):
+        one, entry = secret.detected, config.secrets[secret.detected.entry]
+        prior = config.prior(entry, one.bits)
+        rows.append((number, entry.kind, one.name, prior, int(places[number]), one.provenance))
+    values = [(n, s.value) for n, s in enumerate(redaction.secrets) if s.value is not None]
+    return {
+        "redacted": pl.DataFrame(rows, schema=REDACTED, orient="row"),
+        "redacted_values": pl.DataFrame(values, schema=REDACTED_VALUES, orient="row"),
+    }
+
+
+def _redactions(layout: Layout, redaction: Redaction, fate: ChunkDisposition) -> pl.DataFrame:
+    """Where placeholders begin in examples; one that a border cuts ends with its example."""
+    start, end = redaction.start, redaction.start + len(PLACEHOLDER)
+    piece, counts = layout.pieces_of_spans(redaction.blob, start, end)
+    number, start, end = (np.repeat(c, counts) for c in (redaction.number, start, end))
+    _, first, last = layout.bytes_of_pieces(piece)
+    here = (first <= start) & (start < last)
+    piece, number = piece[here], number[here]
+    start, end = (start - first)[here], (np.minimum(end, last) - first)[here]
+    chunk, times = layout.chunks_of_pieces(piece)
+    frame = pl.DataFrame(
+        {
+            "redacted_id": np.repeat(number, times).astype(np.uint32),
+            "example_id": _dense(fate.kept)[chunk],
+            "start": np.repeat(start, times).astype(np.uint32),
+            "end": np.repeat(end, times).astype(np.uint32),
+        },
+        schema=REDACTIONS,
+    )
+    return frame.filter(pl.Series(fate.kept[chunk], dtype=pl.Boolean)).unique().sort(pl.all())
 
 
 def _dense(mask: np.ndarray) -> np.ndarray:

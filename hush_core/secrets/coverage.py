@@ -17,6 +17,7 @@ from hush_core.corpus.documents import DOCUMENT_SKIP_REASONS
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.disposition import ChunkDisposition
 from hush_core.secrets.labels import ChunkLabels, is_propagated
+from hush_core.secrets.redaction import Redaction
 
 
 def coverage_of(
@@ -26,12 +27,13 @@ def coverage_of(
     found: list[DetectedSecret],
     held: ChunkLabels,
     fate: ChunkDisposition,
+    redaction: Redaction | None = None,
 ) -> dict[str, Any]:
     """JSON-able: `repositories` (and tables) by label, `secrets` by the id of the entry."""
-    return {
-        "repositories": _repositories(corpus, layout, fate),
-        "secrets": _secrets(config, found, held, fate),
-    }
+    secrets = _secrets(config, found, held, fate)
+    for entry, facts in _redacted(config, corpus, redaction).items():
+        secrets[entry] |= facts
+    return {"repositories": _repositories(corpus, layout, fate), "secrets": secrets}
 
 
 _OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused"}
@@ -114,6 +116,7 @@ def _secrets(
     report = {}
     for entry, secret in enumerate(config.secrets):
         edges = reasons[entry]
+        left_out = secret.protect == "drop"
         propagated = sum(n for reason, n in edges.items() if is_propagated(reason))
         report[secret.id] = {
             "kind": secret.kind,
@@ -124,7 +127,26 @@ def _secrets(
             "detected": edges.total() - propagated,
             "propagated": propagated,
             "reasons": dict(sorted(edges.items())),
-            "weak_secrets": weak[entry],
-            "weak_examples_dropped": weak_chunks[entry],
+            "weak_secrets": 0 if left_out else weak[entry],
+            "weak_examples_dropped": 0 if left_out else weak_chunks[entry],
+            "left_out_secrets": weak[entry] if left_out else 0,
+            "left_out_examples": weak_chunks[entry] if left_out else 0,
         }
     return report
+
+
+def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction | None) -> dict[str, dict[str, int]]:
+    """By entry: how many secrets were redacted, and in how many places of files a placeholder stands for one."""
+    secrets, places = Counter[int](), Counter[int]()
+    if redaction is not None:
+        entry_of = np.array([one.detected.entry for one in redaction.secrets], dtype=np.int64)
+        secrets.update(entry_of.tolist())
+        files = np.bincount(corpus.blob, minlength=len(corpus.contents))[redaction.blob]
+        where = np.stack([entry_of[redaction.number], redaction.blob, redaction.start], axis=1)
+        _, first = np.unique(where, axis=0, return_index=True)
+        for entry, times in zip(where[first, 0].tolist(), files[first].tolist(), strict=True):
+            places[entry] += times
+    return {
+        secret.id: {"redacted_secrets": secrets[entry], "redacted_places": places[entry]}
+        for entry, secret in enumerate(config.secrets)
+    }

@@ -19,8 +19,8 @@ from hush_core.secrets.priors import WEAK_BITS
 class ChunkDisposition:
     """What becomes of chunks and secrets, as masks.
 
-    lost: holds a weak credential and is dropped. protected: holds a secret that is kept. public: neither, and
-    named public. weak: by secret, dropped.
+    lost: holds a secret that is left out, and is dropped. protected: holds a secret that is kept. public: neither,
+    and named public. weak: by secret, left out: too weak to protect, or `protect: drop`.
     """
 
     lost: np.ndarray
@@ -40,8 +40,13 @@ def disposition_of(
     found: list[DetectedSecret],
     labels: LabelTable,
     held: ChunkLabels,
+    *,
+    redacts: bool = False,
 ) -> ChunkDisposition:
     """Which chunks are dropped, protected or public.
+
+    Args:
+        redacts: other secrets are redacted; then it is no mistake that none is left to be protected here.
 
     Raises:
         InputError: a credential too weak, or no edge at all.
@@ -51,11 +56,10 @@ def disposition_of(
     lost[held.chunk[weak[held.found]]] = True
     protected[held.chunk[~weak[held.found]]] = True
     protected &= ~lost
-    if not protected.any():
+    if not protected.any() and not redacts:
         raise InputError(
             "secrets",
-            "no example holds any of the secrets"
-            + (" (all that do were dropped as weak)" if lost.any() else ""),
+            "no example holds any of the secrets" + (" (all that do were dropped)" if lost.any() else ""),
             "check globs, teams, addresses and the revision: there is nothing to protect",
         )
     if config.public:
@@ -74,6 +78,9 @@ def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], label
     weak, refused = np.zeros(len(found), dtype=bool), {}
     for number, one in enumerate(found):
         secret = config.secrets[one.entry]
+        if secret.protect == "drop":
+            weak[number] = True
+            continue
         if one.bits is None:
             continue
         policy = getattr(secret, "weak", None)

@@ -8,8 +8,10 @@ no name holds a value: names carry an HMAC-SHA256 under a key that stays outside
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +27,25 @@ from hush_core.secrets.assembly import assemble
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.registry import detector_of
+from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS
+from hush_core.secrets.fingerprints import fingerprints
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.priors import published_bits
 from hush_core.secrets.propagation.propagators import PROPAGATORS, Values
+from hush_core.secrets.redaction import redact, redacted_numbers
 
 
 @dataclass(frozen=True, repr=False)
 class Extraction:
-    """What extraction gives: the frames of the graph, and `coverage` (JSON-able, holds no value)."""
+    """What extraction gives: the frames of the graph, and `coverage` (JSON-able, holds no value).
+
+    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`).
+    """
 
     graph: SecretGraph
     coverage: dict[str, Any]
+    fingerprints: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FINGERPRINTS))
 
     @property
     def examples(self) -> pl.DataFrame:
@@ -61,6 +70,18 @@ class Extraction:
     @property
     def occurrences(self) -> pl.DataFrame:
         return self.graph.occurrences
+
+    @property
+    def redacted(self) -> pl.DataFrame:
+        return self.graph.redacted
+
+    @property
+    def redactions(self) -> pl.DataFrame:
+        return self.graph.redactions
+
+    @property
+    def redacted_values(self) -> pl.DataFrame:
+        return self.graph.redacted_values
 
     def __repr__(self) -> str:
         return f"Extraction({self.graph!r})"
@@ -109,18 +130,43 @@ def extract(
     context = DetectorContext(identity_key, progress or (lambda stage, done, total: None), cache)
     reading = labelled(config), _reading(config, context, work), context.progress, config.tables
     _prepare(config)
-    with read_corpus(*reading) as corpus:
-        labels, values = LabelTable(), Values()
-        found = _detect(corpus, config, labels, values, context)
+    late = _after_redaction(config)
+    with ExitStack() as stack:
+        corpus = stack.enter_context(read_corpus(*reading))
+        found: list[DetectedSecret] = []
+        labels, values, redaction, sought = LabelTable(), Values(), None, (0, 0)
+        early = [n for n in range(len(config.secrets)) if n not in late]
+        _detect(corpus, config, early, found, labels, values, context)
+        if any(entry.protect == "redact" for entry in config.secrets):
+            chosen = redacted_numbers(config, found)
+            values.search(corpus, labels, context, exact=chosen)
+            sought = values.counted(without=chosen)  # of what is replaced not even this may be told
+            redaction = redact(config, corpus, found, labels, values, work)
+            corpus, found, labels = stack.enter_context(redaction.corpus), redaction.found, redaction.labels
+            values = Values()
+            _detect(corpus, config, late, found, labels, values, context)
         _spread(corpus, config, found, labels, values, context)
         values.search(corpus, labels, context)
-        graph, coverage = assemble(config, corpus, found, labels, work)
+        graph, coverage = assemble(config, corpus, found, labels, work, redaction)
     coverage["propagation"] = {
-        "values": len(values.search_terms),
-        "patterns": values.patterns,
+        "values": sought[0] + len(values.search_terms),
+        "patterns": sought[1] + values.patterns,
         **context.propagation,
     }
-    return Extraction(graph, {**coverage, "blobs_scanned": 0, "blobs_reused": 0, **context.counts})
+    coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}
+    redacted = redaction.secrets if redaction is not None else ()
+    return Extraction(graph, coverage, fingerprints(redacted, identity_key))
+
+
+def _after_redaction(config: HushConfig) -> list[int]:
+    """The entries, by number, that are looked for in redacted text; none where nothing is redacted."""
+    if all(entry.protect != "redact" for entry in config.secrets):
+        return []
+    return [
+        number
+        for number, entry in enumerate(config.secrets)
+        if entry.protect != "redact" and detector_of(entry.kind).reads_redacted
+    ]
 
 
 def _prepare(config: HushConfig) -> None:
@@ -133,18 +179,23 @@ def _prepare(config: HushConfig) -> None:
 
 
 def _detect(
-    corpus: Corpus, config: HushConfig, labels: LabelTable, values: Values, context: DetectorContext
-) -> list[DetectedSecret]:
-    """Run every entry's detector."""
-    found: list[DetectedSecret] = []
-    for number, entry in enumerate(config.secrets):
+    corpus: Corpus,
+    config: HushConfig,
+    entries: Iterable[int],
+    found: list[DetectedSecret],
+    labels: LabelTable,
+    values: Values,
+    context: DetectorContext,
+) -> None:
+    """Run the detectors of these entries; what they find comes behind what is `found`."""
+    for number in entries:
+        entry = config.secrets[number]
         for finding in detector_of(entry.kind).detect(corpus, entry, context):
             name = f"{entry.id}/{finding.name}" if finding.name else entry.id
             labels.add(len(found), finding, entry.kind)
             values.add(len(found), finding.search_terms)
             bits = None if finding.bits is None else published_bits(finding.bits)
             found.append(DetectedSecret(number, name, bits, finding.provenance or entry.kind))
-    return found
 
 
 def _spread(

@@ -28,6 +28,16 @@ SECRETS = {
 }
 EDGES = {"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String}
 OCCURRENCES = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+REDACTED = {
+    "redacted_id": pl.UInt32,
+    "kind": pl.String,
+    "name": pl.String,
+    "prior": pl.Float64,
+    "places": pl.UInt32,
+    "provenance": pl.String,
+}
+REDACTIONS = {"redacted_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+REDACTED_VALUES = {"redacted_id": pl.UInt32, "value": pl.Binary}
 DROPPED = {
     "name": pl.String,
     "kind": pl.String,
@@ -41,15 +51,19 @@ DROPPED = {
 
 @dataclass(frozen=True, repr=False)
 class SecretGraph:
-    """Which example holds which secret. No frame but `examples` and `public` holds text of the user's.
+    """Which example holds which secret. No frame but `examples`, `public` and `redacted_values` holds text of the
+    user's.
 
     examples: EXAMPLES, ids dense from 0; every example that may be trained on privately.
     public: EXAMPLES with ids of its own; chunks named public that hold no secret.
     secrets: SECRETS, ids dense from 0; those without an example are kept.
     edges: EDGES, unique and sorted by (example_id, secret_id).
     occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
-    dropped: DROPPED, sorted; chunks that are not trained on, as they hold a secret too weak to protect (`weak`),
-        with every secret in them.
+    dropped: DROPPED, sorted; chunks that are not trained on, as they hold a secret that is too weak to protect or
+        is to be left out (`weak`), with every secret in them.
+    redacted: REDACTED, ids dense from 0; secrets of which every copy found was replaced, in `places` of files.
+    redactions: REDACTIONS, sorted; where a placeholder begins in an example's text, and where it ends there.
+    redacted_values: REDACTED_VALUES, sorted; what stood there, for the attack.
 
     Raises:
         ValueError: a frame breaks its contract (a fault of the caller's code, not of the user's data).
@@ -61,6 +75,9 @@ class SecretGraph:
     edges: pl.DataFrame
     occurrences: pl.DataFrame
     dropped: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=DROPPED))
+    redacted: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REDACTED))
+    redactions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REDACTIONS))
+    redacted_values: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REDACTED_VALUES))
 
     def __post_init__(self) -> None:
         for name, schema in (
@@ -70,13 +87,21 @@ class SecretGraph:
             ("edges", EDGES),
             ("occurrences", OCCURRENCES),
             ("dropped", DROPPED),
+            ("redacted", REDACTED),
+            ("redactions", REDACTIONS),
+            ("redacted_values", REDACTED_VALUES),
         ):
             frame = getattr(self, name)
             if dict(frame.schema) != {c: t() for c, t in schema.items()}:
                 raise ValueError(f"{name}: columns or types differ from the contract")
             if sum(frame.null_count().row(0)):
                 raise ValueError(f"{name}: holds nulls")
-        for name, column in (("examples", "example_id"), ("public", "example_id"), ("secrets", "secret_id")):
+        for name, column in (
+            ("examples", "example_id"),
+            ("public", "example_id"),
+            ("secrets", "secret_id"),
+            ("redacted", "redacted_id"),
+        ):
             ids = getattr(self, name)[column].to_numpy()
             if not np.array_equal(ids, np.arange(len(ids))):
                 raise ValueError(f"{name}.{column}: not dense from 0")
@@ -85,16 +110,20 @@ class SecretGraph:
         ).to_series()
         if not (pairs.diff(null_behavior="drop") > 0).all():
             raise ValueError("edges: not unique and sorted by (example_id, secret_id)")
-        self._check_ids("edges")
-        self._check_ids("occurrences")
+        for name in ("edges", "occurrences", "redactions", "redacted_values"):
+            self._check_ids(name)
         p, r = self.secrets["prior"], self.secrets["posterior"]
         if not ((p > 0) & (p < r) & (r < 1)).all():
             raise ValueError("secrets: 0 < prior < posterior < 1 does not hold")
 
     def _check_ids(self, name: str) -> None:
         frame = getattr(self, name)
-        for column, count in (("example_id", len(self.examples)), ("secret_id", len(self.secrets))):
-            if len(frame) and frame[column].max() >= count:
+        for column, rows in (
+            ("example_id", self.examples),
+            ("secret_id", self.secrets),
+            ("redacted_id", self.redacted),
+        ):
+            if column in frame.columns and len(frame) and frame[column].max() >= len(rows):
                 raise ValueError(f"{name}.{column}: names a row that does not exist")
 
     def __repr__(self) -> str:

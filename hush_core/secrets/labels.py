@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hush_core.corpus import BlobStore, Layout
+from hush_core.corpus import BlobStore, Layout, RedactedCorpus, Replacements
 from hush_core.secrets.detectors.base import Labels, Span
 
 COPY = "propagated:copy"
@@ -86,6 +86,48 @@ class LabelTable:
     def spans(self) -> dict[str, np.ndarray]:
         """The columns of all spans, by COLUMNS."""
         return {name: np.array(column, dtype=np.int64) for name, column in self._spans.items()}
+
+    def moved(
+        self,
+        redacted: RedactedCorpus,
+        replaced: Replacements,
+        new_numbers: np.ndarray,
+        left_out: np.ndarray,
+    ) -> LabelTable:
+        """The labels on a redacted corpus.
+
+        A span that was replaced in part goes on to the placeholder's end, and holds the value in full no longer; of
+        one that was replaced in full nothing is left to label.
+
+        Args:
+            new_numbers: by secret, its number from now on; −1 for one that is labelled no longer.
+            left_out: by secret, whether all that held it is to be left out: such a span stays in any case.
+        """
+        new = LabelTable()
+        new._reasons = dict(self._reasons)
+        for kept, given, number in (
+            (new._files, self._files, redacted.file),
+            (new._blobs, self._blobs, redacted.blob),
+        ):
+            kept += [
+                (int(new_numbers[found]), reason, np.unique(number[numbers]))
+                for found, reason, numbers in given
+                if new_numbers[found] >= 0
+            ]
+        spans = self.spans()
+        rows = (new_numbers[spans["found"]] >= 0) & (spans["end"] > spans["start"])
+        spans = {name: column[rows] for name, column in spans.items()}
+        moved = replaced.moved(spans["blob"], spans["start"], spans["end"])
+        columns = spans | {
+            "found": new_numbers[spans["found"]],
+            "blob": redacted.blob[spans["blob"]],
+            "start": moved.start,
+            "end": moved.end,
+            "value": spans["value"] * ~moved.touched,
+        }
+        left = ~moved.covered | left_out[spans["found"]]
+        new._spans = {name: array("q", columns[name][left].astype(np.int64).tobytes()) for name in COLUMNS}
+        return new
 
     def held(self, layout: Layout, contents: BlobStore) -> ChunkLabels:
         """Every chunk that holds a secret, exact copies among them, each with its best reason.

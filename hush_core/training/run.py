@@ -117,7 +117,7 @@ def fit_private(
     with frozen(model.network, train_config.freeze):
         return _fit(
             plan, texts, model.at(train_config.precision), train_config, work_dir, progress, public, untagged,
-            validation, witness,
+            validation, witness, rehearsal,
         )  # fmt: skip
 
 
@@ -132,6 +132,7 @@ def _fit(
     untagged: Sequence[bytes],
     validation: Sequence[bytes],
     witness: Path | None,
+    rehearsal: bytes | None,
 ) -> Fitted:
     """`fit_private` of whatever is trainable."""
     ranks = Ranks.current()

@@ -114,6 +114,8 @@ class Detector:
         version: changes whenever the same input may give other findings; kept results are not used then.
         prepare: what takes long and needs no corpus (compiling rules); called in a thread of its own while the
             corpus is read. `detect` may begin before it is done.
+        reads_redacted: what it finds depends on all text (how often a word stands), and so is to be told from the
+            text as it will be trained on; only what is to be redacted itself is looked for before.
     """
 
     kind: str
@@ -122,6 +124,7 @@ class Detector:
     history: bool = False
     version: str = "1"
     prepare: Callable[[], object] | None = None
+    reads_redacted: bool = False
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,17 @@ def key_body(value: bytes) -> bytes:
 
 def key_lines(value: bytes) -> list[bytes]:
     """The lines of a PEM body that tell keys apart: the first is the same for all keys of a format."""
-    lines = [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]{16,}", p)]
-    return lines[1:]
+    return [line for line in _key_parts(value) if len(line) >= 16][1:]
+
+
+def key_ends(value: bytes) -> list[bytes]:
+    """The other lines of a PEM body: the first, and those that are too short to be sought by themselves."""
+    sought = set(key_lines(value))
+    return [line for line in _key_parts(value) if line not in sought]
+
+
+def _key_parts(value: bytes) -> list[bytes]:
+    return [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]+", p)]
 
 
 _COMPILING = threading.Lock()
@@ -147,11 +156,16 @@ class _Values:
     def search_terms(self, same: bytes) -> Iterator[SearchTerm]:
         spellings = sorted(self.spellings[same])
         fragments: set[bytes] = set()
+        ends: set[bytes] = set()
         if PRIVATE_KEY in self.rules[same]:
             fragments |= {line for v in spellings for line in key_lines(v)}
             fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
+            ends |= {line for v in spellings for line in key_ends(v)}
         for n, spelling in enumerate(spellings):
-            yield SearchTerm(spelling, fragments=tuple(sorted(fragments)) if n == 0 else ())
+            if n == 0:
+                yield SearchTerm(spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)))
+            else:
+                yield SearchTerm(spelling)
 
 
 class _Look:

@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from hush_core.config import RareWordsSecret
-from hush_core.corpus import Corpus, Layout
+from hush_core.corpus import PLACEHOLDER, Corpus, Layout
 from hush_core.corpus.chunks import chunk_ranges
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
@@ -118,6 +118,20 @@ def whole_words(content: bytes, start: int, end: int) -> bytes:
     return content[left:right]
 
 
+def whole_run(text: bytes) -> bytes:
+    """A text without the words at its two ends, of which it may hold a part only.
+
+    >>> whole_run(b"ret a codename he")
+    b' a codename '
+    """
+    left, right = 0, len(text)
+    while left < right and text[left] in _WORDISH:
+        left += 1
+    while right > left and text[right - 1] in _WORDISH:
+        right -= 1
+    return text[left:right]
+
+
 @dataclass(frozen=True)
 class _Chunks:
     """The examples as texts, in the order of their numbers, words at the borders whole; read as often as asked."""
@@ -130,7 +144,7 @@ class _Chunks:
         for done, blob in enumerate(files):
             if done % 512 == 0:
                 self.context.progress("detect", done, len(files))
-            content = self.corpus.contents[blob]
+            content = _without_placeholders(self.corpus.contents[blob])
             for start, end in chunk_ranges(len(content), step):
                 yield whole_words(content, start, end)
         self.context.progress("detect", len(files), len(files))
@@ -148,7 +162,7 @@ def detect(corpus: Corpus, entry: RareWordsSecret, context: DetectorContext) -> 
         yield Finding(name=context.identify(word), spans=spans, copies=False)
 
 
-DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="2")
+DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="3", reads_redacted=True)
 
 
 def _spans(
@@ -163,7 +177,7 @@ def _spans(
     for blob, start, end in zip(blobs.tolist(), first.tolist(), last.tolist(), strict=True):
         offset, left = int(starts[blob]), max(0, start - _CUT)
         right = min(int(layout.sizes[blob]), end + _CUT)
-        text = corpus.contents.read(offset + left, offset + right)
+        text = _without_placeholders(corpus.contents.read(offset + left, offset + right))
         places = [(left + a, left + b) for a, b in _places(text, word) if left + a < end and left + b > start]
         for a, b in places:
             yield Span(blob, a, b, value=text[a - left : b - left] == word)
@@ -187,6 +201,11 @@ def _places(text: bytes, word: bytes) -> Iterator[tuple[int, int]]:
         if _counts(match[0]) and unicodedata.normalize("NFC", match[0].casefold()) == name:
             start = len(string[: match.start()].encode("utf-8", "surrogateescape"))
             yield start, start + len(match[0].encode("utf-8", "surrogateescape"))
+
+
+def _without_placeholders(text: bytes) -> bytes:
+    """What redaction put there is nobody's word."""
+    return text.replace(PLACEHOLDER, b" " * len(PLACEHOLDER))
 
 
 def _counts(word: bytes | str) -> bool:

@@ -11,7 +11,7 @@ file that imports a tagged one is no reason to look for copies of the importer. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 
@@ -53,16 +53,34 @@ class Values:
     found: list[int] = field(default_factory=list)
     search_terms: list[SearchTerm] = field(default_factory=list, repr=False)
     patterns: int = 0
+    value_search: ValueSearch | None = field(default=None, repr=False)
 
     def add(self, found: int, search_terms: Sequence[SearchTerm]) -> None:
         self.found += [found] * len(search_terms)
         self.search_terms += search_terms
 
-    def search(self, corpus: Corpus, labels: LabelTable, context: DetectorContext) -> None:
-        """Look for every value in every content, in all usual encodings, and label where it stands."""
+    def counted(self, without: Set[int]) -> tuple[int, int]:
+        """How many values, and byte strings, are sought for other secrets than these."""
+        kept = [found not in without for found in self.found]
+        patterns = self.value_search.patterns_of(kept.__getitem__) if self.value_search is not None else 0
+        return sum(kept), patterns
+
+    def search(
+        self,
+        corpus: Corpus,
+        labels: LabelTable,
+        context: DetectorContext,
+        exact: Set[int] = frozenset(),
+    ) -> None:
+        """Look for every value in every content, in all usual encodings, and label where it stands.
+
+        Args:
+            exact: secrets of which the value's own bytes are labelled and no more, as they are to be replaced;
+                around a line of a private key others are labelled with a margin.
+        """
         if not self.search_terms:
             return
-        value_search = ValueSearch(self.search_terms)
+        self.value_search = value_search = ValueSearch(self.search_terms)
         self.patterns = value_search.patterns
         blobs: np.ndarray = corpus.read
         context.progress("propagate", 0, len(blobs))
@@ -75,6 +93,8 @@ class Values:
                 raw = hit.form == "raw"
                 reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
                 stands = raw and content[hit.start : hit.end] == value.value
-                span = Span(blob, hit.start, hit.end, reason, stands)
-                labels.add_span(self.found[hit.index], span, copied=False)
+                found = self.found[hit.index]
+                places = [(hit.start, hit.end), *hit.ends(content, value)]
+                for start, end in places if found in exact else [hit.with_armour(content)]:
+                    labels.add_span(found, Span(blob, start, end, reason, stands), copied=False)
         context.progress("propagate", len(blobs), len(blobs))

@@ -12,7 +12,7 @@ import json
 import re
 import string
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
@@ -47,14 +47,16 @@ class SearchTerm:
     """One value to search for.
 
     `any_case`: ASCII letters match in either case. `fragments`: parts that give the value away by themselves
-    (the lines of a private key). `reason`: of an edge where the value stands as it is; "propagated:raw" if
-    empty.
+    (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
+    one), but belong to the value where they stand beside a fragment. `reason`: of an edge where the value stands as
+    it is; "propagated:raw" if empty.
     """
 
     value: bytes = field(repr=False)
     any_case: bool = False
     fragments: tuple[bytes, ...] = field(default=(), repr=False)
     reason: str = ""
+    ends: tuple[bytes, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,21 @@ class Hit:
     start: int
     end: int
     form: str
+
+    def with_armour(self, content: bytes) -> tuple[int, int]:
+        """The place, and what may belong to it around a line of a private key."""
+        margin = ARMOUR_MARGIN if self.form == "fragment" else 0
+        return max(0, self.start - margin), min(len(content), self.end + margin)
+
+    def ends(self, content: bytes, search_term: SearchTerm) -> Iterator[tuple[int, int]]:
+        """Where the value's `ends` stand within a margin of a fragment, in one piece."""
+        for part in search_term.ends if self.form == "fragment" else ():
+            reach = ARMOUR_MARGIN + len(part)
+            place = content.rfind(part, max(0, self.start - reach), self.start)
+            if place < 0:
+                place = content.find(part, self.end, self.end + reach)
+            if place >= 0:
+                yield place, place + len(part)
 
 
 def encodings(value: bytes) -> Iterator[tuple[bytes, str]]:
@@ -122,11 +139,15 @@ class ValueSearch:
         self.patterns = len(self._patterns)
         whole, broken = [], []  # by number; the whole ones are also sought across joints
         for i, (pattern, _) in enumerate(self._patterns):
-            (whole if len(pattern) >= MIN_SPLIT and not _breaks(pattern) else broken).append(i)
+            (whole if len(pattern) >= MIN_SPLIT and not breaks(pattern) else broken).append(i)
         once = self.patterns > COMPILED_TWICE
         self._unbroken, others = _compile(self._patterns, whole, broken if once else range(self.patterns))
         self._databases = self._unbroken + others if once else others
         self._scratches = threading.local()
+
+    def patterns_of(self, wanted: Callable[[int], bool]) -> int:
+        """How many of the byte strings are sought for a value whose index is wanted."""
+        return sum(any(wanted(index) for index, _ in owners) for owners in self._owners)
 
     def __call__(self, content: bytes) -> Iterator[Hit]:
         """`find`, for `scans.looked_at`."""
@@ -137,7 +158,7 @@ class ValueSearch:
         yield from self._hits(self._scan(self._databases, content), content)
         if not self._unbroken:
             return
-        joined = _joined(content)
+        joined = joined_up(content)
         if len(joined) == len(content):
             return
         found = self._scan(self._unbroken, joined)
@@ -170,11 +191,7 @@ class ValueSearch:
         begin, end_of_run = 0, 0
         for pattern, start, end in sorted(found, key=lambda hit: hit[2]):
             for index, form in self._owners[pattern]:
-                if form == "fragment":
-                    yield Hit(
-                        index, max(0, start - ARMOUR_MARGIN), min(len(content), end + ARMOUR_MARGIN), form
-                    )
-                elif form == "base64":
+                if form == "base64":
                     # the character before may hold some of its bits; a longer value moves all that follow
                     if not begin <= end <= end_of_run:
                         begin, end_of_run = end, _BASE64_RUN.match(content, end).end()
@@ -184,7 +201,7 @@ class ValueSearch:
                     yield Hit(index, start, end, form)
 
 
-def _joined(content: bytes) -> bytes:
+def joined_up(content: bytes) -> bytes:
     """The content without what a line break or a joint of strings may put into a value."""
     parts = content.split(b"\\", MANY_ESCAPES + 1)
     if len(parts) > MANY_ESCAPES + 1:
@@ -218,7 +235,8 @@ def _parts(group: Sequence[int]) -> list[Sequence[int]]:
     return [group[len(group) * n // count : len(group) * (n + 1) // count] for n in range(count)]
 
 
-def _breaks(pattern: bytes) -> bool:
+def breaks(pattern: bytes) -> bool:
+    """Whether a byte string holds what `joined_up` takes out."""
     return pattern.translate(None, _DELETED) != pattern
 
 

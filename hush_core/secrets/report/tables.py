@@ -30,6 +30,16 @@ def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
     return _no_formulas(rows.sort("name", "source", "path"))
 
 
+def redacted_table(redacted: pl.DataFrame, redactions: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
+    """One row a redacted secret in a file of private examples: how many placeholders stand for it there."""
+    held = redactions.join(examples.select("example_id", "source", "path"), on="example_id")
+    rows = held.group_by("redacted_id", "source", "path").agg(pl.len().alias("places"))
+    rows = rows.join(redacted.select("redacted_id", "name", "kind"), on="redacted_id")
+    return _no_formulas(
+        rows.select("name", "kind", "source", "path", "places").sort("name", "source", "path")
+    )
+
+
 def files_beside(baseline: Path) -> pl.DataFrame | None:
     """What files.csv and dropped.csv, written with the baseline, say of its tokens; None without files.csv."""
     tables = [baseline.parent / "files.csv", baseline.parent / "dropped.csv"]

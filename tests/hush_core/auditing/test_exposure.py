@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import torch
 
-from hush_core.auditing import exposure
+from hush_core.auditing import exposure, redacted_exposure
 from hush_core.auditing.alternatives import alternatives, fixed_prefix
 from hush_core.auditing.exposure import _contexts
 from hush_core.auditing.scores import score
@@ -164,3 +164,29 @@ def test_alternatives_keep_the_form():
     assert len(set(hexes)) == 200 and b"0123456789abcdef" not in hexes
     assert len(alternatives(b"1234", 10**5, rng)) < 10**4
     assert alternatives(b"12", 10, rng) == alternatives(b"", 10, rng) == []
+
+
+HOLE = b"[REDACTED]"
+
+
+def redactions(texts):
+    """Where the placeholder stands in each text, as one secret's."""
+    places = [(0, i, t.index(HOLE), t.index(HOLE) + len(HOLE)) for i, t in enumerate(texts) if HOLE in t]
+    names = ("redacted_id", "example_id", "start", "end")
+    return pl.DataFrame(places, schema=dict.fromkeys(names, pl.UInt32), orient="row")
+
+
+def test_a_redacted_value_is_asked_for_where_its_placeholder_stands(over_trained):
+    """A model that saw the text without its value ranks it at random; the control, which saw it, ranks it first."""
+    redacted_texts = [text.replace(VALUE, HOLE) for text in TEXTS]
+    values = pl.DataFrame({"redacted_id": [0], "value": [VALUE]}, schema_overrides={"redacted_id": pl.UInt32})
+    names = pl.DataFrame({"redacted_id": [0, 1], "name": ["planted", "nowhere"]})
+    asked = (redacted_texts, redactions(redacted_texts), values, names)
+    trained = fit_plain(redacted_texts[:10], model(), steps=150, batch=10, learning_rate=5e-3)
+    table = redacted_exposure(trained, *asked, alternatives=500, seed=1)
+    (row,) = table.rows(named=True)
+    assert row["redacted_id"] == 0 and row["contexts"] == 2 and row["alternatives"] == 500
+    assert row["rank"] > 5 and not row["extracted"]
+    assert VALUE.decode() not in str(table.rows())
+    (control,) = redacted_exposure(over_trained, *asked, alternatives=500, seed=1).rows(named=True)
+    assert control["rank"] == 1 and control["extracted"]

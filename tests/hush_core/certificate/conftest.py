@@ -9,6 +9,7 @@ import pytest
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.plan import make_plan
+from hush_core.secrets.graph import REDACTED
 from hush_core.weights import assign_roles
 
 N, ROUNDS, BATCH = 60, 40, 6
@@ -68,6 +69,14 @@ def build(
         weights=weights,
         model_dir=model,
         earlier_runs=earlier_runs,
+        redacted=pl.DataFrame(
+            [
+                (0, "credentials", "creds/x", 1e-10, 3, "rules"),
+                (1, "literals", "names/1", 1e-6, 2, "literals"),
+            ],
+            schema=REDACTED,
+            orient="row",
+        ),
     )
 
 

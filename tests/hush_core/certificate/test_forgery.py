@@ -83,6 +83,7 @@ JSON = {
     "schema_version": [("hush-certificate/3", "no longer reads"), ("hush-certificate/9", "schema_version")],
     "promise": [("Nobody will ever know.", "promise"), ("", "promise")],
     "not_promised": [([], "not_promised"), (lambda old: old[:-1], "not_promised")],
+    "redaction_promise": [("Nothing is left.", "redaction_promise"), ("", "redaction_promise")],
     "tables": [(lambda old: {**old, "bounds.parquet": "0" * 64}, "bounds.parquet"), ({}, "tables"),
                (lambda old: {**old, "../more": "0" * 64}, "tables")],
     "model_files": [({}, "model_files"), ({"model.safetensors": "0" * 64}, "not the model"),
@@ -96,6 +97,9 @@ JSON = {
                                 (True, "runs_on_this_data")],
     "facts.coverage": [([], "facts.coverage"), ({"files": 4}, PASSES)],
     "facts.code": [([], "facts.code"), ({"hush-secrets": "99"}, PASSES)],
+    "facts.redaction.placeholder": [("", "placeholder"), ("*****", "placeholder")],
+    "facts.redaction.secrets": [(-1, "redaction"), (0, "0 secrets stated, 2"), (3, "3 secrets stated, 2")],
+    "facts.redaction.places": [(-1, "redaction"), (4, "4 places stated, 5")],
     "facts.plan.noise_multiplier": [*NO_NUMBER, (times(0.9), "recomputed"), (times(1.1), "numerical_error|lower")],
     "facts.plan.rounds": [(0, "plan.rounds"), (39, "40 rounds released, 39 certified"), (60, "recomputed"),
                           (40.5, "plan.rounds")],
@@ -153,6 +157,13 @@ COLUMNS = {
     "bounds.dominating_prior": [(0.0, "outside"), (0.5, "another profile")],
     "bounds.noise_needed": [(-1.0, "outside"), (math.nan, "outside"), (1e3, "noise_needed"), (0.1, PASSES)],
     "bounds.earlier_runs": [(1, "1 earlier runs"), *LOST],
+    "redacted.redacted_id": IDS,
+    "redacted.kind": [*LOST[:1], *TEXT],
+    "redacted.name": [*LOST[:1], *TEXT],
+    "redacted.prior": [*OUTSIDE, (0.0, "outside"), (times(0.5), "not the prior")],
+    "redacted.bound": [*OUTSIDE, (times(0.5), "not the prior")],
+    "redacted.places": [(0, "5 places stated, 3"), *LOST],
+    "redacted.provenance": [*LOST[:1], *TEXT],
     "bounds.curve": [(2, "not assigned"), (9, "not assigned"), *LOST],
     "curves.curve": [(1, "numbered densely|not those|recomput"), *LOST],
     "curves.examples": [(5, "not those of this graph"), (pl.Int64, "type")],
@@ -179,6 +190,7 @@ def test_every_field_has_its_forgeries():
     assert forged == set(all_fields()) and len(all_fields()) == len(set(all_fields()))
     passing = {field for field, _, expected in FORGERIES if expected is PASSES}
     agreeing = {"facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"}
+    agreeing |= {"facts.redaction.places", "redacted.parquet.places", "redacted.parquet.prior"}
     assert passing | agreeing == set(UNCHECKED)
 
 

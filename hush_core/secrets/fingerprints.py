@@ -1,0 +1,169 @@
+"""Does an example still hold a redacted value? Told from keyed fingerprints, without the value.
+
+    table = fingerprints(secrets, key)          # kept in the private store
+    slips(examples, table, key)                 # (redacted_id, example_id) of every copy; none, if all is well
+
+What a row says of one written form of a value (as it is, base64, hex, …): its length; 32 bits of a keyed hash of
+its first eight bytes, by which a text is looked through at the speed of numpy; and its HMAC-SHA256, which decides.
+Who has the table but not the key cannot try guesses; who has both can (the key is `keys/identity.key`, which names
+all secrets).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from hush_core.corpus import PLACEHOLDER
+from hush_core.secrets.detectors.rare_words import whole_run, words
+from hush_core.secrets.propagation.value_search import MIN_SPLIT, encodings, joined_up
+from hush_core.secrets.redaction import RedactedSecret
+
+SCHEMA = {
+    "redacted_id": pl.UInt32,
+    "kind": pl.String,
+    "length": pl.UInt32,
+    "head": pl.UInt32,
+    "mac": pl.Binary,
+}
+"""kind: FOLDED (letters of either case), EXACT, or WORD. head: 0 for a word."""
+EXACT, FOLDED, WORD = "exact", "folded", "word"
+HEAD = 8
+_LOOK_UP_BITS = 20
+_TEXT_BYTES = 1 << 22
+"""So much text is looked through at once."""
+
+
+def fingerprints(secrets: Sequence[RedactedSecret], key: bytes) -> pl.DataFrame:
+    """SCHEMA: a row a written form of each secret's value that the value search looks for; `redacted_id` counts the
+    secrets given. One that is not searched for (a weak password that is a word) has none.
+
+    Args:
+        key: the identity key.
+    """
+    rows: dict[tuple[int, str, bytes], None] = {}
+    for number, secret in enumerate(secrets):
+        if secret.word is not None:
+            rows[number, WORD, secret.word] = None
+        for term in secret.search_terms:
+            for form, how in encodings(term.value):
+                folded = term.any_case and how in ("raw", "newlines")
+                rows[number, FOLDED if folded else EXACT, form.lower() if folded else form] = None
+            for fragment in term.fragments:
+                rows[number, EXACT, fragment] = None
+    lock = _Lock(key)
+    return pl.DataFrame(
+        [
+            (n, kind, len(form), 0 if kind == WORD else lock.head(form), lock.mac(form))
+            for n, kind, form in rows
+        ],
+        schema=SCHEMA,
+        orient="row",
+    )
+
+
+def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFrame:
+    """(redacted_id, example_id), unique and sorted: which example's text holds which redacted value.
+
+    Forms are sought as the value search seeks them: in the text, and across string joints. Of whole words those at
+    an example's two ends are not looked at: they may be parts of longer ones.
+
+    Args:
+        examples: example_id and text (binary).
+    """
+    lock = _Lock(key)
+    found: set[tuple[int, int]] = set()
+    plain = table.filter(pl.col("kind") != WORD)
+    seekers = [
+        (_Seeker(plain.filter(pl.col("kind") == kind), lock), kind == FOLDED) for kind in (EXACT, FOLDED)
+    ]
+    of_word: dict[bytes, list[int]] = {}
+    for number, mac in table.filter(pl.col("kind") == WORD).select("redacted_id", "mac").iter_rows():
+        of_word.setdefault(mac, []).append(number)
+    for batch in _batches(examples):
+        joined = [joined_up(text) for _, text in batch]
+        for seeker, folded in seekers:
+            for texts, least in (([t for _, t in batch], 0), (joined, MIN_SPLIT)):
+                texts = [t.lower() for t in texts] if folded else texts
+                found |= {(n, batch[row][0]) for n, row in seeker.find(texts, least)}
+        if of_word:
+            for example, text in batch:
+                inner = whole_run(text.replace(PLACEHOLDER, b"_"))
+                found |= {(n, example) for w in words(inner) for n in of_word.get(lock.mac(w), ())}
+    schema = {"redacted_id": pl.UInt32, "example_id": pl.UInt32}
+    return pl.DataFrame(sorted(found), schema=schema, orient="row")
+
+
+def _batches(examples: pl.DataFrame) -> Iterator[list[tuple[int, bytes]]]:
+    batch: list[tuple[int, bytes]] = []
+    size = 0
+    for row in examples.select("example_id", "text").iter_rows():
+        batch.append(row)
+        size += len(row[1])
+        if size >= _TEXT_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Lock:
+    """The two keyed functions."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = hmac.digest(key, b"hush redaction", hashlib.sha256)
+        parts = np.frombuffer(hmac.digest(self._key, b"heads", hashlib.sha256)[:16], dtype="<u8")
+        self._mask, self._factor = parts[0], parts[1] | np.uint64(1)
+
+    def mac(self, form: bytes) -> bytes:
+        return hmac.digest(self._key, b"form " + form, hashlib.sha256)
+
+    def head(self, form: bytes) -> int:
+        return int(self.heads(np.frombuffer(form, dtype=np.uint8), min(HEAD, len(form)))[0])
+
+    def heads(self, text: np.ndarray, size: int) -> np.ndarray:
+        """Of every `size` bytes of a text that follow one another, uint32."""
+        windows = max(0, len(text) - size + 1)
+        if size == HEAD:  # words of 1, 2, 4, 8 bytes
+            word = text.astype(np.uint64)
+            for step in (1, 2, 4):
+                word = word[:-step] | (word[step:] << np.uint64(8 * step))
+        else:
+            word = np.zeros(windows, dtype=np.uint64)
+            for place in range(size):
+                word |= text[place : place + windows].astype(np.uint64) << np.uint64(8 * place)
+        return (((word ^ self._mask) * self._factor) >> np.uint64(32)).astype(np.uint32)
+
+
+class _Seeker:
+    """Looks for fingerprints of one kind in texts."""
+
+    def __init__(self, table: pl.DataFrame, lock: _Lock) -> None:
+        self._lock = lock
+        self._forms: dict[tuple[int, int], list[tuple[int, bytes, int]]] = {}
+        for number, length, head, mac in table.select("redacted_id", "length", "head", "mac").iter_rows():
+            self._forms.setdefault((min(HEAD, length), head), []).append((length, mac, number))
+
+    def find(self, texts: Sequence[bytes], least: int) -> Iterator[tuple[int, int]]:
+        """(redacted_id, text) of the forms of at least `least` bytes; texts are counted from 0."""
+        if not self._forms:
+            return
+        whole = b"\0".join(texts)  # no form holds it: text with it is taken for binary
+        starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+        data = np.frombuffer(whole, dtype=np.uint8)
+        for size in sorted({size for size, _ in self._forms}):
+            heads = self._lock.heads(data, size)
+            wanted = np.array([head for of, head in self._forms if of == size], dtype=np.uint32)
+            likely = np.zeros(
+                1 << _LOOK_UP_BITS, dtype=bool
+            )  # one look a place; a sort of all heads takes seconds
+            likely[wanted >> (32 - _LOOK_UP_BITS)] = True
+            places = np.flatnonzero(likely[heads >> (32 - _LOOK_UP_BITS)])
+            for place in places[np.isin(heads[places], wanted)].tolist():
+                for length, mac, number in self._forms[size, int(heads[place])]:
+                    if length >= least and self._lock.mac(whole[place : place + length]) == mac:
+                        yield number, int(np.searchsorted(starts, place, side="right")) - 1

@@ -1,0 +1,158 @@
+"""Redaction: every copy found of a value is replaced before copies are compared and text is cut and labelled.
+
+    detect, search every value                  on the text as it was read
+    redact                                      → another corpus, other labels
+    rare words, likeness, copies, cuts, graph   on the text as it will be trained on
+
+So the training data depend on a redacted value only through where it was found (`docs/guarantee.md`,
+Proposition R). Secrets that are protected otherwise keep what is left of them: a span that overlaps a replaced one
+stays labelled up to the placeholder's end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from hush_core.config import HushConfig
+from hush_core.corpus import PLACEHOLDER, Corpus, RedactedCorpus, Replacements, redacted_corpus
+from hush_core.errors import InputError
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.rare_words import words
+from hush_core.secrets.labels import LabelTable
+from hush_core.secrets.propagation.propagators import Values
+from hush_core.secrets.propagation.value_search import SearchTerm
+
+
+@dataclass(frozen=True)
+class RedactedSecret:
+    """One secret that stands nowhere any more.
+
+    value: its commonest form, for the attack; None where none was found. search_terms: what was sought of it.
+    word: it stands as a whole word, in no other form, and was not sought.
+    """
+
+    detected: DetectedSecret
+    value: bytes | None = field(repr=False)
+    search_terms: tuple[SearchTerm, ...] = field(repr=False)
+    word: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, repr=False)
+class Redaction:
+    """What redaction leaves: the corpus (to be closed), and the other secrets with their labels on it.
+
+    secrets: those that were replaced. number, blob, start: of each placeholder and each secret in it, the secret's
+    place in `secrets`, the content and where the placeholder begins in that; unique and sorted.
+    """
+
+    corpus: Corpus
+    found: list[DetectedSecret]
+    labels: LabelTable
+    secrets: tuple[RedactedSecret, ...]
+    number: np.ndarray
+    blob: np.ndarray
+    start: np.ndarray
+
+
+def redacted_numbers(config: HushConfig, found: Sequence[DetectedSecret]) -> frozenset[int]:
+    """The secrets of entries with `protect: redact`."""
+    return frozenset(n for n, one in enumerate(found) if config.secrets[one.entry].protect == "redact")
+
+
+def redact(
+    config: HushConfig,
+    corpus: Corpus,
+    found: Sequence[DetectedSecret],
+    labels: LabelTable,
+    values: Values,
+    work: Path | None,
+) -> Redaction:
+    """Replace every span of the secrets that are to be redacted.
+
+    Args:
+        labels, values: after the search for all values.
+        work: a folder for the text of the new corpus, in a file that is unlinked at once.
+
+    Raises:
+        InputError: a value is found in the placeholder, or in text with it; the message holds no value.
+    """
+    chosen = redacted_numbers(config, found)
+    spans = labels.spans()
+    rows = np.isin(spans["found"], list(chosen)) & (spans["end"] > spans["start"])
+    spans = {name: column[rows] for name, column in spans.items()}
+    replaced = Replacements.of(spans["blob"], spans["start"], spans["end"])
+    secrets = tuple(_secrets(config, corpus, found, sorted(chosen), spans, values))
+    new = redacted_corpus(corpus, replaced, work)
+    try:
+        _refuse_what_is_left(new, found, values, chosen)
+        place = np.full(len(found), -1, dtype=np.int64)
+        place[sorted(chosen)] = np.arange(len(chosen))
+        at = replaced.range_at(spans["blob"], spans["start"])
+        held = np.stack([place[spans["found"]], new.blob[spans["blob"]], replaced.begin[at]], axis=1)
+        number, blob, start = np.unique(held.reshape(-1, 3), axis=0).T
+        rest = [n for n in range(len(found)) if n not in chosen]
+        numbers = np.full(len(found), -1, dtype=np.int64)
+        numbers[rest] = np.arange(len(rest))
+        left_out = [config.secrets[one.entry].protect == "drop" for one in found]
+        moved = labels.moved(new, replaced, numbers, np.array(left_out, dtype=bool))
+    except BaseException:
+        new.corpus.close()
+        raise
+    return Redaction(new.corpus, [found[n] for n in rest], moved, secrets, number, blob, start)
+
+
+def _secrets(
+    config: HushConfig,
+    corpus: Corpus,
+    found: Sequence[DetectedSecret],
+    chosen: Sequence[int],
+    spans: dict[str, np.ndarray],
+    values: Values,
+) -> list[RedactedSecret]:
+    terms: dict[int, list[SearchTerm]] = {}
+    for number, search_term in zip(values.found, values.search_terms, strict=True):
+        terms.setdefault(number, []).append(search_term)
+    order = np.lexsort((spans["start"], spans["blob"], spans["found"]))
+    bounds = np.searchsorted(spans["found"][order], [chosen, np.array(chosen) + 1])
+    secrets = []
+    for number, first, last in zip(chosen, *bounds.tolist(), strict=True):
+        sought = terms.get(number, [])
+        rows = order[first:last]
+        whole = rows[spans["value"][rows] == 1]
+        texts = Counter(
+            corpus.contents[blob][start:end]
+            for blob, start, end in zip(
+                *(spans[c][whole if len(whole) else rows[:1]].tolist() for c in ("blob", "start", "end")),
+                strict=True,
+            )
+        )
+        value = texts.most_common(1)[0][0] if texts else None
+        if not len(whole) and sought:
+            value = sought[0].value  # it stands encoded only
+        word = None
+        if value is not None and not sought and config.secrets[found[number].entry].kind == "rare_words":
+            word = min(words(value), default=None)
+        secrets.append(RedactedSecret(found[number], value, tuple(sought), word))
+    return secrets
+
+
+def _refuse_what_is_left(
+    new: RedactedCorpus, found: Sequence[DetectedSecret], values: Values, chosen: frozenset[int]
+) -> None:
+    """Search once more: a value that is part of the placeholder, or arises beside one, cannot be redacted."""
+    if values.value_search is None:
+        return
+    texts = (new.corpus.contents[number] for number in new.changed.tolist())
+    for text in (PLACEHOLDER, *texts):
+        for hit in values.value_search.find(text):
+            if (number := values.found[hit.index]) in chosen:
+                raise InputError(
+                    f"secrets.{found[number].name}",
+                    f"cannot be redacted: it is found in {PLACEHOLDER.decode()} or in text with it",
+                    "take it out of the entry, or give it an entry of its own with protect: noise or drop",
+                )
