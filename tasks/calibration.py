@@ -10,6 +10,7 @@ from hush_core.config import Method
 from hush_core.errors import HushError
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
+from hush_core.weights.roles import CERTIFIED
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -103,7 +104,7 @@ def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_ba
     graph, table, ours = store.read_frame(edges), store.read_frame(secrets), store.read_frame(weights)
     total = float(ours["weight"].sum())
     try:
-        theirs = paper_weights(graph, table, trainable=ours["trainable"].to_numpy(), total=total)
+        theirs = paper_weights(graph, table, trainable=(ours["role"] == CERTIFIED).to_numpy(), total=total)
         rates = sampling_rates(theirs, expected_batch)
         return noise_for_all(graph, rates, table, rounds=rounds, method="kl", progress=progress_log())
     except HushError as error:

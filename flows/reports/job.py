@@ -157,7 +157,7 @@ def render(report: Report, console: Console) -> None:
     if report.planted is not None:
         planted = f"; [bold]{report.planted_found} of {report.planted}[/bold] planted values found"
     line("secrets", f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges){planted}")
-    of = "all examples" if report.without_secret == "noise" else "the examples with a secret"
+    of = "the examples" if report.without_secret == "noise" else "those with a secret"
     line(
         "weight",
         f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept "
@@ -183,13 +183,12 @@ def render(report: Report, console: Console) -> None:
     )
     if report.losses:
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
-        share = "" if report.gain is None else f"; [bold]{report.gain:.0%}[/bold] of the unprotected gain"
-        line(
-            "loss", f"{bits}{share} [dim]bits per {report.loss_unit} of held-out text without a secret[/dim]"
-        )
+        line("loss", bits)
+        share = "" if report.gain is None else f": [bold]{report.gain:.0%}[/bold] of the unprotected gain"
+        line("", f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]{share}")
     if any(value is not None for value in report.tagged_losses.values()):
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.tagged_losses.items() if value)
-        line("", f"{bits} [dim]of held-back text WITH one (released without noise)[/dim]")
+        line("", f"{bits} [dim]on held-back text WITH one[/dim]")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
     if report.redacted is not None:

@@ -116,8 +116,8 @@ def fit_private(
         )
     with frozen(model.network, train_config.freeze):
         return _fit(
-            plan, texts, model.at(train_config.precision), train_config, work_dir, progress, public, untagged,
-            validation, witness, rehearsal,
+            plan, texts, model.at(train_config.precision), train_config, work_dir, progress, public=public,
+            untagged=untagged, validation=validation, witness=witness, rehearsal=rehearsal,
         )  # fmt: skip
 
 
@@ -128,6 +128,7 @@ def _fit(
     train_config: TrainConfig,
     work_dir: Path,
     progress: Progress | None,
+    *,
     public: Sequence[bytes],
     untagged: Sequence[bytes],
     validation: Sequence[bytes],

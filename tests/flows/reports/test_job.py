@@ -64,7 +64,12 @@ REPORT = Report(
     learning_rate=1e-3,
     rates_rehearsed=3,
     loss_unit="byte",
-    losses={"pretrained": 3.21, "protected": 3.02, "unprotected": 2.71},
+    losses={"pretrained": 3.21, "without secrets": 2.8, "protected": 2.79, "unprotected": 2.71},
+    gain=0.84,
+    tagged_losses={"before its rounds": 3.1, "protected": 3.05, "unprotected": None},
+    without_secret="plain",
+    trained_without_noise=1060,
+    untagged_steps=850,
     reused=False,
     warnings=[
         f"warning number {n}, with [brackets] and a good many words to say what is wrong" for n in range(9)
@@ -91,7 +96,7 @@ def test_what_matters_is_said():
         "12 of 13", "91.1% retained", "σ = 1.5 by best",
         "kl on the paper's own weights of equal sum: 30, 20 times as much",
         "300 of 300 rounds",
-        "protected 3.020", "extracted protected 0, unprotected 30",
+        "protected 2.790", "extracted protected 0, unprotected 30",
         "hush verify models:/hush-demo/1", "mlflow ui --backend-store-uri sqlite:////srv/hush/mlflow.db",
         "17 more secrets", "4 more warnings", "[brackets]", "9.0e-05",
     ):  # fmt: skip
@@ -152,3 +157,15 @@ def test_the_report_is_json_and_frozen():
     assert Report.model_validate_json(REPORT.model_dump_json()) == REPORT
     with pytest.raises(ValidationError):
         REPORT.rounds = 1
+
+
+def test_what_was_trained_without_noise_and_what_it_gained_is_said():
+    text = " ".join(shown(REPORT).split())
+    assert "1,060 examples trained on without noise, 850 steps" in text
+    assert "84% of the unprotected gain" in text
+    assert (
+        "before its rounds 3.100 · protected 3.050 on held-back text WITH one"
+        in text
+    )
+    bare = shown(REPORT.model_copy(update={"untagged_steps": None, "gain": None, "tagged_losses": {}}))
+    assert not any(word in bare for word in ("without noise,", "unprotected gain", "held-back"))
