@@ -1,4 +1,4 @@
-"""The mutants that mutmut makes of a file: one operator, constant, argument or condition changed, in one function."""
+"""The mutants that mutmut makes of a file: one operator, constant, argument or condition changed in a function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Candidate:
     def key(self) -> str:
         """What the mutation does, in words that an edit elsewhere in the file leaves as they are."""
         code = cst.Module([]).code_for_node
-        return f"{self.path} {self.function} {code(self._mutation.original_node)} {code(self._mutation.mutated_node)}"
+        change = f"{code(self._mutation.original_node)} {code(self._mutation.mutated_node)}"
+        return f"{self.name} {change}"
 
     def make(self) -> Mutant:
         right = self._module.code
@@ -87,12 +88,13 @@ def candidates(root: Path, path: str) -> Iterator[Candidate]:
 
 def sample(found: list[Candidate], size: int, seed: int) -> list[Candidate]:
     """The `size` whose digests come first: an edit to one function leaves the rest of the sample as it was."""
-    return sorted(found, key=lambda c: hashlib.sha256(f"{seed} {c.key} {c.name}".encode()).digest())[:size]
+    return sorted(found, key=lambda c: hashlib.sha256(f"{seed} {c.key}".encode()).digest())[:size]
 
 
 class _Speech(cst.CSTVisitor):
-    """Nodes that only change what a person is told: strings that hold a space, all inside `raise`, inside a call of
-    something named …Error, and inside a call that reports progress. Whether it is raised is a mutant like others."""
+    """Nodes that only change what a person is told: strings that hold a space, and all inside `raise`, inside a
+    call of something named …Error, and inside a call that reports progress. Whether it is raised is not among them.
+    """
 
     def __init__(self) -> None:
         self.nodes: set[int] = set()

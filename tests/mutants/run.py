@@ -40,8 +40,8 @@ ROOT = HERE.parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
 SECONDS = 900
 """Processor time. A test run that takes longer counts as noticed: the mistake made it hang."""
-BUDGET = 60.0
-"""Processor seconds of tests against a sampled mutant, the quickest first: slower ones could only raise the score."""
+BUDGET = "processor seconds of tests against a sampled mutant, quickest first: more can only raise the score"
+MISSED = ("SURVIVED", "NO TEST")
 PATIENCE, SLOWER = 120.0, 10.0
 """A sampled mutant may take this much processor time, and this many times what its tests take without it."""
 
@@ -54,12 +54,16 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=200, help="mutants of mutmut to run (0: none)")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument(
-        "--only", nargs="+", default=[""], help="sample only mutants with one of these in the name"
+        "--only",
+        nargs="+",
+        default=[""],
+        help="sample only mutants of these names, or with this in the file's",
     )
     parser.add_argument("--skip-planted", action="store_true", help="only sampled mutants")
     parser.add_argument(
         "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes that run tests"
     )
+    parser.add_argument("--budget", type=float, default=60.0, help=BUDGET)
     parser.add_argument("--reach", type=Path, help="keep here what the tests reach, or take it from here")
     options = parser.parse_args()
     with (
@@ -69,7 +73,7 @@ def main() -> int:
         missed = 0 if options.skip_planted else run_planted(judged, options.planted or "")
         if options.planted is None and options.sample:
             reach = (options.reach or Path(folder) / "reach.json").absolute()
-            missed += run_sampled(judged, options.sample, options.seed, options.only, reach)
+            missed += run_sampled(judged, options.sample, options.seed, options.only, reach, options.budget)
     return 1 if missed else 0
 
 
@@ -88,25 +92,32 @@ class Judge:
                 shutil.copy2(ROOT / name, self.copy / name)
         if (ROOT.parent / "shared").exists():
             (folder / "shared").symlink_to((ROOT.parent / "shared").resolve())
+        # A file changes twice within a second: bytecode that is held against the source's hash is never stale.
+        compiled = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
+        subprocess.run(compiled, cwd=self.copy, check=True)
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "judge.py")],
             cwd=self.copy, env=environment(self.copy), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._answer()
 
-    def without(self, tests: list[str], seconds: float = SECONDS) -> int:
-        """pytest's exit status on the copy as it is; 124 where it takes longer."""
-        self._process.stdin.write(json.dumps({"tests": tests, "seconds": seconds}) + "\n")
-        self._process.stdin.flush()
-        return int(self._answer())
+    def without(self, tests: list[str], seconds: float = SECONDS, mistake: bool = False) -> tuple[int, str]:
+        """On the copy as it is: pytest's exit status, 124 where it takes longer, and the test that failed.
 
-    def judge(self, path: str, text: str, tests: list[str], seconds: float = SECONDS) -> int:
+        5 where one of the tests is not there; with a mistake in the copy, where none is.
+        """
+        self._process.stdin.write(json.dumps({"tests": tests, "seconds": seconds, "all": not mistake}) + "\n")
+        self._process.stdin.flush()
+        code, failed = json.loads(self._answer())
+        return code, failed
+
+    def judge(self, path: str, text: str, tests: list[str], seconds: float = SECONDS) -> tuple[int, str]:
         """The same, with `text` in one file."""
         file = self.copy / path
         right = file.read_text()
         file.write_text(text)
         try:
-            return self.without(tests, seconds)
+            return self.without(tests, seconds, mistake=True)
         finally:
             file.write_text(right)
 
@@ -130,13 +141,13 @@ class Judges:
         for judge in all_of_them:
             self._free.put(judge)
 
-    def run(self, tasks: list, code_of: Callable[[Judge, object], int]) -> Iterator[tuple[object, int]]:
-        """(task, exit status), in the order in which they end."""
+    def run(self, tasks: list, outcome_of: Callable[[Judge, object], tuple]) -> Iterator[tuple]:
+        """(task, what it gives), in the order in which they end."""
 
-        def one(task: object) -> int:
+        def one(task: object) -> tuple:
             judge = self._free.get()
             try:
-                return code_of(judge, task)
+                return outcome_of(judge, task)
             finally:
                 self._free.put(judge)
 
@@ -161,7 +172,6 @@ def environment(copy: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": f"{copy}:{copy / 'tests/support'}",
-        "PYTHONDONTWRITEBYTECODE": "1",  # a file changes twice within a second: no stale bytecode
         "OMP_NUM_THREADS": "1",
     }
 
@@ -179,18 +189,16 @@ def run_planted(judged: Judges, pattern: str) -> int:
         if found != 1:
             sys.exit(f"planted.toml: {mistake['why']}: `right` stands {found} times in {mistake['file']}")
     tests = sorted({test for mistake in mistakes for test in mistake["tests"]})
-    if mistakes and (code := judged.all[0].without(tests)) != 0:
-        sys.exit(f"without any mistake the tests end with {code}: mend them first\n" + " ".join(tests))
+    if mistakes and (outcome := judged.all[0].without(tests))[0] != 0:
+        sys.exit(f"without any mistake these end with {outcome} (5: one is not there):\n" + "\n".join(tests))
 
-    def code_of(judge: Judge, mistake: dict) -> int:
+    def outcome_of(judge: Judge, mistake: dict) -> tuple[int, str]:
         text = (judge.copy / mistake["file"]).read_text().replace(mistake["right"], mistake["wrong"])
         return judge.judge(mistake["file"], text, mistake["tests"])
 
     missed = 0
-    for number, (mistake, code) in enumerate(judged.run(mistakes, code_of), 1):
-        # 1: a test failed; 2: the mistake broke a module; 124: it hung. 5 (no test ran) is no verdict
-        if code == 5:
-            sys.exit(f"planted.toml: {mistake['why']}: no such test: {' '.join(mistake['tests'])}")
+    for number, (mistake, (code, _)) in enumerate(judged.run(mistakes, outcome_of), 1):
+        # 1: a test failed; 2: the mistake broke a module; 124: it hung
         missed += code == 0
         print(
             f"{number:3}/{len(mistakes)} {'SURVIVED' if code == 0 else 'caught':8} {mistake['why']}",
@@ -203,40 +211,46 @@ def run_planted(judged: Judges, pattern: str) -> int:
 # mutants of mutmut
 
 
-def run_sampled(judged: Judges, size: int, seed: int, only: list[str], reach: Path) -> int:
+def run_sampled(judged: Judges, size: int, seed: int, only: list[str], reach: Path, budget: float) -> int:
     """How many sampled mutants survived that equivalent.toml does not name."""
     equivalent = tomllib.loads((HERE / "equivalent.toml").read_text()).get("mutant", [])
     files = [
         p for p in tracked("hush_core/*.py") if any(fnmatch.fnmatch(p, o) for o in SETTINGS["only_mutate"])
     ]
-    found = [c for path in files for c in candidates(ROOT, path) if any(o in c.name for o in only)]
+    found = [
+        c for path in files for c in candidates(ROOT, path) if any(o == c.name or o in c.path for o in only)
+    ]
     drawn = sample([c for c in found if not c.said], size, seed)
     mutants = [candidate.make() for candidate in drawn]
-    tests_of = what_is_reached(judged.all[0].copy, reach)
+    tests_of = what_is_reached(judged.all[0].copy, reach, budget)
 
-    def code_of(judge: Judge, mutant: Mutant) -> int:
+    def outcome_of(judge: Judge, mutant: Mutant) -> tuple[int, str]:
         tests, seconds = tests_of(mutant)
-        return judge.judge(mutant.path, mutant.text, tests, PATIENCE + SLOWER * seconds) if tests else 5
+        return judge.judge(mutant.path, mutant.text, tests, PATIENCE + SLOWER * seconds) if tests else (5, "")
 
     verdicts: dict[str, Counter[str]] = {}
-    for number, (mutant, code) in enumerate(judged.run(mutants, code_of), 1):
+    killers: set[str] = set()
+    for number, (mutant, (code, failed)) in enumerate(judged.run(mutants, outcome_of), 1):
         verdict = {0: "SURVIVED", 5: "NO TEST", 124: "hung"}.get(code, "caught")
-        if code in (0, 5) and any(mutant.matches(entry) for entry in equivalent):
+        if verdict in MISSED and any(mutant.matches(entry) for entry in equivalent):
             verdict = "equivalent"
+        killers |= {failed} - {""}
         verdicts.setdefault(room(mutant.path), Counter())[verdict] += 1
         print(f"{number:4}/{len(mutants)} {verdict:10} {mutant.name}", flush=True)
-        if verdict in ("SURVIVED", "NO TEST"):
+        if verdict in MISSED:
             print(f"     - {mutant.right}\n     + {mutant.wrong}".replace("\n", "\n       "), flush=True)
+    if killers and (outcome := judged.all[0].without(sorted(killers)))[0] != 0:
+        sys.exit(f"the tests that caught mutants end with {outcome} without any: no verdict stands")
     everything = sum(verdicts.values(), Counter())
     print(
         f"seed {seed}; {len(found)} mutants in all, {sum(c.said for c in found)} of them change only what is said"
     )
     for name, counted in [*sorted(verdicts.items()), ("all", everything)]:
         print(f"{name:12} {score(counted)}")
-    return everything["SURVIVED"] + everything["NO TEST"]
+    return sum(everything[verdict] for verdict in MISSED)
 
 
-def what_is_reached(copy: Path, kept: Path) -> Callable[[Mutant], tuple[list[str], float]]:
+def what_is_reached(copy: Path, kept: Path, budget: float) -> Callable[[Mutant], tuple[list[str], float]]:
     """Mutant → tests that execute its statement, the quickest first, and the seconds that they take."""
     if not kept.exists():
         command = [
@@ -265,7 +279,7 @@ def what_is_reached(copy: Path, kept: Path) -> Callable[[Mutant], tuple[list[str
         tests = {test for line in range(first, last + 1) for test in lines.get(str(line), ())}
         spent, chosen = 0.0, []
         for test in sorted(tests, key=lambda t: (found["seconds"][t], t)):
-            if not chosen or spent + found["seconds"][test] <= BUDGET:
+            if not chosen or spent + found["seconds"][test] <= budget:
                 chosen.append(test)
                 spent += found["seconds"][test]
         return chosen, spent
@@ -294,8 +308,8 @@ def score(counted: Counter[str]) -> str:
     middle, half = p + z * z / (2 * judged), z * math.sqrt(p * (1 - p) / judged + z * z / (4 * judged**2))
     low, high = ((middle + sign * half) / (1 + z * z / judged) for sign in (-1, 1))
     return (
-        f"{caught:4} of {judged:4} caught: {p:6.1%} (95 %: {low:.1%} to {high:.1%}); {counted['hung']} of them hung, "
-        f"{counted['NO TEST']} reached by no test, {counted['equivalent']} equivalent set aside"
+        f"{caught:4} of {judged:4} caught: {p:6.1%} (95 %: {low:.1%} to {high:.1%}); {counted['hung']} by hanging; "
+        f"{counted['NO TEST']} reached by no test; {counted['equivalent']} equivalent, not counted"
     )
 
 
