@@ -413,3 +413,11 @@ def test_a_wrong_law_is_noticed(pair, monkeypatch):
     )
     with pytest.raises(CertificationError, match="under Q"):
         discretise(pair, **ROUND)
+
+
+def test_cells_share_exponentials_only_as_far_as_they_do_not_overflow():
+    """At little noise e^{k·y/σ²} leaves float64 within a few cells: the table is that of each point by itself."""
+    pair = DominatingPair(Participation.binomial(10, 0.2).distribution, 0.05)
+    points, table = pair.uniform(-0.5, 11.5, 0.01, np.array([0.25, 0.75]))
+    assert points.shape == table.shape == (1200, 2) and np.isfinite(table).all()
+    np.testing.assert_allclose(table, pair.loss(points), rtol=1e-9, atol=1e-9)

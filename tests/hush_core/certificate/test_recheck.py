@@ -255,7 +255,11 @@ def test_both_ends_of_a_curve_are_looked_at(monkeypatch, made):
     of_secret, mechanism, quiet = tables["bounds"]["curve"].to_numpy(), Mechanism(sigma, 40), lambda *_: None
     whole = tables["curves"]
     failures, points = recheck_curves(own, of_secret, whole, mechanism, quiet)
-    assert not failures and points == (2 * whole["curve"].n_unique(), 2 * whole["curve"].n_unique(), whole.height)
+    assert not failures and points == (
+        2 * whole["curve"].n_unique(),
+        2 * whole["curve"].n_unique(),
+        whole.height,
+    )
     for end in (pl.col("prior").min().over("curve"), pl.col("prior").max().over("curve")):
         forged = pl.when(pl.col("prior") == end).then(pl.col("bound") * 0.99).otherwise("bound")
         failures, _ = recheck_curves(own, of_secret, whole.with_columns(forged), mechanism, quiet)
@@ -270,7 +274,6 @@ def test_what_a_bound_of_its_own_costs_is_not_spent_on_inherited_ones(inherited)
     alone = tables["bounds"]["dominating_examples"].is_null().to_list()
     assert sorted(alone) == [False, False, True]
     assert found.route.tolist() == [BY_OWN if own_bound else BY_BINOMIAL for own_bound in alone]
-
 
 
 def test_a_missed_target_gets_no_certificate(made, build_certificate, tmp_path):
