@@ -109,8 +109,10 @@ def test_powers_against_np_convolve(case, rounds, log_negligible):
     assert found.aliasing < 1e-12 and found.error < 1e-14 * (rounds + 10)
 
 
-def test_the_window_is_no_wider_than_it_needs_to_be():
-    law, masses = law_of(np.exp(-0.5 * np.linspace(-3, 3, 61) ** 2), -30, 0.01, 0.0)
+@pytest.mark.parametrize("step", [1.0, 0.01, 1e-5])
+def test_the_window_is_no_wider_than_it_needs_to_be(step):
+    """Whatever the scale: at much noise losses are tiny, and only shifts of 1/spread see it."""
+    law, masses = law_of(np.exp(-0.5 * np.linspace(-3, 3, 61) ** 2), -30, step, 0.0)
     rounds = 400
     window = find_window([(law, rounds)], -30.0)
     deviations = np.sqrt(law.variance * rounds) / law.step
@@ -413,3 +415,11 @@ def test_a_wrong_law_is_noticed(pair, monkeypatch):
     )
     with pytest.raises(CertificationError, match="under Q"):
         discretise(pair, **ROUND)
+
+
+def test_cells_share_exponentials_only_as_far_as_they_do_not_overflow():
+    """At little noise e^{k·y/σ²} leaves float64 within a few cells: the table is that of each point by itself."""
+    pair = DominatingPair(Participation.binomial(10, 0.2).distribution, 0.05)
+    points, table = pair.uniform(-0.5, 11.5, 0.05, np.array([0.25, 0.75]))
+    assert points.shape == table.shape == (240, 2) and np.isfinite(table).all()
+    np.testing.assert_allclose(table, pair.loss(points), rtol=1e-9, atol=1e-9)

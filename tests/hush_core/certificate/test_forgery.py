@@ -133,7 +133,7 @@ COLUMNS = {
     "secrets.name": [*LOST[:1], *TEXT],
     "secrets.prior": [*OUTSIDE, (0.0, "outside"), (times(0.5), "bits|differ"), (times(0.9), "differ")],
     "secrets.posterior": [*OUTSIDE, (times(2), "differ"), (1e-7, "not above its prior")],
-    "secrets.bits": [*OUTSIDE, (128.0, "bits")],
+    "secrets.bits": [*OUTSIDE, (128.0, "bits"), (20.93, "bits"), (18.93, "bits")],
     "secrets.provenance": [*LOST[:1], *TEXT],
     "edges.example_id": [(99, "no weight"), (0, "given twice"), (25, "graph gives them"), *LOST],
     "edges.secret_id": [(3, "there is not"), (2, "examples certified"), *LOST],

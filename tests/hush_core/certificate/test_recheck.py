@@ -274,6 +274,35 @@ def test_a_wrong_curve_is_found(inherited, change, message):
     assert any(re.search(message, failure) for failure in failures)
 
 
+def test_both_ends_of_a_curve_are_looked_at(monkeypatch, made):
+    """Two points a curve: what is asked most is at its ends, and a wrong bound there must not pass unseen."""
+    monkeypatch.setattr(check, "CURVE_POINTS", 0)
+    tables, own = parts(made / "certificate")
+    sigma = verify_certificate(made / "certificate").certificate.facts.plan.noise_multiplier
+    of_secret, mechanism, quiet = tables["bounds"]["curve"].to_numpy(), Mechanism(sigma, 40), lambda *_: None
+    whole = tables["curves"]
+    failures, points = recheck_curves(own, of_secret, whole, mechanism, quiet)
+    assert not failures and points == (
+        2 * whole["curve"].n_unique(),
+        2 * whole["curve"].n_unique(),
+        whole.height,
+    )
+    for end in (pl.col("prior").min().over("curve"), pl.col("prior").max().over("curve")):
+        forged = pl.when(pl.col("prior") == end).then(pl.col("bound") * 0.99).otherwise("bound")
+        failures, _ = recheck_curves(own, of_secret, whole.with_columns(forged), mechanism, quiet)
+        assert sum("by the second route" in failure for failure in failures) == whole["curve"].n_unique()
+
+
+def test_what_a_bound_of_its_own_costs_is_not_spent_on_inherited_ones(inherited):
+    """A secret whose bound nothing dominates has only its own profile; the quota for the others starts after it."""
+    tables, own = parts(inherited)
+    sigma = verify_certificate(inherited).certificate.facts.plan.noise_multiplier
+    found = recheck_bounds(own, tables["secrets"], tables["bounds"], Mechanism(sigma, 40), lambda *_: None)
+    alone = tables["bounds"]["dominating_examples"].is_null().to_list()
+    assert sorted(alone) == [False, False, True]
+    assert found.route.tolist() == [BY_OWN if own_bound else BY_BINOMIAL for own_bound in alone]
+
+
 def test_a_missed_target_gets_no_certificate(made, build_certificate, tmp_path):
     with pytest.raises(CertificationError, match="1 secrets miss their target"):
         build_certificate(tmp_path / "certificate", made / "model", miss=1)

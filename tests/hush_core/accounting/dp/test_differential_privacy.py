@@ -60,6 +60,21 @@ def test_trade_off_of_the_gaussian_mechanism(gaussian, null):
     assert np.all(np.diff(found) <= 0)
 
 
+def test_the_trade_off_of_many_rates_is_that_of_each(gaussian):
+    """They are taken in pieces: none may be left at 0, where nothing would be said to be protected."""
+    profile, _ = gaussian
+    alphas = np.linspace(0, 1, 1201)
+    np.testing.assert_array_equal(profile.trade_off(alphas)[::100], profile.trade_off(alphas[::100]))
+    assert np.all(profile.trade_off(alphas)[:-1] > 0)
+
+
+def test_a_test_that_never_rejects_misses_whatever_the_loss():
+    """e^ε overflows here, and 0·inf is no number: f(0) is 1 for Gaussians all the same."""
+    profile = privacy_profile(Participation.binomial(1, 1.0), noise_multiplier=0.1, rounds=20)
+    assert profile.real_over_reference.last_loss > 710
+    assert profile.trade_off([0.0]) == pytest.approx(1.0, abs=1e-6)
+
+
 def by_quadrature(count, rate, sigma):
     """(δ_{P‖Q}, δ_{Q‖P}) of TWO rounds: the second round's closed form, integrated over the first's output."""
     k = np.arange(count + 1)

@@ -45,6 +45,14 @@ def name(divergence):
     return divergence.name
 
 
+@pytest.mark.parametrize("cut", [1e-6, 1e-12])
+def test_no_more_is_cut_than_was_allowed(cut):
+    """So much in K's tail over all rounds, in a round's loss and in the composed loss: three times `cut`."""
+    mechanism = {"noise_multiplier": 5.0, "rounds": 100, "divergence": KL}
+    found = f_divergence(Participation.binomial(50, 0.02), cut=cut, **mechanism)
+    assert 0 < found.cut <= 3 * cut
+
+
 def gaussian_delta(mu, epsilon):
     return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
 

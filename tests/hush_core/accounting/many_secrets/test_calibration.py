@@ -72,6 +72,9 @@ def test_rows_are_the_bounds_of_the_profiles(graph, calibrated):
             lower=True,
         )
         assert row["bound"] == pytest.approx(again.value, rel=1e-4) and row["method"] == again.method
+        # the second route is held between the two: without `lower` a bound that is far too large would pass
+        if row["dominating_examples"] is None and again.lower is not None:
+            assert row["lower"] == pytest.approx(again.lower, rel=1e-4)
     last = result.table.row(9, named=True)
     assert last["bound"] == last["prior"] and last["noise_needed"] == 0 and last["examples"] == 0
 
