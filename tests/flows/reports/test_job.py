@@ -163,9 +163,6 @@ def test_what_was_trained_without_noise_and_what_it_gained_is_said():
     text = " ".join(shown(REPORT).split())
     assert "1,060 examples trained on without noise, 850 steps" in text
     assert "84% of the unprotected gain" in text
-    assert (
-        "before its rounds 3.100 · protected 3.050 on held-back text WITH one"
-        in text
-    )
+    assert "before its rounds 3.100 · protected 3.050 on held-back text WITH one" in text
     bare = shown(REPORT.model_copy(update={"untagged_steps": None, "gain": None, "tagged_losses": {}}))
     assert not any(word in bare for word in ("without noise,", "unprotected gain", "held-back"))
