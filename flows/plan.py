@@ -12,7 +12,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.check import check_config
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
-from flows.sweep import Point, row_of, scales_of, sweep_points
+from flows.sweep import Point, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig
 from tasks.extraction import Extracted, extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
@@ -55,13 +55,14 @@ def plan(
     points = sweep_points(config, extracted, scales, extend=not asked)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method)
-    weighed = relaxations = None
+    weighed = relaxations = other = None
     if chosen is not None:
+        other = row_of(other_choice(points[chosen], extracted, config), config)
         weighed, relaxations = points[chosen].weighed, relax_point(points[chosen], extracted, config)
     folder = out or str(home().report_folder("plans", Path(config_file)))
     published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], folder)
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
-    report = build_report(config, extracted, rows, chosen, relaxations or [], published, notes)
+    report = build_report(config, extracted, rows, chosen, other, relaxations or [], published, notes)
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report
 

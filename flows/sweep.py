@@ -118,6 +118,15 @@ def parameters_of(config: HushConfig) -> int | None:
     return model.parameters(config.chunk_bytes) if isinstance(model, ByteGptModel) else None
 
 
+def other_choice(point: Point, extracted: Extracted, config: HushConfig) -> Point:
+    """The same point with the other thing done to examples without a secret."""
+    other = "noise" if point.settings.without_secret == "plain" else "plain"
+    changed = Point(point.method, point.settings.model_copy(update={"without_secret": other}))
+    weigh_all([changed], extracted)
+    price_all([changed], extracted, config)
+    return changed
+
+
 def row_of(point: Point, config: HushConfig) -> PlanRow:
     """The point as a row of the price list."""
     weighed, estimate, parameters = point.weighed, point.estimate, parameters_of(config)
@@ -138,6 +147,8 @@ def row_of(point: Point, config: HushConfig) -> PlanRow:
         distinct=estimate.distinct if estimate else None,
         largest_batch=weighed.largest_batch if weighed else None,
         gap=weighed.gap if weighed else None,
+        without_secret=point.settings.without_secret,
+        trained_plain=weighed.trained_plain if weighed else None,
         drowned=drowned,
         note=point.note,
     )

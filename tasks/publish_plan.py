@@ -13,6 +13,7 @@ from hush_core import figures
 from hush_core.config import HushConfig, Method
 from hush_core.files import put_in_place, sync
 from hush_core.weights import recommended
+from hush_core.weights.roles import WithoutSecret
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
@@ -38,6 +39,9 @@ class PlanRow(BaseModel):
     """Expected number of distinct examples that the rounds draw."""
     largest_batch: int | None
     gap: float | None
+    without_secret: WithoutSecret = "noise"
+    trained_plain: int | None = None
+    """Examples that ordinary training sees before the rounds."""
     drowned: bool | None
     """Whether the noise is longer than all gradients can be (`hush_core.weights.drowns`); None: not known."""
     note: str

@@ -29,6 +29,8 @@ class PlanReport(BaseModel):
     recommended: int | None
     """The place in `rows`, by `rule`."""
     rule: str
+    other: PlanRow | None
+    """The recommended point with the other `weights.without_secret`."""
     relaxations: list[Relaxation]
     """At the recommended point."""
     published: Published
@@ -51,6 +53,7 @@ def build_report(
     extracted: Extracted,
     rows: list[PlanRow],
     chosen: int | None,
+    other: PlanRow | None,
     relaxations: list[Relaxation],
     published: Published,
     notes: list[str],
@@ -62,6 +65,7 @@ def build_report(
         rows=rows,
         recommended=chosen,
         rule=RULE,
+        other=other,
         relaxations=relaxations,
         published=published,
         notes=notes,
@@ -94,6 +98,30 @@ def drowned(report: PlanReport) -> str:
         "up to, even if all point the same way (σ/B ≥ √(T/d), d parameters). Take a larger batch, more rounds, a "
         "smaller model or adapters, or higher targets"
     )
+
+
+WITHOUT_SECRET = {
+    "noise": "every example without a secret takes part in the noisy rounds, one that nobody found a secret in too",
+    "plain": "examples without a secret are trained on as usual, WITHOUT noise: none for what no entry names",
+    "drop": "examples without a secret are not trained on",
+}
+
+
+def choices(report: PlanReport) -> list[str]:
+    """What the config's `weights.without_secret` gives at the recommended point, and what the other would."""
+    if report.recommended is None:
+        return []
+    return [_choice(row) for row in (report.rows[report.recommended], report.other) if row is not None]
+
+
+def _choice(row: PlanRow) -> str:
+    if row.noise_multiplier is None:
+        found = row.note or "no noise multiplier"
+    else:
+        found = f"σ = {row.noise_multiplier:.3g} on about {row.distinct:,.0f} distinct examples" + (
+            f", {row.trained_plain:,} more before them" if row.trained_plain else ""
+        )
+    return f"without_secret: {row.without_secret}: {found} ({WITHOUT_SECRET[row.without_secret]})"
 
 
 def cells(report: PlanReport, row: PlanRow) -> list[str]:
@@ -139,6 +167,8 @@ def render(report: PlanReport, console: Console) -> None:
     console.print(table)
     console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
     console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
+    for place, choice in enumerate(choices(report)):
+        console.print(f"[bold]{'or' if place else '':<6}[/bold]{escape(choice)}", soft_wrap=True)
     if useless := drowned(report):
         console.print(f"[yellow]![/yellow]     {escape(useless)}", soft_wrap=True)
     if report.recommended is not None:
@@ -184,6 +214,8 @@ def markdown(report: PlanReport) -> str:
         f"**{headline(report)}**",
         "",
         f"Rule: {report.rule}.",
+        "",
+        *(f"- {choice}" for choice in choices(report)),
         "",
         *([f"**!** {drowned(report)}.", ""] if drowned(report) else []),
         "| " + " | ".join(name or "note" for name in names) + " |",

@@ -41,6 +41,20 @@ def test_the_frontier_has_every_point_and_one_is_recommended(job, planned):
     assert "rule: the most weight" in planned and "train" not in re.findall(r"Task run '(\w+)-", planned)
 
 
+def test_it_says_what_the_other_choice_for_text_without_a_secret_would_give(planned):
+    said = " ".join(planned.split())
+    ours, other = (
+        re.search(
+            rf"without_secret: {mode}: σ = ([\d.]+) on about ([\d,]+) distinct examples(, \d+ more before them)?",
+            said,
+        )
+        for mode in ("noise", "plain")
+    )
+    assert ours and other and other.group(3) and not ours.group(3)
+    # the rounds draw the examples with a secret alone, so each is drawn more often and needs more noise
+    assert float(other.group(1)) > float(ours.group(1))
+
+
 def test_it_says_what_is_lost_and_why(job, planned):
     secrets = pl.read_csv(job.folder / "out" / "secrets.csv")
     lost = pl.read_parquet(job.folder / "out" / "lost.parquet")
