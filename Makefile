@@ -17,8 +17,7 @@ test: setup browser
 bench: setup
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-# Do the tests notice a mistake in the rooms on which the promise rests? Longer than an hour on two busy cores; SAMPLE=0:
-# planted ones only.
+# Do the tests notice a mistake in the rooms on which the promise rests? About an hour; SAMPLE=0: planted ones only.
 SAMPLE ?= 200
 mutants: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
