@@ -391,7 +391,8 @@ def test_beyond_the_numerics_it_refuses(change):
         posterior_by_divergence(Participation.binomial(3, 0.1), prior=1e-3, **{**good, **change})
     with pytest.raises(CertificationError):
         posterior_by_divergence(Participation.binomial(3, 0.1), prior=1e-40, **good)
-    with pytest.raises(InputError, match="cut"):
-        f_divergence(Participation.binomial(3, 0.1), cut=0.0, **good)
+    for cut in (0.0, 1.0):  # nothing may be cut, or everything
+        with pytest.raises(InputError, match="cut"):
+            f_divergence(Participation.binomial(3, 0.1), cut=cut, **good)
     with pytest.raises(CertificationError, match="float64"):
         f_divergence(SURE, noise_multiplier=0.1, rounds=100, divergence=CHI_SQUARED)
