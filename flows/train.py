@@ -93,9 +93,9 @@ def run_job(config: HushConfig) -> Outcome:
         calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
         settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
     )  # fmt: skip
-    before, attacked = attack_model(pretrained, *attack_on), attack_model(trained.model, *attack_on)
+    before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     redacted_before, redacted_after = attack_redactions(
-        extracted, pretrained, trained.model, config.audit.alternatives
+        extracted, start, trained.model, config.audit.alternatives
     )
     unprotected = unprotected_attacked = None
     if config.audit.unprotected:

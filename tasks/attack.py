@@ -80,7 +80,7 @@ def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, al
 def attack_redactions(
     extracted: Extracted, start: Model, trained: Model, alternatives: int
 ) -> tuple[Attacked | None, Attacked | None]:
-    """The attack on redacted values before training and after it; None where nothing was redacted."""
+    """The attack on redacted values before the certified rounds and after; None where nothing was redacted."""
     if not extracted.n_redacted:
         return None, None
     on = (extracted.examples, extracted.redactions, extracted.redacted_values, extracted.redacted)

@@ -264,7 +264,7 @@ def _table(report: Report) -> Table:
         table.add_column("protected", justify="right", no_wrap=True)
         table.caption_justify = "left"
         table.caption = (
-            f"rank of the true value among {ranks} (exposure in bits), before training and after; "
+            f"rank of the true value among {ranks} (exposure in bits), before the rounds and after; "
             "OUT: completed word for word. Released WITHOUT noise, as the losses: no bound covers ranks and losses"
         )
         if bare:

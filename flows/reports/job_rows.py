@@ -48,7 +48,7 @@ class RedactedRow(BaseModel):
         """One line; the bound needs no table, as it is every secret's prior."""
         return (
             f"{self.secrets:,} values replaced in {self.places:,} places, bound = prior; first of {self.attacked}: "
-            f"{self.first}, before training {self.first_before}; extracted {self.extracted}"
+            f"{self.first}, before the rounds {self.first_before}; extracted {self.extracted}"
         )
 
 

@@ -65,7 +65,7 @@ def exposure(
                 "x",
                 color=GREY,
                 ms=7,
-                label="before training",
+                label="before the rounds",
             )
         axes.plot(bits, places, "o", color=BLUE, ms=7, label="protected")
         _mark_extracted(axes, bits, shown["extracted"], label="value extracted word for word")
