@@ -170,6 +170,8 @@ class TrainConfig(Section):
     """What is kept: the iterate itself, an exponential average of all, or the mean over the second half."""
     average_decay: Annotated[float, Field(gt=0, lt=1)] = 0.98
     """Of `ema`, a round."""
+    freeze: tuple[Literal["embedding", "matrices"], ...] = ()
+    """What these rounds leave as it is; both: only biases and scales are trained."""
     keep: Literal["last", "best"] = "last"
     """best: of all evaluations, the model that was best on untagged validation text, or on public text."""
     precision: Literal["fp32", "bf16"] = "fp32"

@@ -2,7 +2,8 @@
 
 Reading order: sampler → data → layers → norms → clipping → comparison → noise → language_model → independence →
 models → module → ledger → run. `plain` and `untagged` train without protection; `mixing`, `averaging` and
-`noisy_adam` post-process releases; `ranks`, `schedule`, `lora`, `checkpoint` and `rate_search` stand beside it.
+`noisy_adam` post-process releases; `freezing`, `ranks`, `schedule`, `lora`, `checkpoint` and
+`rate_search` stand beside it.
 """
 
 from hush_core.training.clipping import ClippedSum, clipped_gradient_sum

@@ -19,6 +19,7 @@ from hush_core.progress import Progress
 from hush_core.training.averaging import KeptWeights, loss_that_decides
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds, rows_at_once
+from hush_core.training.freezing import frozen
 from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
@@ -106,7 +107,27 @@ def fit_private(
             "name more under `public:`, or train plainly on untagged text (weights.without_secret: plain); no "
             "other text may decide",
         )
-    model, ranks = model.at(train_config.precision), Ranks.current()
+    with frozen(model.network, train_config.freeze):
+        return _fit(
+            plan, texts, model.at(train_config.precision), train_config, work_dir, progress, public, untagged,
+            validation, witness,
+        )  # fmt: skip
+
+
+def _fit(
+    plan: ProtectionPlan,
+    texts: Sequence[bytes],
+    model: LanguageModel,
+    train_config: TrainConfig,
+    work_dir: Path,
+    progress: Progress | None,
+    public: Sequence[bytes],
+    untagged: Sequence[bytes],
+    validation: Sequence[bytes],
+    witness: Path | None,
+) -> Fitted:
+    """`fit_private` of whatever is trainable."""
+    ranks = Ranks.current()
     check_model(model)
     sequences, cut = model.encode(texts)
     size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))

@@ -312,3 +312,28 @@ def test_the_variance_that_is_taken_off_is_the_updates_own(tmp_path, monkeypatch
     measured = float(noise.var(dim=0).mean())  # over rounds: the plain part is the same in all
     assert said == (30.0 / (BATCH + 1)) ** 2
     assert measured == pytest.approx(said, rel=0.05)
+
+
+TABLES = {"transformer.wte.weight", "transformer.wpe.weight"}
+
+
+@pytest.mark.parametrize("freeze", [("embedding",), ("matrices",), ("embedding", "matrices")])
+def test_what_is_frozen_stays_and_takes_no_noise(tmp_path, released, freeze):
+    model = tiny()
+    before = {name: p.detach().clone() for name, p in model.network.named_parameters()}
+    done = fit_private(
+        plan(), TAGGED, model, config(freeze=freeze, untagged_batch=4), tmp_path, untagged=UNTAGGED
+    )
+    moved = {n for n, p in done.model.network.named_parameters() if not torch.equal(p, before[n])}
+    matrices = {n for n, p in before.items() if p.dim() > 1 and n not in TABLES}
+    still = (TABLES if "embedding" in freeze else set()) | (matrices if "matrices" in freeze else set())
+    assert moved == set(before) - still
+    assert {len(total) for total, _ in released} == {sum(before[n].numel() for n in moved)}
+    assert all(p.requires_grad for p in model.network.parameters())
+
+
+def test_adapters_without_their_matrices_are_refused(tmp_path):
+    model = with_lora(tiny(), LoraConfig(rank=2, targets=("c_attn",)), seed=0)
+    with pytest.raises(InputError, match="leaves no parameter"):
+        fit_private(plan(), TAGGED, model, config(freeze=("matrices",)), tmp_path / "w")
+    assert not (tmp_path / "w").exists()
