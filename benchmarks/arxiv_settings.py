@@ -45,7 +45,7 @@ def _tried(method: str, capacities: str | None, cs: Sequence[float | None], rate
 
 BEGIN = Setting("public start", (START,))
 NON_PRIVATE = Setting("non-private", (START, Plain("private", ROUNDS, batch=BATCH, rates=((1e-3, 1.0),))))
-OURS = _tried("blow_up", "equalised", (0.05, 0.4), (2e-4, 5e-4))
+OURS = _tried("blow_up", "equalised", (0.05, 0.4), (5e-4,))
 TAGGED = _tried(
     "blow_up", "equalised", (0.05, 0.4), (2e-4, 5e-4), rounds=64, batch=TAGGED_BATCH, tagged_only=True
 )

@@ -62,7 +62,7 @@ def main() -> None:
         result = {"settings": _settings(arguments), "rehearsals": rehearsals, "rows": rows}
         arguments.out.write_text(json.dumps(result, indent=2) + "\n")
     if arguments.picture:
-        figures.utility_against_noise(pl.DataFrame(rows, infer_schema_length=None), arguments.picture)
+        figures.utility_against_noise(_drawn(rows), arguments.picture)
 
 
 def _scored(bench: Bench, setting: Setting, phases: tuple[Phase, ...], starts: list[int]) -> dict[int, dict]:
@@ -86,23 +86,30 @@ def _row(bench: Bench, setting: Setting, phases: tuple[Phase, ...], found: dict[
     row = {"setting": setting.name} | row_of(of(mine, "after"), *reference)
     row |= {
         "examples": [bench.examples(phases, s) for s in starts],
+        "kind": "none",
         "learning_rate": None,
         "noise_multiplier": None,
+        "before_certified": None,
     }
     if setting.tried:
         taken = phases[-1]
         plan = plan_of(bench.data, taken.recipe, bench.work)
         row |= describe(plan, bench.data) | {"c": taken.recipe.c, "learning_rate": taken.rate}
+        row["kind"] = "ours" if taken.recipe.method == "blow_up" else "other"
         row["before_certified"] = row_of(of(mine, "noiseless"), *reference)["bits_per_byte"]
     return row
+
+
+def _drawn(rows: list[dict]) -> pl.DataFrame:
+    """Intervals of the gain over the start, paired: starts differ by more. None of a single start."""
+    middle, half = pl.col("bits_per_byte"), pl.col("gain_pm").cast(pl.Float64).fill_null(0.0)
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(low=middle - half, high=middle + half)
 
 
 def _show(row: dict) -> None:
     noise = f"{row['noise_multiplier']:.3g}" if row["noise_multiplier"] else "-"
     spread = "" if row["gain_pm"] is None else f" ± {row['gain_pm']:.4f}"
-    before = (
-        f", {row['before_certified']:.4f} before the certified rounds" if "before_certified" in row else ""
-    )
+    before = f", {row['before_certified']:.4f} before the certified rounds" if row["before_certified"] else ""
     print(
         f"{row['setting']:<42} σ {noise:>5}  {row['bits_per_byte']:.4f}{before}; gain {row['gain']:.4f}{spread} "
         f"({row['gain_low']:.4f} to {row['gain_high']:.4f}), {row['share']:.0%} of non-private; "
