@@ -19,7 +19,7 @@ def chosen(bench: Bench, setting: Setting) -> tuple[Private, list[dict]]:
     Text of the same kind stands in for the tagged: public text where little of it was trained on, else private
     text without a secret word. Neither costs anything of the promise.
     """
-    before = setting.phases[: setting.rehearsed_after]
+    before = setting.rehearsed_from or setting.phases
     data, stand_ins = bench.data, bench.data.rehearsal
     validation = data.validation
     if setting.stand_ins == "plain":

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from arxiv_plans import Recipe
-from arxiv_training import Phase, Plain, Private
+from arxiv_training import ANNEALED, Phase, Plain, Private
 
 START = Plain("start", 2500)
 PUBLIC = Plain("public", 3000)
+DOWN = Plain("public", 500, rates=ANNEALED)
 ROUNDS, BATCH = 100, 512
 TAGGED_BATCH = 464
 """About as many of a batch of 512 hold a secret word, so that the rates stay as they are."""
@@ -25,7 +26,7 @@ class Setting:
     Attributes:
         tried: plans and learning rates; taken is what gives the lowest loss in a rehearsal.
         stand_ins: what the rehearsal trains on in place of tagged text; `plain` ones hold no secret word.
-        rehearsed_after: so many of the phases come before the rehearsal: it must not have seen the stand-ins.
+        rehearsed_from: phases before the rehearsal, where the setting's own have seen the stand-ins.
         starts: how often all is trained anew.
     """
 
@@ -33,7 +34,7 @@ class Setting:
     phases: tuple[Plain, ...]
     tried: tuple[Private, ...] = ()
     stand_ins: str = "rehearsal"
-    rehearsed_after: int = 1
+    rehearsed_from: tuple[Plain, ...] = ()
     starts: int = 3
 
 
@@ -49,27 +50,34 @@ OURS = _tried("blow_up", "equalised", (0.05, 0.4), (5e-4,))
 TAGGED = _tried(
     "blow_up", "equalised", (0.05, 0.4), (2e-4, 5e-4), rounds=64, batch=TAGGED_BATCH, tagged_only=True
 )
-MORE = Plain("untagged", 1300, rates=((1e-3, 1.0),), to_best=True)
-LESS = Plain("untagged", 800, rates=((1e-3, 1.0),), to_best=True)
+MORE = Plain("untagged", 1300, rates=ANNEALED, to_best=True)
+LESS = Plain("untagged", 800, rates=ANNEALED, to_best=True)
+EVERYTHING = Plain("private", 3200, rates=ANNEALED)
 SETTINGS = (
     BEGIN,
     Setting("paper: kl, no program", (START,), _tried("kl", None, (None,), (2e-4,)), starts=1),
     Setting("paper: kl, program", (START,), _tried("kl", "paper", (0.002, 0.005, 0.02), (2e-4, 5e-4))),
     Setting("ours: all in the noise", (START,), OURS),
-    Setting("ours: plain first", (START, MORE), TAGGED),
+    Setting("ours: plain first", (START, MORE), TAGGED, rehearsed_from=(START,)),
     Setting(
-        "ours: public first", (PUBLIC,),
-        _tried("blow_up", "equalised", (0.05, 0.4), (2e-4, 5e-4), rounds=84), stand_ins="plain",
+        "ours: public first", (PUBLIC, DOWN),
+        _tried("blow_up", "equalised", (0.05, 0.4), (2e-4, 5e-4), rounds=68), stand_ins="plain",
     ),
-    Setting("ours: public, then plain first", (PUBLIC, LESS), TAGGED, stand_ins="plain"),
-    Setting("control: public text alone", (PUBLIC, Plain("public", 2700)), starts=1),
-    Setting("control: public and untagged text alone", (PUBLIC, Plain("public and untagged", 2700)), starts=1),
-    Setting("redaction", (START, Plain("redacted", 3200)), starts=1),
+    Setting(
+        "ours: public, then plain first", (PUBLIC, LESS), TAGGED, stand_ins="plain", rehearsed_from=(PUBLIC, DOWN)
+    ),
+    Setting("control: the start's own text, annealed", (START, Plain("start", 500, rates=ANNEALED)), starts=1),
+    Setting("control: public text alone", (PUBLIC, replace(DOWN, steps=2700)), starts=1),
+    Setting(
+        "control: public and untagged text alone",
+        (PUBLIC, Plain("public and untagged", 2700, rates=ANNEALED)), starts=1,
+    ),
+    Setting("redaction", (START, replace(EVERYTHING, texts="redacted")), starts=1),
     NON_PRIVATE,
-    Setting("non-private, batches of 16", (START, Plain("private", 3200))),
+    Setting("non-private, batches of 16", (START, EVERYTHING)),
     Setting(
         "non-private, retained data, batches of 16",
-        (START, Plain("private", 3200, drawn_as=Recipe("blow_up", "equalised", 0.4, ROUNDS, BATCH))), starts=1,
+        (START, replace(EVERYTHING, drawn_as=Recipe("blow_up", "equalised", 0.4, ROUNDS, BATCH))), starts=1,
     ),
 )  # fmt: skip
 
@@ -87,6 +95,7 @@ def quick(setting: Setting) -> Setting:
         setting,
         phases=tuple(map(less, setting.phases)),
         tried=tuple(map(less, setting.tried)),
+        rehearsed_from=tuple(map(less, setting.rehearsed_from)),
         starts=min(setting.starts, 2),
     )
 
