@@ -72,6 +72,10 @@ SETTINGS = (
         "control: public and untagged text alone",
         (PUBLIC, Plain("public and untagged", 2700, rates=ANNEALED)), starts=1,
     ),
+    Setting(
+        "control: ours, plain in place of the certified rounds",
+        (PUBLIC, LESS, Plain("public and untagged", 1000, rates=((3e-4, 0.5), (1e-4, 0.5)))), starts=1,
+    ),
     Setting("redaction", (START, replace(EVERYTHING, texts="redacted")), starts=1),
     NON_PRIVATE,
     Setting("non-private, batches of 16", (START, EVERYTHING)),
