@@ -1,4 +1,4 @@
-"""The settings that are compared on arXiv, each with the smallest noise certified for the same promise."""
+"""The plans that are compared on arXiv, each with the smallest noise certified for the same promise."""
 
 from __future__ import annotations
 
@@ -10,114 +10,95 @@ import numpy as np
 import polars as pl
 from arxiv_data import Arxiv
 
-from hush_core.accounting import noise_for_all
 from hush_core.plan import ProtectionPlan, make_plan
-from hush_core.weights import (
-    RULE,
-    Mechanism,
-    WeightSettings,
-    capacity_rule,
-    expected_distinct,
-    recommended,
-    sampling_rates,
-    weigh,
-)
+from hush_core.weights import Mechanism, WeightSettings, capacity_rule, expected_distinct, weigh
+from hush_core.weights.roles import tagged_examples
 
 CLIP_NORM = 1.0
 """The paper's."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How noise and weights are found; no capacities: every weight is 1."""
+class Recipe:
+    """How weights and noise are found.
 
-    name: str
+    Attributes:
+        capacities, c: of the program; None: every weight is 1.
+        tagged_only: abstracts without a secret word are not drawn; else they have weight 1, noised like the rest.
+    """
+
     method: str
     capacities: str | None
-    sweep: tuple[float, ...] = ()
+    c: float | None
+    rounds: int
+    batch: int
+    tagged_only: bool = False
+
+    @property
+    def label(self) -> str:
+        how = "all 1" if self.capacities is None else f"{self.capacities} {self.c:g}"
+        return f"{self.method} {how}, {self.rounds} x {self.batch}" + " tagged" * self.tagged_only
 
 
-SETTINGS = (
-    Setting("paper: kl, no program", "kl", None),
-    Setting("paper: kl, program", "kl", "paper", (0.02, 0.05, 0.1, 0.2, 0.4)),
-    Setting("ours: blow_up, equalised", "blow_up", "equalised", (0.2, 0.4)),
-)
-
-
-def plans(data: Arxiv, *, rounds: int, batch: int, work: Path) -> dict[str, ProtectionPlan]:
-    """One plan a setting, c by the rule of `hush plan`; weights and calibrations are kept in `work`."""
-    print(f"c by the rule: {RULE}")
-    return {setting.name: _plan(data, setting, rounds, batch, work) for setting in SETTINGS}
-
-
-def describe(plan: ProtectionPlan) -> dict[str, float]:
-    """Weight retained (the mean weight), and the expected number of distinct examples in all rounds."""
-    # the largest weight is 1 where a program keeps as much as it can
-    retained = float(plan.rates.sum() / plan.rates.max() / len(plan.rates))
-    return {
-        "noise_multiplier": plan.noise_multiplier,
-        "retained": retained,
-        "distinct": expected_distinct(plan.rates, plan.rounds),
-        "largest_bound_over_target": float(
-            (plan.certificates["bound"] / plan.certificates["posterior"]).max()
-        ),
-    }
-
-
-def _plan(data: Arxiv, setting: Setting, rounds: int, batch: int, work: Path) -> ProtectionPlan:
-    folder = work / f"plan {setting.name} {rounds} {batch}"
+def plan_of(data: Arxiv, recipe: Recipe, work: Path) -> ProtectionPlan:
+    """The recipe's plan; what is found is kept in `work`, and checked against the promise whenever it is read."""
+    folder = work / "plans" / recipe.label
     if not (folder / "plan.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         plan = make_plan(
-            _weights(data, setting, rounds, batch, folder), data.edges, data.secrets,
-            rounds=rounds, expected_batch=batch, clip_norm=CLIP_NORM, method=setting.method,
+            _weights(data, recipe, work), data.edges, data.secrets, rounds=recipe.rounds,
+            expected_batch=recipe.batch, clip_norm=CLIP_NORM, method=recipe.method,
         )  # fmt: skip
         np.save(folder / "rates.npy", plan.rates)
         plan.certificates.write_parquet(folder / "certificates.parquet")
         (folder / "plan.json").write_text(json.dumps({"noise_multiplier": plan.noise_multiplier}))
     plan = ProtectionPlan(
         np.load(folder / "rates.npy"), json.loads((folder / "plan.json").read_text())["noise_multiplier"],
-        rounds, batch, CLIP_NORM, setting.method, pl.read_parquet(folder / "certificates.parquet"),
+        recipe.rounds, recipe.batch, CLIP_NORM, recipe.method,
+        pl.read_parquet(folder / "certificates.parquet"),
     )  # fmt: skip
     certified = (plan.certificates["bound"] <= plan.certificates["posterior"]).all()
     if not (certified and plan.certificates["posterior"].equals(data.secrets["posterior"])):
         raise SystemExit(f"{folder} does not hold the promise that is compared: remove it")
-    print(f"  {setting.name}: {describe(plan)}", flush=True)
     return plan
 
 
-def _weights(data: Arxiv, setting: Setting, rounds: int, batch: int, folder: Path) -> np.ndarray:
-    """All ones, or the best point of the sweep over c."""
+def describe(plan: ProtectionPlan, data: Arxiv) -> dict[str, float]:
+    """σ, the tagged abstracts' mean weight, and the expected number of distinct examples in all rounds."""
+    # the largest weight is 1 where a program keeps as much as it can
+    tagged = plan.rates[tagged_examples(data.edges, len(plan.rates))]
+    worst = (plan.certificates["bound"] / plan.certificates["posterior"]).max()
+    return {
+        "noise_multiplier": plan.noise_multiplier,
+        "retained": float(tagged.mean() / plan.rates.max()),
+        "distinct": expected_distinct(plan.rates, plan.rounds),
+        "largest_bound_over_target": float(worst),
+    }
+
+
+def _weights(data: Arxiv, recipe: Recipe, work: Path) -> np.ndarray:
+    """(n,): the program's for tagged abstracts, 1 or 0 for the others, which no capacity binds."""
     n = len(data.private)
-    if setting.capacities is None:
-        return np.ones(n)
-    points = [_point(data, setting, c, rounds, batch, folder) for c in setting.sweep]
-    table = pl.DataFrame([row for _, row in points])
-    table.write_csv(folder / "sweep.csv")
-    return points[recommended(table)][0]
+    tagged = tagged_examples(data.edges, n)
+    weights = np.ones(n)
+    if recipe.capacities is not None:
+        weights[tagged] = _program(data, recipe, work)[tagged]
+    if recipe.tagged_only:
+        weights[~tagged] = 0.0
+    return weights
 
 
-def _point(
-    data: Arxiv, setting: Setting, c: float, rounds: int, batch: int, folder: Path
-) -> tuple[np.ndarray, dict[str, float]]:
-    """Weights at one c, and the row of the sweep."""
-    path = folder / f"weights {c}.npy"
-    if not path.with_suffix(".json").exists():
+def _program(data: Arxiv, recipe: Recipe, work: Path) -> np.ndarray:
+    """The weights of all recipes with these capacities and c; `equalised` is solved for T and B of the first."""
+    path = work / "plans" / f"weights {recipe.method} {recipe.capacities} {recipe.c:g}.npy"
+    if not path.exists():
         settings = WeightSettings(
-            rule=capacity_rule(setting.capacities, setting.method),
-            c=c,
-            mechanism=Mechanism(rounds=rounds, expected_batch=batch, method=setting.method),
+            rule=capacity_rule(recipe.capacities, recipe.method),
+            c=recipe.c,
+            without_secret="drop",
+            mechanism=Mechanism(rounds=recipe.rounds, expected_batch=recipe.batch, method=recipe.method),
         )
-        found = weigh(data.edges, data.secrets, n_examples=len(data.private), settings=settings)
-        weights = found.weights.copy()
-        # held out there without a secret; here the texts to measure on were set apart before
-        weights[~found.trainable] = 1.0
-        rates = sampling_rates(weights, batch)
-        sigma = noise_for_all(data.edges, rates, data.secrets, rounds=rounds, method=setting.method)
-        protected = float(weights[data.edges["example_id"].unique().to_numpy()].mean())
-        np.save(path, weights)
-        row = {"c": c, "noise_multiplier": sigma, "protected_retained": protected}
-        path.with_suffix(".json").write_text(json.dumps(row))
-    row = json.loads(path.with_suffix(".json").read_text())
-    print(f"    {row}", flush=True)
-    return np.load(path), row
+        np.save(
+            path, weigh(data.edges, data.secrets, n_examples=len(data.private), settings=settings).weights
+        )
+    return np.load(path)

@@ -1,77 +1,65 @@
-"""What noise costs in use: the loss of models trained under the same promise, against the noise it took."""
+"""What noise costs in use: the loss of models trained under the same promise, and of those without one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from hush_core.figures.canvas import BLUE, GREEN, GREY, ORANGE, drawing, legend_below
 
-_POINTS = ({"color": ORANGE, "marker": "s"}, {"color": ORANGE, "marker": "^"}, {"color": BLUE, "marker": "o"})
-_LINES = (
-    {"color": GREY, "linestyle": "--"},
-    {"color": GREEN, "linestyle": "-"},
-    {"color": GREY, "linestyle": ":"},
-)
+_STYLES = {
+    "ours": {"color": BLUE, "marker": "o", "label": "certified rounds by hush"},
+    "other": {"color": ORANGE, "marker": "s", "label": "certified rounds by another method"},
+    "none": {"color": GREY, "marker": "D", "label": "no noise"},
+}
+_BEFORE = {"marker": "|", "color": GREEN, "linestyle": "none", "markersize": 13, "markeredgewidth": 2}
 
 
 def utility_against_noise(rows: pl.DataFrame, path: Path) -> Path:
-    """Bits per byte on held-out text against σ (log scale), a point a private setting, with an interval.
+    """Bits per byte on held-out text, one setting a line, with an interval; σ stands beside its name.
 
-    Settings without noise (a start, no protection) are horizontal lines. Styles follow the order of the rows: the
-    last private setting is the one that stands out.
+    Where training without noise came first, a bar shows the loss before the certified rounds.
 
     Args:
-        rows: setting, noise_multiplier (null: trained without noise), bits_per_byte, low, high (the ends of an
-            interval around it, of the loss or of its difference to the start).
+        rows: setting, kind (ours, other, none), noise_multiplier (null for kind none), bits_per_byte, low, high
+            (the ends of an interval around it), before_certified (null where there is nothing to show).
     """
-    private = rows.filter(pl.col("noise_multiplier").is_not_null())
-    plain = rows.filter(pl.col("noise_multiplier").is_null())
-    with drawing(path, height=4.2) as (axes,):
-        for row, style in zip(plain.iter_rows(named=True), _cycled(_LINES, plain.height), strict=True):
-            label = f"{row['setting']} ({row['bits_per_byte']:.3f})"
-            axes.axhline(row["bits_per_byte"], linewidth=2, label=label, zorder=1, **style)
-        points = _cycled(_POINTS, max(private.height, len(_POINTS)))[-private.height or len(_POINTS) :]
-        for row, style in zip(private.iter_rows(named=True), points, strict=False):
-            _point(axes, row, style)
-        axes.set(
-            title="Loss for the same promise, against the noise that it takes",
-            xlabel="noise multiplier σ (log scale; less is better)",
-            ylabel="bits per byte (less is better)",
+    with drawing(path, height=2.2 + 0.32 * max(rows.height, 3)) as (axes,):
+        for kind, style in _STYLES.items():
+            _points(axes, rows.with_row_index("place").filter(pl.col("kind") == kind), style)
+        before = rows.with_row_index("place").drop_nulls("before_certified")
+        if before.height:
+            axes.plot(
+                before["before_certified"], before["place"], label="before its certified rounds", **_BEFORE
+            )
+        axes.set_yticks(
+            np.arange(rows.height), [_name(row) for row in rows.iter_rows(named=True)], fontsize=9
         )
+        axes.set_ylim(max(rows.height, 1) - 0.5, -0.5)
+        axes.set(title="Loss on held-out text", xlabel="bits per byte (less is better)")
+        axes.margins(x=0.12)
         axes.grid(axis="both")
-        _log_noise(axes, private)
         if rows.height:
             legend_below(axes, columns=2)
     return path
 
 
-def _cycled(styles: tuple[dict[str, str], ...], count: int) -> list[dict[str, str]]:
-    return [styles[i % len(styles)] for i in range(count)]
-
-
-def _point(axes: Axes, row: dict, style: dict[str, str]) -> None:
-    x, y = row["noise_multiplier"], row["bits_per_byte"]
-    label = f"{row['setting']} ({y:.3f})"
-    axes.errorbar(
-        [x], [y], yerr=[[max(y - row["low"], 0.0)], [max(row["high"] - y, 0.0)]], capsize=4, markersize=8,
-        linestyle="none", label=label, zorder=2, **style,
-    )  # fmt: skip
-    axes.annotate(
-        f"σ = {x:#.3g}".rstrip("."), (x, y), xytext=(9, -13), textcoords="offset points", fontsize=9
-    )
-
-
-def _log_noise(axes: Axes, private: pl.DataFrame) -> None:
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    if private.is_empty():
-        axes.set_xticks([])
+def _points(axes: Axes, rows: pl.DataFrame, style: dict[str, str]) -> None:
+    if rows.is_empty():
         return
-    low, high = private["noise_multiplier"].min(), private["noise_multiplier"].max()
-    axes.set_xscale("log")
-    axes.set_xlim(low / 2, high * 3)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    middle = rows["bits_per_byte"].to_numpy()
+    ends = np.stack([middle - rows["low"].to_numpy(), rows["high"].to_numpy() - middle])
+    axes.errorbar(
+        middle, rows["place"], xerr=np.maximum(ends, 0.0), capsize=4, markersize=7, linestyle="none",
+        zorder=2, **style,
+    )  # fmt: skip
+    for x, y in zip(middle, rows["place"], strict=True):
+        axes.annotate(f"{x:.3f}", (x, y), xytext=(0, 6), textcoords="offset points", fontsize=8, ha="center")
+
+
+def _name(row: dict) -> str:
+    noise = row["noise_multiplier"]
+    return row["setting"] if noise is None else f"{row['setting']}, σ = {noise:#.3g}".rstrip(".")

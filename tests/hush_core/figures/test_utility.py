@@ -1,4 +1,4 @@
-"""The picture of loss against noise: what is on it, read from the axes; the same bytes for the same table."""
+"""The picture of loss by setting: what is on it, read from the axes; the same bytes for the same table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ def table() -> pl.DataFrame:
     return pl.DataFrame(
         {
             "setting": ["start", "kl", "kl, program", "ours", "non-private"],
+            "kind": ["none", "other", "other", "ours", "none"],
             "noise_multiplier": [None, 68.5, 16.6, 0.9, None],
             "bits_per_byte": [2.5, 2.49, 2.48, 2.3, 2.2],
             "low": [2.45, 2.44, 2.43, 2.25, 2.15],
             "high": [2.55, 2.54, 2.53, 2.36, 2.25],
+            "before_certified": [None, None, None, 2.37, None],
         }
     )
 
@@ -54,32 +56,32 @@ def test_it_is_drawn_the_same_twice(rows, tmp_path):
         assert 200 <= image.height <= 2000
 
 
-def test_each_private_setting_is_a_point_with_its_interval(drawn, tmp_path):
+def test_each_setting_is_a_point_with_its_interval_on_its_own_line(drawn, tmp_path):
     figures.utility_against_noise(table(), tmp_path / "a.png")
     (axes,) = drawn
-    private = table().drop_nulls("noise_multiplier")
-    assert len(axes.containers) == private.height
-    for bar, row in zip(axes.containers, private.iter_rows(named=True), strict=True):
-        point, _, (interval,) = bar.lines
-        assert point.get_xydata().tolist() == [[row["noise_multiplier"], row["bits_per_byte"]]]
-        ends = interval.get_segments()[0]
-        np.testing.assert_allclose(ends[:, 1], [row["low"], row["high"]])
-        assert row["setting"] in bar.get_label()
-        assert f"{row['bits_per_byte']:.3f}" in bar.get_label()
-    styles = {(b.lines[0].get_color(), b.lines[0].get_marker()) for b in axes.containers}
-    assert len(styles) == private.height
-    low, high = axes.get_xlim()
-    assert low < 0.9
-    assert high > 68.5
-    assert axes.get_xscale() == "log"
+    points = {}
+    for bar in axes.containers:
+        line, _, (interval,) = bar.lines
+        for (x, y), ends in zip(line.get_xydata().tolist(), interval.get_segments(), strict=True):
+            points[y] = (x, *ends[:, 0], line.get_color())
+    for place, row in enumerate(table().iter_rows(named=True)):
+        x, low, high, color = points[place]
+        np.testing.assert_allclose((x, low, high), (row["bits_per_byte"], row["low"], row["high"]))
+        assert color == utility._STYLES[row["kind"]]["color"]
+        name = axes.get_yticklabels()[place].get_text()
+        noise = row["noise_multiplier"]
+        assert name == (row["setting"] if noise is None else f"{row['setting']}, σ = {noise:#.3g}")
+    assert len(points) == table().height
+    top, bottom = axes.get_ylim()[::-1]
+    assert top < 0 < table().height - 1 < bottom, "the first setting is on top"
 
 
-def test_settings_without_noise_are_lines_across(drawn, tmp_path):
+def test_the_loss_before_the_certified_rounds_is_marked_where_there_is_one(drawn, tmp_path):
     figures.utility_against_noise(table(), tmp_path / "a.png")
-    (axes,) = drawn
-    lines = [line for line in axes.get_lines() if line.get_linewidth() == 2 and len(line.get_xdata()) == 2]
-    across = {line.get_label(): line.get_ydata() for line in lines}
-    assert {label: list(y) for label, y in across.items()} == {
-        "start (2.500)": [2.5, 2.5],
-        "non-private (2.200)": [2.2, 2.2],
-    }
+    figures.utility_against_noise(table().head(3), tmp_path / "b.png")
+    with_it, without = (
+        [line for line in axes.get_lines() if line.get_label() == "before its certified rounds"]
+        for axes in drawn
+    )
+    assert [line.get_xydata().tolist() for line in with_it] == [[[2.37, 3.0]]]
+    assert without == []
