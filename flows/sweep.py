@@ -114,8 +114,8 @@ def refusal(error: object) -> str:
 
 def parameters_of(config: HushConfig) -> int | None:
     """How many numbers the noise is added to; None where only the model's files tell."""
-    model = config.model
-    return model.parameters(config.chunk_bytes) if isinstance(model, ByteGptModel) else None
+    model, frozen = config.model, config.train.freeze
+    return model.parameters(config.chunk_bytes, frozen) if isinstance(model, ByteGptModel) else None
 
 
 def other_choice(point: Point, extracted: Extracted, config: HushConfig) -> Point:

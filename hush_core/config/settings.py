@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
@@ -65,10 +66,12 @@ class ByteGptModel(Section):
             raise ValueError("model.width must be a multiple of model.heads")
         return self
 
-    def parameters(self, chunk_bytes: int) -> int:
-        """How many numbers are trained: 12·width² a block, its biases and scales, and the embeddings."""
-        block = 12 * self.width**2 + 13 * self.width
-        return self.layers * block + (259 + chunk_bytes + 1 + 2) * self.width
+    def parameters(self, chunk_bytes: int, frozen: Sequence[str] = ()) -> int:
+        """How many numbers are trained: 12·width² a block, its biases and scales, and the embeddings; less what
+        `train.freeze` names."""
+        matrices = 0 if "matrices" in frozen else 12 * self.width**2
+        embedding = 0 if "embedding" in frozen else 259 + chunk_bytes + 1
+        return self.layers * (matrices + 13 * self.width) + (embedding + 2) * self.width
 
 
 class LoraConfig(Section):

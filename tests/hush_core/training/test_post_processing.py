@@ -14,6 +14,7 @@ from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_private, save_model, with_lora
 from hush_core.training.averaging import KeptWeights
+from hush_core.training.freezing import frozen
 from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule
@@ -337,3 +338,12 @@ def test_adapters_without_their_matrices_are_refused(tmp_path):
     with pytest.raises(InputError, match="leaves no parameter"):
         fit_private(plan(), TAGGED, model, config(freeze=("matrices",)), tmp_path / "w")
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("freeze", [(), ("embedding",), ("matrices",), ("embedding", "matrices")])
+def test_a_config_knows_how_many_numbers_the_noise_is_added_to(freeze):
+    shape, context = ByteGptModel(layers=2, width=32, heads=2), 50
+    network = byte_gpt(shape, context).network
+    with frozen(network, freeze):
+        trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
+    assert shape.parameters(context, freeze) == trained
