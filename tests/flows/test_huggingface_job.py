@@ -61,7 +61,7 @@ def test_a_llama_with_adapters_and_a_rehearsed_rate(job):
     output = job.hush("run", job.write("llama.yaml", text=LLAMA))
     flat = " ".join(output.split())
     assert "models:/llama/1" in output and "llama, LoRA rank 2" in flat
-    assert "best of 3 on public text" in flat and "bits per byte of held-out text" in flat
+    assert "best of 3 on public text" in flat and "bits per byte on held-out text" in flat
     assert re.search(r"learning rate \S+, best of 3 in rehearsal", flat)
     job.hush("verify", "models:/llama/1")
     pipeline = loaded(job, "models:/llama/1")
@@ -92,7 +92,7 @@ def same_as_base_plus_adapter(base, saved, merged):
 def test_a_bert_in_two_processes_and_bf16(job):
     output = job.hush("run", job.write("bert.yaml", text=BERT))
     flat = " ".join(output.split())
-    assert "models:/bert/1" in output and "bits per masked token of held-out text" in flat
+    assert "models:/bert/1" in output and "bits per masked token on held-out text" in flat
     assert "4 of 4 rounds released" in flat
     job.hush("verify", "models:/bert/1")
     pipeline = loaded(job, "models:/bert/1")
