@@ -93,17 +93,44 @@ def train_unprotected(
     """The same model on all of the data, no clipping, no noise, at its best. Never registered.
 
     It may see as many examples as the protected model does (`more`: before its rounds), every one equally often,
-    and is kept where it is best on validation text.
+    and is kept where it is best on validation text; where every example holds a secret there is none, and the last
+    state is taken.
     """
     store = Store(home().store)
     seen = settings.rounds * settings.batch + more
     plan = UntaggedConfig()
     steps = max(1, seen // plan.batch)
     plan = plan.model_copy(update={"steps": steps, "evaluate_every": min(plan.evaluate_every, steps)})
+    if store.read_frame(texts.validation).is_empty():
+        return _to_the_last(store, everything, texts.held_out, start, model, plan, settings)
     return _fit(
         store, everything, texts.validation, texts.held_out, start, model, plan, settings.precision,
         settings.micro_batch, stage="unprotected",
     )  # fmt: skip
+
+
+def _to_the_last(
+    store: Store,
+    texts: Ref,
+    held_out: Ref,
+    start: Model,
+    model: AnyModel,
+    plan: UntaggedConfig,
+    settings: TrainConfig,
+) -> PlainlyTrained:
+    from hush_core.training import adapted, fit_plain, load_model
+    from hush_core.training.untagged import usual_rate
+
+    network = adapted(load_model(store.path(start.files, verify=True)), lora_of(model), seed=SEED)
+    rate = usual_rate(network)
+    fit_plain(
+        store.read_frame(texts)["text"].to_list(), network.at(settings.precision), steps=plan.steps,
+        batch=plan.batch, learning_rate=rate, micro_batch=settings.micro_batch, seed=SEED, stage="unprotected",
+        progress=progress_log(),
+    )  # fmt: skip
+    return PlainlyTrained(
+        model=keep(store, network, held_out), steps=plan.steps, learning_rate=rate, curve=()
+    )
 
 
 def _fit(

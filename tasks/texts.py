@@ -6,7 +6,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.weights import check_untagged, with_role
-from hush_core.weights.roles import HELD_BACK, HELD_OUT, PLAIN, VALIDATION
+from hush_core.weights.roles import CERTIFIED, HELD_BACK, HELD_OUT, PLAIN, VALIDATION
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store
@@ -50,7 +50,7 @@ def all_trained(examples: Ref, weights: Ref) -> Ref:
     """The texts that any training sees, tagged ones too: for the unprotected model alone."""
     store = Store(home().store)
     roles = store.read_frame(weights)["role"]
-    seen = roles.is_in(["certified", PLAIN])
+    seen = roles.is_in([CERTIFIED, PLAIN])
     return store.put_frame(
         store.read_frame(examples).select("text").filter(pl.Series(seen)), kind="texts_all"
     )
