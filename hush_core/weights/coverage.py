@@ -11,23 +11,27 @@ For prices y ≥ 0 of the capacities and μ ≥ 0 of the last line, weak duality
     cap·y − μ·W + Σ_i max_{0≤w≤1} [1 − e^{−λw} − w·((Aᵀy)_i − μ)]
 
 Its minimum over (y, μ) is the optimum. Multiplicative steps (each price scaled by how far its load is from its
-capacity) come near, Newton's method with conjugate gradients ends it. Neither is trusted: the weights are repaired,
-and the bound holds for any prices.
+capacity) come near, Newton's method with conjugate gradients ends it; where it stops at a kink, tangents do. None is
+trusted: the weights are repaired, and the bound holds for any prices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from hush_core.weights.repair import repair
+from hush_core.weights.tangents import by_tangents
 
 LEAST_SHARE = 0.9
 """W, as a share of the most weight. σ grows with 1/Σw at most, so this bounds what coverage may cost in noise."""
 _TOLERANCE = 1e-5
 """Certified relative gap at which the search ends."""
+_TANGENT_EDGES = 12_000
+"""Where Newton's method stops early, programs of at most so many edges are solved once more by tangents."""
 _SCALINGS, _NEWTON, _CONJUGATE = 40, 60, 40
 _LOWEST = -50.0
 """Log of the least price, relative to λ: below it an example is seen but for e^{−50}."""
@@ -83,35 +87,65 @@ def most_distinct(
     repair's loss: whoever asks mends that.
     """
     rows, draws, least = matrix.tocsr(), coverage.draws, coverage.least
-    count = rows @ upper
-    equal = np.minimum(capacities / count, 1.0)
-    prices = draws * np.exp(np.maximum(-draws * equal, _LOWEST))
     program = _Program(rows, capacities, upper, draws)
+    prices = _near(program)
+    if float(upper @ program.dual(prices).reply) >= least:
+        x, prices = _solved(program, matrix, capacities, prices)
+        if x.sum() >= least * (1 - _TOLERANCE):
+            return x, prices, 0.0
+    # Σw ≥ W as one more row: −Σw ≤ −W
+    total = sparse.csr_matrix(-np.ones((1, len(upper))))
+    program = _Program(
+        sparse.vstack([rows, total], format="csr"), np.append(capacities, -least), upper, draws
+    )
+    x, prices = _solved(program, matrix, capacities, np.append(prices, 0.1))
+    return x, prices[:-1], float(prices[-1])
+
+
+def _near(program: _Program) -> np.ndarray:
+    """Prices by multiplicative steps, each by how far its load is from its capacity."""
+    equal = np.minimum(program.limits / program.count, 1.0)
+    prices = program.draws * np.exp(np.maximum(-program.draws * equal, _LOWEST))
     for _ in range(_SCALINGS):
         at = program.dual(prices)
-        inner = rows @ (upper * ((at.reply > 0) & (at.reply < 1)))
-        step = -at.gradient * draws / np.maximum(inner, 0.05 * count)
+        inner = program.rows @ (program.upper * ((at.reply > 0) & (at.reply < 1)))
+        step = -at.gradient * program.draws / np.maximum(inner, 0.05 * program.count)
         prices = np.maximum(prices * np.exp(np.clip(step, -_FASTEST, _FASTEST)), program.lowest)
-    binds = float(upper @ program.dual(prices).reply) < least
-    if binds:
-        # Σw ≥ W as one more row: −Σw ≤ −W
-        total = sparse.csr_matrix(-np.ones((1, len(upper))))
-        program = _Program(
-            sparse.vstack([rows, total], format="csr"), np.append(capacities, -least), upper, draws
-        )
-        prices = np.append(prices, 0.1)
+    return prices
 
-    def repaired(prices: np.ndarray) -> tuple[np.ndarray, float]:
+
+def _solved(
+    program: _Program, matrix: sparse.csc_matrix, capacities: np.ndarray, prices: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """x kept to the capacities, and prices, that prove each other best: by Newton's method or by tangents."""
+    upper, draws, limits = program.upper, program.draws, program.limits
+
+    def proof(prices: np.ndarray, x: np.ndarray | None = None) -> tuple[float, np.ndarray, np.ndarray]:
+        """The relative gap of the prices and of x, once repaired (what answers the prices, if none is given)."""
         at = program.dual(prices)
-        x = repair(matrix, capacities, upper * at.reply, upper)
+        x = repair(matrix, capacities, upper * at.reply if x is None else x, upper)
         reached = float(upper @ -np.expm1(-draws * x / upper))
-        if binds:
-            reached += prices[-1] * (float(x.sum()) - least)
-        return x, at.value - reached
+        if len(limits) > len(capacities):
+            # the last row: what x misses of W takes at most λ each to mend
+            reached -= max(draws, prices[-1]) * max(-limits[-1] - float(x.sum()), 0.0)
+        return (at.value - reached) / abs(at.value), x, prices
 
-    prices = program.newton(prices, lambda p, value: repaired(p)[1] <= _TOLERANCE * abs(value))
-    x, _ = repaired(prices)
-    return (x, prices[:-1], float(prices[-1])) if binds else (x, prices, 0.0)
+    prices = program.newton(prices, lambda each: proof(each)[0] <= _TOLERANCE)
+    found = [proof(prices)]
+    if found[0][0] > _TOLERANCE and program.rows.nnz <= _TANGENT_EDGES:
+        for x, each in by_tangents(program.rows, limits, upper, draws):
+            found.append(proof(each, x))
+            if found[-1][0] <= _TOLERANCE:
+                break
+    _, x, prices = min(found, key=lambda each: each[0])
+    return x, prices
+
+
+def _reach(prices: np.ndarray, direction: np.ndarray, least: np.ndarray, most: np.ndarray) -> float:
+    """The length beyond which every price stands at its limit: where nothing bends, directions are huge."""
+    moves = direction != 0
+    room = np.where(direction > 0, most - prices, least - prices)
+    return float((room[moves] / direction[moves]).max(initial=0.0))
 
 
 class _Program:
@@ -135,17 +169,17 @@ class _Program:
         value = self.limits @ prices + self.upper @ (-np.expm1(-self.draws * w) - net * w)
         return _Dual(float(value), self.limits - self.rows @ (self.upper * w), net, w)
 
-    def newton(self, prices: np.ndarray, close) -> np.ndarray:
+    def newton(self, prices: np.ndarray, close: Callable[[np.ndarray], bool]) -> np.ndarray:
         """Fewer and fewer prices are far from their best; ends when `close`, or where no step goes down."""
         at = self.dual(prices)
         for _ in range(_NEWTON):
-            if close(prices, at.value):
+            if close(prices):
                 break
             direction = self._direction(prices, at)
-            length = 1.0
-            while length > 1e-5:
-                most = 10 * prices + 1e-3 * self.draws
-                tried = np.clip(prices + length * direction, np.maximum(0.1 * prices, self.lowest), most)
+            least, most = np.maximum(0.1 * prices, self.lowest), 10 * prices + 1e-3 * self.draws
+            length = longest = min(1.0, _reach(prices, direction, least, most))
+            while length > 1e-5 * longest:
+                tried = np.clip(prices + length * direction, least, most)
                 then = self.dual(tried)
                 if then.value <= at.value + 1e-4 * float(at.gradient @ (tried - prices)):
                     break

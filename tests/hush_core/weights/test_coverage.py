@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -39,8 +39,21 @@ def frame(pairs):
     return pl.DataFrame(sorted(pairs), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
 
 
+AT_A_KINK = ({(0, 0), (0, 1), (0, 2), (0, 4)}, [1.0, 1.0, 0.5, 1.0, 0.5], 1.0, 0.0)
+"""One example and equal capacities: nothing bends in the dual, and every Newton step is out of bounds."""
+MOST_WEIGHT = (
+    {(0, 3), (1, 3), (1, 4), (2, 2), (2, 4), (3, 1), (3, 3), (4, 1), (4, 2), (4, 4), (5, 1), (5, 3), (5, 4),
+     (6, 2), (7, 0), (7, 3), (8, 1), (8, 4), (9, 1), (9, 2), (10, 2), (10, 4), (11, 3), (11, 4)},
+    [0.4461850111781236, 3.4878816455468606, 0.4738197381842132, 2.854207358132761, 0.48063139831980045],
+    10.0, 0.99,
+)  # fmt: skip
+"""Nearly the most weight has to be kept, and at first it seems to be without asking."""
+
+
 @examples(max_examples=25, deadline=None, derandomize=True)
 @given(graphs)
+@example(AT_A_KINK)
+@example(MOST_WEIGHT)
 def test_agrees_with_a_general_solver_and_keeps_every_line(drawn):
     pairs, caps, draws, share = drawn
     edges, caps = frame(pairs), np.array(caps)
@@ -66,6 +79,18 @@ def test_agrees_with_a_general_solver_and_keeps_every_line(drawn):
         assert -peer.fun <= found.upper_bound * 1.02 + 1e-6
     if peer.success and share == 0:
         assert -peer.fun <= found.upper_bound * (1 + 1e-6) + 1e-6
+
+
+def test_programs_with_ties_are_proved_to_a_hundredth_of_a_percent():
+    rng = np.random.default_rng(5)
+    for _ in range(400):
+        pairs = {(int(i), int(j)) for i, j in rng.integers((0, 0), (15, 5), (rng.integers(1, 41), 2))}
+        caps = np.full(5, rng.uniform(0.05, 4)) if rng.random() < 0.5 else rng.integers(1, 9, 5) / 2
+        draws, share = rng.choice([0.5, 1, 2, 10, 30]), rng.choice([0, 0.5, 0.9, 0.99])
+        most = solve_weights(frame(pairs), n_examples=16, capacities=caps)
+        coverage = Coverage(draws, share * most.objective)
+        found = solve_weights(frame(pairs), n_examples=16, capacities=caps, coverage=coverage)
+        assert found.gap < 1e-4 and found.weights.sum() >= coverage.least * (1 - 1e-6), pairs
 
 
 @examples(max_examples=60, deadline=None, derandomize=True)
