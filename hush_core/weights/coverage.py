@@ -11,8 +11,8 @@ For prices y ≥ 0 of the capacities and μ ≥ 0 of the last line, weak duality
     cap·y − μ·W + Σ_i max_{0≤w≤1} [1 − e^{−λw} − w·((Aᵀy)_i − μ)]
 
 Its minimum over (y, μ) is the optimum. Multiplicative steps (each price scaled by how far its load is from its
-capacity) come near; Newton's method with conjugate gradients ends it, or tangents where that stops at a kink. None is
-trusted: the weights are repaired, and the bound holds for any prices.
+capacity) come near; Newton's method with conjugate gradients ends it, or tangents where that stops at a kink. None
+is trusted: the weights are repaired, and the bound holds for any prices.
 """
 
 from __future__ import annotations
