@@ -27,7 +27,12 @@ class Trained(BaseModel):
     rounds_released: int
     rounds_applied: int
     earlier_runs: Ref
-    """secret_id, earlier_runs u32: other runs of this store, up to the end of this one, that trained on it."""
+    """secret_id · earlier_runs u32: other runs of this store, up to the end of this one, that trained on it · bare:
+    whether one of them did so without noise."""
+    history: Ref
+    """run · secret_id · examples · rate: what each of these runs drew of it (`hush_core.history.Earlier`)."""
+    runs: Ref
+    """run · key · noise_multiplier · rounds · settings: these runs."""
     secrets_trained_before: int
     runs_on_this_data: int
     """This one, and the most earlier runs of any secret."""
@@ -36,10 +41,10 @@ class Trained(BaseModel):
     curve: tuple[tuple[int, float], ...] = ()
 
 
-TRAIN_VERSION = 5
+TRAIN_VERSION = 6
 
 
-@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", "base_name"))
+@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism"))
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
@@ -53,11 +58,14 @@ def train_protected(
     settings: TrainConfig,
     execution: Execution,
     base_name: str,
+    mechanism: str,
 ) -> Trained:
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
 
-    `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time.
+    `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time, `mechanism` what
+    was decided before any text was seen (`HushConfig.mechanism`).
     """
+    from hush_core.history import RunHistory, RunText
     from hush_core.training import (
         adapted,
         fit_private,
@@ -69,7 +77,6 @@ def train_protected(
     )
     from hush_core.training.checkpoint import CHECKPOINT, drop_previous
     from hush_core.training.processes import fit_in_processes
-    from hush_core.training.run_history import RunHistory, RunText
 
     store = Store(home().store)
     plan = calibrated.load(store)
@@ -79,13 +86,16 @@ def train_protected(
     )
     texts = store.read_frame(examples)["text"].to_list()
     _, measured = split_public(store.read_frame(public)["text"].to_list())
-    text = RunText(texts, plan.rates, store.read_frame(edges), store.read_frame(secrets))
-    place = home()
-    history = RunHistory(store.root, key=place.identity_key(), identity=place.fingerprint("identity"))
-    witness = history.note(key, text)
     mixed, validation = (
         store.read_frame(table)["text"].to_list() for table in (texts_by_role.plain, texts_by_role.validation)
     )
+    text = RunText(
+        texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,
+        mechanism, [*mixed, *validation],
+    )  # fmt: skip
+    place = home()
+    history = RunHistory(store.root, key=place.identity_key(), identity=place.fingerprint("identity"))
+    witness = history.note(key, text)
     folder, log = store.path(start.files, verify=True), get_run_logger()
     if lost := rounds_without_checkpoint(store.work_dir(key)):
         log.warning(
@@ -118,12 +128,14 @@ def train_protected(
         kept = keep_folder(store, out, texts_by_role.held_out)
         drop_previous(store.work_dir(key) / CHECKPOINT)
         earlier = history.earlier(key, text)
-        counts = pl.DataFrame({"earlier_runs": earlier.runs}).with_row_index("secret_id")
+        counts = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index("secret_id")
         return Trained(
             model=kept,
             rounds_released=fitted.rounds_released,
             rounds_applied=fitted.rounds_applied,
             earlier_runs=store.put_frame(counts, kind="earlier_runs"),
+            history=store.put_frame(earlier.profiles, kind="history"),
+            runs=store.put_frame(earlier.runs, kind="runs"),
             secrets_trained_before=earlier.secrets,
             runs_on_this_data=1 + earlier.most,
             unknown_runs=earlier.unknown,

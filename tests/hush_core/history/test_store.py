@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hush_core.history import RunHistory, RunText
 from hush_core.training.ledger import ReleaseLedger
-from hush_core.training.run_history import RunHistory, RunText
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 
@@ -29,14 +29,13 @@ def history(store):
     return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
 
 
-def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2))):
+def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, **more):
     """Example i holds secret i unless `edges` say otherwise."""
     frame = pl.DataFrame(edges, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
     rows = [(n, kind, name) for n, (kind, name) in enumerate(names)]
     secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name"], orient="row")
-    return RunText(
-        list(texts), np.full(len(texts), 0.5) if rates is None else np.array(rates), frame, secrets
-    )
+    rates = np.full(len(texts), 0.5) if rates is None else np.array(rates)
+    return RunText(list(texts), rates, frame, secrets, sigma, 9, "settings", **more)
 
 
 def released(store, run, what, releases=1):
@@ -51,7 +50,7 @@ ONE = text(b"a", b"b", b"c", b"plain")
 
 
 def counts(store, run, what):
-    return history(store).earlier(run, what).runs.tolist()
+    return history(store).earlier(run, what).counts.tolist()
 
 
 def test_a_run_counts_for_others_and_not_for_itself_and_only_once(store):
@@ -75,6 +74,49 @@ def test_a_run_that_released_nothing_does_not_count(store):
 def test_only_secrets_that_a_batch_could_hold_are_trained_on(store):
     released(store, KEY_A, text(b"a", b"b", b"c", b"plain", rates=[0.5, 0.0, 0.5, 1.0]))
     assert counts(store, KEY_B, ONE) == [1, 0, 1]
+
+
+def profiles(store, run, what):
+    earlier = history(store).earlier(run, what)
+    rows = earlier.profiles.rows()
+    return earlier.runs.rows(), [(r, j, n, pytest.approx(rate, rel=1e-8)) for r, j, n, rate in rows]
+
+
+def test_what_each_run_did_to_each_secret_is_told_as_a_binomial_that_dominates(store):
+    """Today secret 1 holds `b`, and secret 2 `c`, which the first run tagged otherwise: they count for both."""
+    edges = ((0, 0), (1, 0), (2, 1), (3, 2))
+    released(store, KEY_A, text(b"a", b"b", b"c", b"d", rates=[0.5, 0.75, 1.0, 0.0], edges=edges), 3)
+    released(store, KEY_B, text(b"z", b"y", rates=[0.25, 0.25], edges=((0, 1), (1, 1)), sigma=5.0), 7)
+    runs, rows = profiles(store, KEY_C, ONE)
+    assert runs == [(0, KEY_A, 2.0, 3, "settings"), (1, KEY_B, 5.0, 7, "settings")]
+    once = 1 - (0.5 * 0.25) ** 0.5
+    assert rows == [(0, 0, 2, once), (0, 1, 2, 1.0), (0, 2, 1, 1.0), (1, 1, 2, 0.25)]
+    exact = history(store).earlier(KEY_C, ONE).profiles["rate"]
+    assert exact[0] >= once and exact[3] >= 0.25
+
+
+def test_a_text_counts_once_whether_it_is_found_by_name_or_by_text_and_again_under_an_entry_added_since(store):
+    released(store, KEY_A, ONE)
+    more = (*NAMES, ("path", "added"))
+    edges = ((0, 0), (1, 1), (2, 2), (0, 3), (3, 3))
+    _, rows = profiles(store, KEY_B, text(b"a", b"b", b"c", b"plain", names=more, edges=edges))
+    assert rows == [(0, 0, 1, 0.5), (0, 1, 1, 0.5), (0, 2, 1, 0.5), (0, 3, 2, 0.5)]
+
+
+def test_copies_of_a_text_are_as_many_chances(store):
+    released(store, KEY_A, text(b"a", b"a", b"a", rates=[0.5, 0.25, 0.25], edges=((0, 0), (1, 0), (2, 0))))
+    _, rows = profiles(store, KEY_B, text(b"a", names=(("path", "else"),), edges=((0, 0),)))
+    assert rows == [(0, 0, 3, 1 - (0.5 * 0.75**2) ** (1 / 3))]
+
+
+def test_text_that_was_trained_without_noise_before_an_entry_named_it_is_told(store):
+    bare = text(b"a", edges=((0, 0),), without_noise=[b"plain", b"more"])
+    released(store, KEY_A, bare)
+    more = (*NAMES, ("path", "added"))
+    edges = ((0, 0), (1, 1), (2, 2), (3, 3))
+    earlier = history(store).earlier(KEY_B, text(b"a", b"b", b"c", b"plain", names=more, edges=edges))
+    assert earlier.bare.tolist() == [False, False, False, True]
+    assert earlier.counts.tolist() == [1, 0, 0, 0]
 
 
 def test_by_name_where_all_text_has_changed(store):
@@ -107,16 +149,16 @@ def test_runs_that_do_not_say_whose_text_they_saw_count_for_every_secret(store, 
     (store.work_dir(KEY_C) / "releases.jsonl").write_text('{"run": "x", "rounds": 9}\n')  # released nothing
     (store.work_dir(KEY_B) / "releases.jsonl").write_text('{"run": "x", "rounds": 9}\n{"release": 0')
     earlier = history(store).earlier("d" * 64, ONE)
-    assert earlier.unknown == 2 and earlier.runs.tolist() == [2, 2, 2]
-    for damage in ("run.json", "texts.u64"):
+    assert earlier.unknown == 2 and earlier.counts.tolist() == [2, 2, 2]
+    for damage in ("run.json", "texts.parquet", "edges.parquet"):
         released(store, damage[0] * 64, text(b"q", names=(("path", "q"),), edges=((0, 0),)))
         file = store.root / "history" / (damage[0] * 64) / damage
         file.write_bytes(file.read_bytes()[:-3])
-    assert history(store).earlier("d" * 64, ONE).unknown == 4
-    released(store, "f" * 64, ONE)
-    assert history(store).earlier("d" * 64, ONE).unknown == 4
-    (tmp_path / "keys" / "identity.key").unlink()  # names and hashes of another key cannot be compared
     assert history(store).earlier("d" * 64, ONE).unknown == 5
+    released(store, "f" * 64, ONE)
+    assert history(store).earlier("d" * 64, ONE).unknown == 5
+    (tmp_path / "keys" / "identity.key").unlink()  # names and hashes of another key cannot be compared
+    assert history(store).earlier("d" * 64, ONE).unknown == 6
 
 
 def test_a_run_whose_work_folder_was_deleted_still_counts(store):
@@ -147,12 +189,13 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
         monkeypatch.setattr(os, word, hooked)
     noted.note(KEY_A, text(b"a secret text", b"b", b"c"))
     assert calls == [
-        ("fsync", "texts.u64"), ("replace", "texts.u64"), ("fsync", KEY_A),
+        ("fsync", "texts.parquet"), ("replace", "texts.parquet"), ("fsync", KEY_A),
+        ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
         ("fsync", "run.json"), ("replace", "run.json"), ("fsync", KEY_A),
         ("fsync", "history"), ("fsync", "store"),
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
-    assert {p.name for p in folder.iterdir()} == {"run.json", "texts.u64"}
+    assert {p.name for p in folder.iterdir()} == {"run.json", "texts.parquet", "edges.parquet"}
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())
     assert b"secret text" not in data and len(json.loads((folder / "run.json").read_bytes())["secrets"]) == 3

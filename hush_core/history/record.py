@@ -1,0 +1,152 @@
+"""What one run could have told of which secret, as its folder `store/history/KEY/` keeps it.
+
+    run.json          the mechanism (σ, T, a digest of the settings), and the names of the secrets
+    texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold;
+                      rate is null for a text that was trained or chosen on WITHOUT noise
+    edges.parquet     secret · text: rows of the names and of the texts
+    releases.witness  the ledger's second count (`hush_core/training/ledger.py`)
+
+Nothing of a text and no value is in it: names of secrets are public, or keyed digests; texts are keyed hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from hush_core.files import file_sha256, write_whole
+
+FORM = 2
+"""Of run.json; what an older hush noted has no rates."""
+RUN, TEXTS, EDGES = "run.json", "texts.parquet", "edges.parquet"
+_KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
+_TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
+_EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
+
+
+@dataclass(frozen=True, eq=False)
+class RunText:
+    """What one run could draw, and by which mechanism.
+
+    Args:
+        texts: (n,) of all examples.
+        rates: (n,) sampling rates; what has rate 0 is never drawn.
+        edges: example_id, secret_id.
+        secrets: secret_id, kind, name.
+        noise_multiplier, rounds: σ and T of the plan.
+        settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
+            may have decided after looking at a model.
+        without_noise: texts that were trained or chosen on without noise.
+    """
+
+    texts: Sequence[bytes]
+    rates: np.ndarray
+    edges: pl.DataFrame
+    secrets: pl.DataFrame
+    noise_multiplier: float
+    rounds: int
+    settings: str
+    without_noise: Sequence[bytes] = ()
+
+    @property
+    def identities(self) -> list[str]:
+        """By secret_id, what tells a secret from others whatever else is renamed."""
+        rows = self.secrets.sort("secret_id").select("kind", "name").iter_rows()
+        return [match[1] if (match := _KEYED.fullmatch(name)) else f"{kind} {name}" for kind, name in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """One run: its mechanism, names (k,) of secrets, and the tables `texts` and `edges` (module docstring)."""
+
+    noise_multiplier: float
+    rounds: int
+    settings: str
+    names: tuple[str, ...]
+    texts: pl.DataFrame
+    edges: pl.DataFrame
+
+    @classmethod
+    def of(cls, text: RunText, key: bytes) -> RunRecord:
+        drawn = np.flatnonzero(text.rates > 0)
+        place = np.full(len(text.rates), -1)
+        place[drawn] = np.arange(len(drawn))
+        owners, used = np.unique(
+            text.edges["secret_id"].to_numpy()[place[text.edges["example_id"].to_numpy()] >= 0],
+            return_inverse=True,
+        )
+        rows = place[text.edges["example_id"].to_numpy()]
+        identities = text.identities
+        hashes = hashes_of([text.texts[i] for i in drawn], key)
+        bare = np.unique(hashes_of(text.without_noise, key))
+        texts = pl.DataFrame(
+            {
+                "hash": np.concatenate([hashes, bare]),
+                "rate": pl.Series([*text.rates[drawn], *[None] * len(bare)], dtype=pl.Float64),
+            },
+            schema=_TEXTS,
+        )
+        edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=_EDGES)
+        names = tuple(identities[j] for j in owners)
+        return cls(text.noise_multiplier, text.rounds, text.settings, names, texts, edges)
+
+    def and_also(self, before: RunRecord) -> RunRecord:
+        """This and what the same run noted before: nothing that was noted is lost, and nothing is counted twice."""
+        same = self.texts.equals(before.texts)
+        offset = 0 if same else before.texts.height
+        names = [*before.names, *(name for name in self.names if name not in set(before.names))]
+        place = {name: number for number, name in enumerate(names)}
+        own = self.edges.select(
+            secret=pl.col("secret").replace_strict(
+                list(range(len(self.names))), [place[name] for name in self.names], return_dtype=pl.UInt32
+            ),
+            text=(pl.col("text") + offset).cast(pl.UInt32),
+        )
+        return replace(
+            self,
+            names=tuple(names),
+            texts=before.texts if same else pl.concat([before.texts, self.texts]),
+            edges=pl.concat([before.edges, own]).unique(maintain_order=True),
+        )
+
+    def write(self, folder: Path, identity: str) -> None:
+        """Tables first, then the document that names them; each whole or not at all, and durable."""
+        for name, table in ((TEXTS, self.texts), (EDGES, self.edges)):
+            data = io.BytesIO()
+            table.write_parquet(data)
+            write_whole(folder / name, data.getvalue())
+        facts = {
+            "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
+            "settings": self.settings, "secrets": self.names,
+            "tables": {name: file_sha256(folder / name) for name in (TEXTS, EDGES)},
+        }  # fmt: skip
+        write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
+
+    @classmethod
+    def read(cls, folder: Path, identity: str) -> RunRecord | None:
+        """None where it is not there, damaged, of an older hush, or under another identity key."""
+        try:
+            facts = json.loads((folder / RUN).read_bytes())
+            whole = all(facts["tables"][name] == file_sha256(folder / name) for name in (TEXTS, EDGES))
+            if not whole or (facts["form"], facts["identity"]) != (FORM, identity):
+                return None
+            return cls(
+                float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"], tuple(facts["secrets"]),
+                pl.read_parquet(folder / TEXTS), pl.read_parquet(folder / EDGES),
+            )  # fmt: skip
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            return None
+
+
+def hashes_of(texts: Sequence[bytes], key: bytes) -> np.ndarray:
+    """(n,) uint64: 64 bits of a keyed hash of each text."""
+    digests = (hashlib.blake2b(text, key=key, digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)

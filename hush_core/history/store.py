@@ -1,0 +1,157 @@
+"""Which runs of this store released what of which secret: noted before a run's first release, and kept.
+
+A certificate's `bound` is of ONE run. What other runs released of the same secret adds to it; from the rates, the
+noise and the rounds of each of them, which are noted here, `hush_core/history/bounds.py` bounds all of them together.
+
+A secret was trained on by a run if the run names it, or if the run's batches could hold a text that is tagged with
+it now: so neither a new commit, a renamed file nor an entry that was renamed or added since hides a run. A value's
+name ends in a keyed digest of it, and that alone counts: lines, rules and entries are renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from hush_core.files import private_folder, sync
+from hush_core.history.record import RunRecord, RunText, hashes_of
+from hush_core.training.ledger import LEDGER, WITNESS, releases_in
+
+RUNS = {
+    "run": pl.UInt32, "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "settings": pl.String,
+}  # fmt: skip
+PROFILES = {"run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64}
+_ROUND_OFF = 1e-9
+"""Relative: the sum of hazards is this good."""
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """What the other runs of the store released, up to now.
+
+    Attributes:
+        runs: run (numbered from 0) · key · noise_multiplier · rounds (that it released, those lost included) ·
+            settings.
+        profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
+            round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
+            −log(1 − rate) together. One row where the run trained on the secret.
+        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise.
+        unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
+            damaged); each may have trained on every secret.
+    """
+
+    runs: pl.DataFrame
+    profiles: pl.DataFrame
+    bare: np.ndarray
+    unknown: int
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(secrets,) uint32: how many other runs trained on each secret, or may have."""
+        trained = np.bincount(self.profiles["secret_id"].to_numpy(), minlength=len(self.bare))
+        return (trained + self.unknown).astype(np.uint32)
+
+    @property
+    def secrets(self) -> int:
+        """Secrets that another run trained on, or may have."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def most(self) -> int:
+        return int(self.counts.max(initial=0))
+
+
+class RunHistory:
+    """The runs of a store. Files are replaced whole and synced, so a kill at any moment loses nothing noted."""
+
+    def __init__(self, root: Path, *, key: bytes, identity: str) -> None:
+        """`root`: the store's. `key`: secret, of the hashes of texts. `identity`: a public name of that key."""
+        self._store, self._root = root, root / "history"
+        self._key, self._identity = key, identity
+
+    def note(self, run: str, text: RunText) -> Path:
+        """Note the run, durably, before it releases anything; where its ledger's witness belongs.
+
+        A run that is noted already keeps what it named before.
+        """
+        folder = private_folder(self._root / run)
+        record, before = RunRecord.of(text, self._key), RunRecord.read(folder, self._identity)
+        (record.and_also(before) if before else record).write(folder, self._identity)
+        sync(self._root)
+        sync(self._root.parent)
+        return folder / f"releases{WITNESS}"
+
+    def earlier(self, run: str, text: RunText) -> Earlier:
+        """All other runs that released one round or more: finished, failed, killed, cancelled or rejected."""
+        identities, now = pl.Series(text.identities, dtype=pl.String), self._tagged(text)
+        runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
+        bare = np.zeros(len(identities), dtype=bool)
+        for folder, rounds in self._released(run):
+            record = RunRecord.read(folder, self._identity)
+            if record is None:
+                unknown += 1
+                continue
+            held = _texts_held(record, identities, now)
+            bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
+            profile = _profile(held)
+            if profile.height:
+                profiles.append(profile.select(pl.lit(len(runs), dtype=pl.UInt32).alias("run"), pl.all()))
+                runs.append((len(runs), folder.name, record.noise_multiplier, rounds, record.settings))
+        return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
+
+    def _tagged(self, text: RunText) -> pl.DataFrame:
+        """secret_id · hash of every text that is tagged now."""
+        tagged = text.edges["example_id"].unique().sort().to_numpy()
+        hashes = np.zeros(len(text.texts), dtype=np.uint64)
+        hashes[tagged] = hashes_of([text.texts[i] for i in tagged], self._key)
+        return pl.DataFrame(
+            {
+                "secret_id": text.edges["secret_id"].cast(pl.UInt32),
+                "hash": hashes[text.edges["example_id"].to_numpy()],
+            }
+        ).unique()
+
+    def _released(self, run: str) -> Iterator[tuple[Path, int]]:
+        """Folder and releases of every other run that made any, in the order of their keys."""
+        for folder in sorted(self._root.iterdir()) if self._root.exists() else ():
+            if folder.name != run and (rounds := self._releases(folder.name)):
+                yield folder, rounds
+
+    def _releases(self, run: str) -> int:
+        ledger, witness = self._store / "work" / run / LEDGER, self._root / run / f"releases{WITNESS}"
+        return releases_in(ledger, witness)
+
+    def _unnoted(self) -> int:
+        """Runs of an older hush: `runs/TABLE/KEY` names them, and not whose text they saw.
+
+        One whose ledger is gone counts; one whose ledger tells of no release does not.
+        """
+        found = {path.name for path in (self._store / "runs").glob("*/*")}
+        gone = (run for run in found if not (self._store / "work" / run / LEDGER).exists())
+        return len({*gone, *(run for run in found if self._releases(run))})
+
+
+def _texts_held(record: RunRecord, identities: pl.Series, now: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now."""
+    texts = record.texts.with_row_index("text")
+    named = pl.DataFrame({"name": identities}).with_row_index("secret_id")
+    known = pl.DataFrame({"name": list(record.names)}, schema={"name": pl.String}).with_row_index("secret")
+    by_name = known.join(named, on="name").join(record.edges, on="secret").select("secret_id", "text")
+    by_text = now.join(texts, on="hash").select("secret_id", "text")
+    return pl.concat([by_name, by_text]).unique().join(texts, on="text").select("secret_id", "text", "rate")
+
+
+def _profile(held: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · examples · rate of the dominating binomial; the rate errs upwards."""
+    hazards = (
+        held.filter(pl.col("rate") > 0)
+        .group_by("secret_id")
+        .agg(examples=pl.len().cast(pl.UInt32), hazard=-((-pl.col("rate")).log1p().sum()))
+        .sort("secret_id")
+    )
+    rate = -np.expm1(-hazards["hazard"].to_numpy() / hazards["examples"].to_numpy()) * (1 + _ROUND_OFF)
+    return hazards.select("secret_id", "examples", rate=pl.Series(np.minimum(rate, 1.0), dtype=pl.Float64))
