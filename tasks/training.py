@@ -128,7 +128,9 @@ def train_protected(
         kept = keep_folder(store, out, texts_by_role.held_out)
         drop_previous(store.work_dir(key) / CHECKPOINT)
         earlier = history.earlier(key, text)
-        counts = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index("secret_id")
+        counts = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
+            "secret_id"
+        )
         return Trained(
             model=kept,
             rounds_released=fitted.rounds_released,

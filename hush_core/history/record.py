@@ -1,6 +1,6 @@
 """What one run could have told of which secret, as its folder `store/history/KEY/` keeps it.
 
-    run.json          the mechanism (σ, T, a digest of the settings), and the names of the secrets
+    run.json          the mechanism (σ, T, a digest of the settings), and names, priors and targets of the secrets
     texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold;
                       rate is null for a text that was trained or chosen on WITHOUT noise
     edges.parquet     secret · text: rows of the names and of the texts
@@ -28,6 +28,7 @@ FORM = 2
 """Of run.json; what an older hush noted has no rates."""
 RUN, TEXTS, EDGES = "run.json", "texts.parquet", "edges.parquet"
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
+_SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 _TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 _EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
 
@@ -40,7 +41,7 @@ class RunText:
         texts: (n,) of all examples.
         rates: (n,) sampling rates; what has rate 0 is never drawn.
         edges: example_id, secret_id.
-        secrets: secret_id, kind, name.
+        secrets: secret_id, kind, name, prior, posterior.
         noise_multiplier, rounds: σ and T of the plan.
         settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
             may have decided after looking at a model.
@@ -65,12 +66,13 @@ class RunText:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """One run: its mechanism, names (k,) of secrets, and the tables `texts` and `edges` (module docstring)."""
+    """One run: its mechanism, and the tables `secrets` (name · prior · posterior), `texts` and `edges` (module
+    docstring)."""
 
     noise_multiplier: float
     rounds: int
     settings: str
-    names: tuple[str, ...]
+    secrets: pl.DataFrame
     texts: pl.DataFrame
     edges: pl.DataFrame
 
@@ -84,7 +86,8 @@ class RunRecord:
             return_inverse=True,
         )
         rows = place[text.edges["example_id"].to_numpy()]
-        identities = text.identities
+        promised = text.secrets.sort("secret_id").select("prior", "posterior")
+        secrets = pl.DataFrame({"name": text.identities}).hstack(promised)[owners]
         hashes = hashes_of([text.texts[i] for i in drawn], key)
         bare = np.unique(hashes_of(text.without_noise, key))
         texts = pl.DataFrame(
@@ -95,24 +98,21 @@ class RunRecord:
             schema=_TEXTS,
         )
         edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=_EDGES)
-        names = tuple(identities[j] for j in owners)
-        return cls(text.noise_multiplier, text.rounds, text.settings, names, texts, edges)
+        return cls(text.noise_multiplier, text.rounds, text.settings, secrets, texts, edges)
 
     def and_also(self, before: RunRecord) -> RunRecord:
         """This and what the same run noted before: nothing that was noted is lost, and nothing is counted twice."""
         same = self.texts.equals(before.texts)
         offset = 0 if same else before.texts.height
-        names = [*before.names, *(name for name in self.names if name not in set(before.names))]
-        place = {name: number for number, name in enumerate(names)}
-        own = self.edges.select(
-            secret=pl.col("secret").replace_strict(
-                list(range(len(self.names))), [place[name] for name in self.names], return_dtype=pl.UInt32
-            ),
-            text=(pl.col("text") + offset).cast(pl.UInt32),
+        added = self.secrets.filter(~pl.col("name").is_in(before.secrets["name"].to_list()))
+        secrets = pl.concat([before.secrets, added])
+        place = self.secrets.join(secrets.with_row_index("place"), on="name", maintain_order="left")["place"]
+        own = pl.DataFrame(
+            {"secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset}, schema=_EDGES
         )
         return replace(
             self,
-            names=tuple(names),
+            secrets=secrets,
             texts=before.texts if same else pl.concat([before.texts, self.texts]),
             edges=pl.concat([before.edges, own]).unique(maintain_order=True),
         )
@@ -125,7 +125,7 @@ class RunRecord:
             write_whole(folder / name, data.getvalue())
         facts = {
             "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
-            "settings": self.settings, "secrets": self.names,
+            "settings": self.settings, "secrets": self.secrets.to_dict(as_series=False),
             "tables": {name: file_sha256(folder / name) for name in (TEXTS, EDGES)},
         }  # fmt: skip
         write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
@@ -139,7 +139,8 @@ class RunRecord:
             if not whole or (facts["form"], facts["identity"]) != (FORM, identity):
                 return None
             return cls(
-                float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"], tuple(facts["secrets"]),
+                float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
+                pl.DataFrame(facts["secrets"], schema=_SECRETS),
                 pl.read_parquet(folder / TEXTS), pl.read_parquet(folder / EDGES),
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):

@@ -1,7 +1,7 @@
 """Which runs of this store released what of which secret: noted before a run's first release, and kept.
 
 A certificate's `bound` is of ONE run. What other runs released of the same secret adds to it; from the rates, the
-noise and the rounds of each of them, which are noted here, `hush_core/history/bounds.py` bounds all of them together.
+noise and the rounds of each of them, noted here, `bounds.py` beside this file bounds all of them together.
 
 A secret was trained on by a run if the run names it, or if the run's batches could hold a text that is tagged with
 it now: so neither a new commit, a renamed file nor an entry that was renamed or added since hides a run. A value's
@@ -22,9 +22,12 @@ from hush_core.history.record import RunRecord, RunText, hashes_of
 from hush_core.training.ledger import LEDGER, WITNESS, releases_in
 
 RUNS = {
-    "run": pl.UInt32, "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "settings": pl.String,
+    "run": pl.UInt32, "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "released": pl.UInt32,
+    "settings": pl.String,
 }  # fmt: skip
-PROFILES = {"run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64}
+PROFILES = {
+    "run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64, "same_promise": pl.Boolean,
+}  # fmt: skip
 _ROUND_OFF = 1e-9
 """Relative: the sum of hazards is this good."""
 
@@ -34,11 +37,12 @@ class Earlier:
     """What the other runs of the store released, up to now.
 
     Attributes:
-        runs: run (numbered from 0) · key · noise_multiplier · rounds (that it released, those lost included) ·
-            settings.
+        runs: run (numbered from 0) · key · noise_multiplier · rounds (T of its plan) · released (of them, those
+            lost included) · settings.
         profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
             round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
-            −log(1 − rate) together. One row where the run trained on the secret.
+            −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
+            where the run trained on the secret.
         bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise.
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
@@ -87,20 +91,28 @@ class RunHistory:
 
     def earlier(self, run: str, text: RunText) -> Earlier:
         """All other runs that released one round or more: finished, failed, killed, cancelled or rejected."""
-        identities, now = pl.Series(text.identities, dtype=pl.String), self._tagged(text)
+        secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
+        named, now = secrets.with_row_index("secret_id"), self._tagged(text)
         runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
-        bare = np.zeros(len(identities), dtype=bool)
-        for folder, rounds in self._released(run):
+        bare = np.zeros(named.height, dtype=bool)
+        for folder, released in self._released(run):
             record = RunRecord.read(folder, self._identity)
             if record is None:
                 unknown += 1
                 continue
-            held = _texts_held(record, identities, now)
+            known = record.secrets.with_row_index("secret").join(named, on="name")
+            held = _texts_held(record, known, now)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
             profile = _profile(held)
             if profile.height:
-                profiles.append(profile.select(pl.lit(len(runs), dtype=pl.UInt32).alias("run"), pl.all()))
-                runs.append((len(runs), folder.name, record.noise_multiplier, rounds, record.settings))
+                kept = known.filter(
+                    pl.col("prior") == pl.col("prior_right"), pl.col("posterior") == pl.col("posterior_right")
+                )
+                same = profile["secret_id"].is_in(kept["secret_id"].to_list())
+                number = pl.lit(len(runs), dtype=pl.UInt32).alias("run")
+                profiles.append(profile.select(number, pl.all(), same_promise=same))
+                mechanism = record.noise_multiplier, record.rounds, released, record.settings
+                runs.append((len(runs), folder.name, *mechanism))
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
 
     def _tagged(self, text: RunText) -> pl.DataFrame:
@@ -135,12 +147,10 @@ class RunHistory:
         return len({*gone, *(run for run in found if self._releases(run))})
 
 
-def _texts_held(record: RunRecord, identities: pl.Series, now: pl.DataFrame) -> pl.DataFrame:
+def _texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
     """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now."""
     texts = record.texts.with_row_index("text")
-    named = pl.DataFrame({"name": identities}).with_row_index("secret_id")
-    known = pl.DataFrame({"name": list(record.names)}, schema={"name": pl.String}).with_row_index("secret")
-    by_name = known.join(named, on="name").join(record.edges, on="secret").select("secret_id", "text")
+    by_name = known.join(record.edges, on="secret").select("secret_id", "text")
     by_text = now.join(texts, on="hash").select("secret_id", "text")
     return pl.concat([by_name, by_text]).unique().join(texts, on="text").select("secret_id", "text", "rate")
 

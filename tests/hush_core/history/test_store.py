@@ -29,11 +29,11 @@ def history(store):
     return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
 
 
-def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, **more):
+def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, target=1e-3, **more):
     """Example i holds secret i unless `edges` say otherwise."""
     frame = pl.DataFrame(edges, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
-    rows = [(n, kind, name) for n, (kind, name) in enumerate(names)]
-    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name"], orient="row")
+    rows = [(n, kind, name, 1e-6, target) for n, (kind, name) in enumerate(names)]
+    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
     rates = np.full(len(texts), 0.5) if rates is None else np.array(rates)
     return RunText(list(texts), rates, frame, secrets, sigma, 9, "settings", **more)
 
@@ -78,7 +78,7 @@ def test_only_secrets_that_a_batch_could_hold_are_trained_on(store):
 
 def profiles(store, run, what):
     earlier = history(store).earlier(run, what)
-    rows = earlier.profiles.rows()
+    rows = earlier.profiles.drop("same_promise").rows()
     return earlier.runs.rows(), [(r, j, n, pytest.approx(rate, rel=1e-8)) for r, j, n, rate in rows]
 
 
@@ -88,19 +88,32 @@ def test_what_each_run_did_to_each_secret_is_told_as_a_binomial_that_dominates(s
     released(store, KEY_A, text(b"a", b"b", b"c", b"d", rates=[0.5, 0.75, 1.0, 0.0], edges=edges), 3)
     released(store, KEY_B, text(b"z", b"y", rates=[0.25, 0.25], edges=((0, 1), (1, 1)), sigma=5.0), 7)
     runs, rows = profiles(store, KEY_C, ONE)
-    assert runs == [(0, KEY_A, 2.0, 3, "settings"), (1, KEY_B, 5.0, 7, "settings")]
+    assert runs == [(0, KEY_A, 2.0, 9, 3, "settings"), (1, KEY_B, 5.0, 9, 7, "settings")]
     once = 1 - (0.5 * 0.25) ** 0.5
     assert rows == [(0, 0, 2, once), (0, 1, 2, 1.0), (0, 2, 1, 1.0), (1, 1, 2, 0.25)]
     exact = history(store).earlier(KEY_C, ONE).profiles["rate"]
     assert exact[0] >= once and exact[3] >= 0.25
 
 
-def test_a_text_counts_once_whether_it_is_found_by_name_or_by_text_and_again_under_an_entry_added_since(store):
+def test_a_text_counts_once_whether_it_is_found_by_name_or_by_text_and_again_under_an_entry_added_since(
+    store,
+):
     released(store, KEY_A, ONE)
     more = (*NAMES, ("path", "added"))
     edges = ((0, 0), (1, 1), (2, 2), (0, 3), (3, 3))
     _, rows = profiles(store, KEY_B, text(b"a", b"b", b"c", b"plain", names=more, edges=edges))
     assert rows == [(0, 0, 1, 0.5), (0, 1, 1, 0.5), (0, 2, 1, 0.5), (0, 3, 2, 0.5)]
+
+
+def test_another_target_or_a_secret_that_was_not_named_is_another_promise(store):
+    released(store, KEY_A, ONE)
+    again = history(store).earlier(KEY_B, text(b"a", b"b", b"c"))
+    assert again.profiles["same_promise"].to_list() == [True, True, True]
+    tighter = history(store).earlier(KEY_B, text(b"a", b"b", b"c", target=1e-4))
+    assert tighter.profiles["same_promise"].to_list() == [False, False, False]
+    fresh = (*NAMES[:2], ("path", "gamma"))
+    other = history(store).earlier(KEY_B, text(b"a", b"b", b"c", names=fresh))
+    assert other.profiles["same_promise"].to_list() == [True, True, False]
 
 
 def test_copies_of_a_text_are_as_many_chances(store):
@@ -198,4 +211,7 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     assert {p.name for p in folder.iterdir()} == {"run.json", "texts.parquet", "edges.parquet"}
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())
-    assert b"secret text" not in data and len(json.loads((folder / "run.json").read_bytes())["secrets"]) == 3
+    assert (
+        b"secret text" not in data
+        and len(json.loads((folder / "run.json").read_bytes())["secrets"]["name"]) == 3
+    )
