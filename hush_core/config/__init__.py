@@ -33,6 +33,7 @@ from hush_core.config.settings import (
     Method,
     ModelConfig,
     PretrainConfig,
+    PromiseConfig,
     TrackingConfig,
     TrainConfig,
     UntaggedConfig,
@@ -44,7 +45,8 @@ __all__ = [
     "AuditConfig", "ByteGptModel", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret",
     "CredentialsSecret", "EarlyStopping", "Execution", "FileSecret", "HuggingFaceModel", "HushConfig",
     "LiteralsSecret", "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
-    "PretrainConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
+    "PretrainConfig",
+    "PromiseConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
     "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig", "WeightsConfig", "load_config", "parse_config",
     "read_plan", "write_plan",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -17,6 +19,7 @@ from hush_core.config.settings import (
     ModelConfig,
     Optimizer,
     PretrainConfig,
+    PromiseConfig,
     Schedule,
     TrackingConfig,
     TrainConfig,
@@ -43,6 +46,7 @@ class HushConfig(Section):
     max_file_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 1 << 20
     weights: WeightsConfig = WeightsConfig()
     method: Method = "best"
+    promise: PromiseConfig | None = None
     model: ModelConfig = ByteGptModel()
     pretrain: PretrainConfig = PretrainConfig()
     untagged: UntaggedConfig = UntaggedConfig()
@@ -110,6 +114,18 @@ class HushConfig(Section):
         if not 1e-30 <= secret.level < 1:
             raise ValueError(f"secrets.{secret.id}.level: a posterior lies strictly between 0 and 1")
         return float(secret.level)
+
+    @property
+    def mechanism(self) -> str:
+        """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
+
+        Where it is equal in several runs, nothing of that was decided after looking at a model, so that their bounds
+        compose as a product (docs/guarantee.md §8).
+        """
+        keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method", "promise"}
+        chosen = self.model_dump(mode="json", include=keys)
+        chosen |= {"rounds": self.train.rounds, "batch": self.train.batch, "held_back": self.audit.held_back}
+        return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 
     def prior(self, secret: SecretEntry, bits: float | None = None) -> float:
         """2^-bits with bits = the least of what is declared, what is measured (`bits`) and the cap."""
