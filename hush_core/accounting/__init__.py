@@ -9,7 +9,14 @@ The mathematics is in docs/guarantee.md; one file here a method.
 """
 
 from hush_core.accounting.bernoulli import target_kl
-from hush_core.accounting.bounds import Bound, PosteriorCurve, posterior_bound, posterior_curve
+from hush_core.accounting.bounds import (
+    Bound,
+    PosteriorCurve,
+    bound_of_runs,
+    curve_of_runs,
+    posterior_bound,
+    posterior_curve,
+)
 from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
 from hush_core.accounting.f_divergences.bound import f_divergence, posterior_by_divergence
 from hush_core.accounting.f_divergences.divergence import Divergence
@@ -20,6 +27,7 @@ from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
 from hush_core.accounting.many_secrets.secret_bounds import bound_secrets
 from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
+from hush_core.accounting.runs import Run, merged
 
 __all__ = [
     "Bound",
@@ -29,11 +37,15 @@ __all__ = [
     "Participation",
     "PosteriorCurve",
     "PrivacyProfile",
+    "Run",
+    "bound_of_runs",
     "bound_secrets",
     "calibrate",
+    "curve_of_runs",
     "f_divergence",
     "largest_expected_count",
     "leakage_bits",
+    "merged",
     "noise_for_all",
     "posterior_bound",
     "posterior_by_divergence",

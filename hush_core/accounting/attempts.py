@@ -1,4 +1,4 @@
-"""Ways to the law of T rounds' loss: what is composed, on which grid, and under which tilt.
+"""Ways to the law of all rounds' loss: what is composed, on which grid, and under which tilt.
 
 Each attempt is valid whatever its grid, tilt and window are; `blow_up.py` takes the least bound, and goes on until
 one is near enough. By FFT under a share of the saddle's tilt (composition.py), or, where the secret is drawn so
@@ -7,13 +7,14 @@ rarely that no tilt suits, on two grids without FFT (two_scales.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
 
-from hush_core.accounting.composition import TiltedLaw, WindowTooLong, self_compose
+from hush_core.accounting.composition import Parts as TiltedParts
+from hush_core.accounting.composition import TiltedLaw, WindowTooLong, compose
 from hush_core.accounting.discretise import Cells, DiscreteLoss, cut_into_cells, on_grid
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.reading import Law, bound_from_above, bound_from_below
@@ -52,25 +53,46 @@ class Attempt:
     excess: np.ndarray
 
 
-class Round:
-    """One round and what all attempts share. Arguments as of `blow_up_posteriors`; `prior` is the least open one.
+Parts = Sequence[tuple[DominatingPair, int]]
+"""Pairs of a round, and how many rounds of each: all that one secret goes through."""
 
-    detected: how surely some round's loss lies beyond the grid, which counts as detection.
+
+class OnePair:
+    """One round of one pair, and how many there are. Arguments as of `Composed`.
+
+    high: losses of x above it lie beyond the grid and count as detection.
     """
 
-    def __init__(
-        self, pair: DominatingPair, rounds: int, prior: float, cut: float, moved_up: float, lower: bool
-    ) -> None:
-        self.pair, self.rounds, self.prior, self.moved_up, self.lower = pair, rounds, prior, moved_up, lower
+    def __init__(self, pair: DominatingPair, rounds: int, prior: float, cut: float) -> None:
+        self.pair, self.rounds = pair, rounds
         self.low = -9.0 * pair.sigma
         self.end = pair.upper_end(cut)
         self.high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), self.low, self.end)
-        self.detected = some_round(pair.p_above(self.high), rounds)
         self.origin = pair.lowest_loss if pair.lowest_loss > -_FLAT else 0.0
 
+
+class Composed:
+    """What all attempts share. Arguments as of `blow_up_posteriors`; `prior` is the least open one.
+
+    rounds: of all pairs. detected: how surely some round's loss lies beyond its grid, which counts as detection.
+    moved_up: mass that all rounds together hold above its true place.
+    """
+
+    def __init__(self, parts: Parts, prior: float, cut: float, lower: bool) -> None:
+        self.parts = [OnePair(pair, rounds, prior, cut) for pair, rounds in parts]
+        self.rounds = sum(part.rounds for part in self.parts)
+        self.prior, self.lower = prior, lower
+        self.moved_up = sum(part.rounds * part.pair.moved_up for part in self.parts)
+        self.detected = some_round([(part.pair.p_above(part.high), part.rounds) for part in self.parts])
+
+    @property
+    def falsely(self) -> float:
+        """How surely, at most, Q's loss lies there."""
+        return sum(part.rounds * part.pair.q_above(part.high) for part in self.parts)
+
     @cached_property
-    def saddle(self) -> tuple[float, float, float]:
-        return _saddle(self.pair, self.rounds, self.prior, self.low, self.high)
+    def saddle(self) -> tuple[float, list[float], float]:
+        return _saddle(self.parts, self.prior)
 
     @cached_property
     def curvature(self) -> float:
@@ -78,38 +100,70 @@ class Round:
         return max(tilt * (tilt + 1), 0.25) * self.rounds / 12
 
     @cached_property
-    def finest_cells(self) -> Cells:
-        """Cells that suit the saddle's tilt."""
-        spread = self.saddle[1]
-        cell = np.sqrt(_TOLERANCE / (self.curvature * spread)) if spread > 0 else np.inf
-        return cut_into_cells(self.pair, low=self.low, high=self.high, cell=cell)
+    def finest_cells(self) -> list[Cells]:
+        """Cells that suit the saddle's tilt, by part."""
+        found = []
+        for part, spread in zip(self.parts, self.saddle[1], strict=True):
+            cell = np.sqrt(_TOLERANCE / (self.curvature * spread)) if spread > 0 else np.inf
+            found.append(cut_into_cells(part.pair, low=part.low, high=part.high, cell=cell))
+        return found
+
+    def on_grid(self, step: float) -> list[DiscreteLoss]:
+        return [
+            on_grid(cells, step, part.origin)
+            for cells, part in zip(self.finest_cells, self.parts, strict=True)
+        ]
 
     @cached_property
-    def finest(self) -> DiscreteLoss:
-        return on_grid(self.finest_cells, np.sqrt(_TOLERANCE / self.curvature), self.origin)
+    def finest(self) -> list[DiscreteLoss]:
+        return self.on_grid(np.sqrt(_TOLERANCE / self.curvature))
 
     @cached_property
-    def cells(self) -> Cells:
-        """Cells for the two grids: as far up only as P's mass counts against p."""
-        high = min(self.high, self.pair.upper_end(_UNSEEN * self.prior / self.rounds))
-        return cut_into_cells(self.pair, low=self.low, high=high, cell=self.pair.fine_step / 24)
+    def cells(self) -> list[Cells]:
+        """Cells for the two grids, by part: as far up only as P's mass counts against p."""
+        unseen = _UNSEEN * self.prior / self.rounds
+        return [
+            cut_into_cells(
+                part.pair,
+                low=part.low,
+                high=min(part.high, part.pair.upper_end(unseen)),
+                cell=part.pair.fine_step / 24,
+            )
+            for part in self.parts
+        ]
+
+    def laws(self, losses: Sequence[DiscreteLoss], tilt: float) -> list[TiltedParts]:
+        """P's, and with `lower` the reference's, under the tilt that suits it."""
+        counts = [part.rounds for part in self.parts]
+        rows = [[TiltedLaw.of(d.step, d.first, d.mass, tilt) for d in losses]]
+        if self.lower:
+            rows.append([TiltedLaw.of(d.step, d.first, d.reference, tilt + 1) for d in losses])
+        return [list(zip(row, counts, strict=True)) for row in rows]
 
     def read(
-        self, laws: list[Law], cells: Cells | DiscreteLoss, priors: np.ndarray, *, shift: float = 0.0
+        self,
+        laws: list[Law],
+        binned: Sequence[Cells | DiscreteLoss],
+        priors: np.ndarray,
+        *,
+        shift: float = 0.0,
     ) -> Attempt:
         """What P's law, and with `lower` the reference's, prove for `priors`."""
-        detected = some_round(cells.infinity, self.rounds)
+        parts = [(own, part.rounds) for own, part in zip(binned, self.parts, strict=True)]
+        detected = some_round([(own.infinity, rounds) for own, rounds in parts])
         found = bound_from_above(laws[0], priors, self.rounds, detected=detected, shift=shift)
         least = None
         if len(laws) > 1:
-            sure = detected + laws[0].fires, self.rounds * cells.infinity_reference + laws[1].fires
+            falsely = sum(rounds * own.infinity_reference for own, rounds in parts)
+            sure = detected + laws[0].fires, falsely + laws[1].fires
             power = bound_from_below(*laws, priors, self.rounds, sure=sure, shift=shift)
-            least = (1 - self.rounds * (cells.moved_up + self.moved_up)) * power
+            moved_up = sum(rounds * own.moved_up for own, rounds in parts)
+            least = (1 - moved_up - self.moved_up) * power
         return Attempt(found[0], found[1], least, found[2])
 
 
-Try = Callable[[Round, np.ndarray, float], Attempt]
-"""Takes the round, the open priors and what is known for the least of them."""
+Try = Callable[[Composed, np.ndarray, float], Attempt]
+"""Takes the rounds, the open priors and what is known for the least of them."""
 
 
 def attempts(rare: bool) -> Iterator[tuple[str, Try]]:
@@ -120,77 +174,80 @@ def attempts(rare: bool) -> Iterator[tuple[str, Try]]:
     yield from (*on_grids, *by_fft, *by_coarse_fft) if rare else (*by_fft, *on_grids, *by_coarse_fft)
 
 
-def _by_fft(round_: Round, priors: np.ndarray, known: float, *, share: float, coarser: int) -> Attempt:
+def _by_fft(composed: Composed, priors: np.ndarray, known: float, *, share: float, coarser: int) -> Attempt:
     """With half the saddle's tilt, say; the grid is made coarser up to so many times where the FFT is too short."""
-    tilt, _, log_r = round_.saddle
-    discrete, negligible = round_.finest, log_r + np.log(_NEGLIGIBLE)
+    tilt, _, log_r = composed.saddle
+    losses, negligible = composed.finest, log_r + np.log(_NEGLIGIBLE)
     while True:
         try:
-            laws = self_compose(_laws(discrete, share * tilt, round_.lower), round_.rounds, negligible)
+            laws = compose(composed.laws(losses, share * tilt), negligible)
         except WindowTooLong as refusal:  # a coarser grid is less tight, never less valid
             if not coarser:
                 raise
             coarser -= 1
-            discrete = on_grid(round_.finest_cells, discrete.step * refusal.excess * 1.05, discrete.origin)
+            losses = composed.on_grid(losses[0].step * refusal.excess * 1.05)
         else:
-            return round_.read(laws, discrete, priors, shift=round_.rounds * discrete.origin)
+            shift = sum(part.rounds * part.origin for part in composed.parts)
+            return composed.read(laws, losses, priors, shift=shift)
 
 
-def _on_two_scales(round_: Round, priors: np.ndarray, known: float, *, points: int) -> Attempt:
-    cells = round_.cells
-    cap = min(float(np.log(known / round_.prior)) + _BEYOND_THRESHOLD, _BEYOND_ENDS * float(cells.ends[-1]))
-    laws = compose_on_two_scales(
-        cells, round_.rounds, origin=round_.origin, cap=cap, prior=round_.prior, points=points
+def _on_two_scales(composed: Composed, priors: np.ndarray, known: float, *, points: int) -> Attempt:
+    largest = max(float(cells.ends[-1]) for cells in composed.cells)
+    cap = min(float(np.log(known / composed.prior)) + _BEYOND_THRESHOLD, _BEYOND_ENDS * largest)
+    parts = [
+        (cells, part.rounds, part.origin) for cells, part in zip(composed.cells, composed.parts, strict=True)
+    ]
+    return composed.read(
+        compose_on_two_scales(parts, cap=cap, prior=composed.prior, points=points), composed.cells, priors
     )
-    return round_.read(laws, cells, priors)
 
 
-def some_round(mass: float, rounds: int) -> float:
-    """How likely an event of this mass is in at least one of the rounds."""
-    return -float(np.expm1(rounds * np.log1p(-min(mass, _MOST))))
+def some_round(parts: Sequence[tuple[float, int]]) -> float:
+    """How likely events of these masses a round are in at least one of so many rounds each."""
+    return -float(np.expm1(sum(rounds * np.log1p(-min(mass, _MOST)) for mass, rounds in parts)))
 
 
-def _laws(loss: DiscreteLoss, tilt: float, lower: bool) -> list[TiltedLaw]:
-    laws = [TiltedLaw.of(loss.step, loss.first, loss.mass, tilt)]
-    if lower:
-        laws.append(TiltedLaw.of(loss.step, loss.first, loss.reference, tilt + 1))
-    return laws
-
-
-def _saddle(
-    pair: DominatingPair, rounds: int, prior: float, low: float, high: float
-) -> tuple[float, float, float]:
-    """(θ, E_θ[L'²], log r): the tilt at which the tilted mean loss is the threshold of Q-mass p, the loss's
+def _saddle(parts: Sequence[OnePair], prior: float) -> tuple[float, list[float], float]:
+    """(θ, E_θ[L'²] by part, log r): the tilt at which the tilted mean loss is the threshold of Q-mass p, the loss's
     slope there, and r roughly, from below.
 
     Only accuracy hangs on these numbers, never validity.
     """
-    x, table = pair.uniform(low, high, pair.fine_step, np.zeros(1))
-    loss = table[:, 0]
-    log_p = pair.log_q(x[:, 0]) + loss
-    base = np.exp(log_p).sum()
+    tables = []
+    for part in parts:
+        x, table = part.pair.uniform(part.low, part.high, part.pair.fine_step, np.zeros(1))
+        loss = table[:, 0]
+        log_p = part.pair.log_q(x[:, 0]) + loss
+        tables.append((x[:, 0], loss, log_p, np.exp(log_p).sum(), part.rounds))
 
-    def tilted(theta: float) -> tuple[np.ndarray, float, float]:
-        weighted = log_p + theta * loss
-        top = weighted.max()
-        mass = np.exp(weighted - top)
-        total = mass.sum()
-        mass /= total
-        return mass, float(mass @ loss), float(top + np.log(total) - np.log(base))
+    def tilted(theta: float) -> list[tuple[np.ndarray, float, float]]:
+        found = []
+        for _, loss, log_p, base, _ in tables:
+            weighted = log_p + theta * loss
+            top = weighted.max()
+            mass = np.exp(weighted - top)
+            total = mass.sum()
+            mass /= total
+            found.append((mass, float(mass @ loss), float(top + np.log(total) - np.log(base))))
+        return found
 
     def excess(theta: float) -> float:
-        _, mean, log_moment = tilted(theta)
-        return rounds * (mean * (theta + 1) - log_moment) + np.log(prior)
+        surplus = sum(
+            table[-1] * (mean * (theta + 1) - log_moment)
+            for table, (_, mean, log_moment) in zip(tables, tilted(theta), strict=True)
+        )
+        return surplus + np.log(prior)
 
     theta = 0.0
     if excess(0.0) < 0:
         theta = _root(excess, 1e-3, 1e12)
-    mass, _, log_moment = tilted(theta)
-    moment = rounds * log_moment
+    at_saddle = tilted(theta)
+    moment = sum(table[-1] * found[2] for table, found in zip(tables, at_saddle, strict=True))
     # near the saddle point log r is about Λ(θ) − θ·t with (θ+1)·t = Λ(θ) − log p; it is at least log p
     log_r = max(np.log(prior), min(moment - theta * (moment - np.log(prior)) / (theta + 1), 0.0))
-    slope = np.gradient(loss, x[:, 0]) if len(x) > 1 else np.zeros(1)
-    return theta, float(mass @ slope**2), float(log_r)
+    slopes = [np.gradient(loss, x) if len(x) > 1 else np.zeros(1) for x, loss, *_ in tables]
+    spreads = [float(found[0] @ slope**2) for found, slope in zip(at_saddle, slopes, strict=True)]
+    return theta, spreads, float(log_r)
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from hush_core.accounting.attempts import Attempt, Round, attempts, some_round
+from hush_core.accounting.attempts import Attempt, Composed, Parts, attempts, some_round
 from hush_core.accounting.composition import WindowTooLong
-from hush_core.accounting.mixture import DominatingPair
 from hush_core.errors import CertificationError
 
 _ENOUGH = 2e-4
@@ -56,53 +55,44 @@ class BlowUp:
     cut: np.ndarray
 
 
-def blow_up_posteriors(
-    pair: DominatingPair,
-    rounds: int,
-    priors: np.ndarray,
-    *,
-    cut: float,
-    moved_up: float = 0.0,
-    lower: bool = False,
-) -> BlowUp:
-    """The tight posterior after T rounds, for every prior.
+def blow_up_posteriors(parts: Parts, priors: np.ndarray, *, cut: float, lower: bool = False) -> BlowUp:
+    """The tight posterior after all rounds, for every prior.
 
     Args:
-        pair: one round's dominating pair, mass 1. priors: (k,), each in (0, 1).
+        parts: dominating pairs of a round, mass 1, and how many rounds of each. priors: (k,), each in (0, 1).
         cut: mass that P may lose per round in the tail of the loss (added at infinity).
-        moved_up: mass of K that `pair` holds above its true place (taken off `lower`).
 
     Errors: `CertificationError` where a check fails or the cuts are not small against the result.
     """
     result = BlowUp(np.full(len(priors), np.inf), np.zeros(len(priors)), np.zeros(len(priors)))
-    power = _power_of_the_sum(pair, rounds, priors)
+    power = _power_of_the_sum(parts, priors)
     sure = power >= _SURE
-    result.upper[sure], result.lower[sure] = 1.0, power[sure] - rounds * moved_up
+    moved_up = sum(rounds * pair.moved_up for pair, rounds in parts)
+    result.upper[sure], result.lower[sure] = 1.0, power[sure] - moved_up
     # P^T is Q^T but where the secret is drawn, so B(p) ≤ p + Pr[it is drawn at all]
-    drawn = some_round(pair.drawn, rounds)
+    drawn = some_round([(pair.drawn, rounds) for pair, rounds in parts])
     hardly = drawn <= _HARDLY_EVER * priors
     result.upper[hardly] = (priors[hardly] + drawn) * (1 + 1e-11)
     result.lower[hardly] = priors[hardly]
     open_ = ~(sure | hardly)
     refusal = None
+    rare = sum(rounds * pair.mean for pair, rounds in parts) < _RARELY
     while open_.any():
         prior = float(priors[open_].min())
-        round_ = Round(pair, rounds, prior, cut, moved_up, lower)
-        if round_.detected >= _SURE:
-            falsely = rounds * pair.q_above(round_.high)
-            sure = (round_.detected - rounds * moved_up) * np.minimum(
-                priors[open_] / max(falsely, 1e-300), 1.0
-            )
+        composed = Composed(parts, prior, cut, lower)
+        if composed.detected >= _SURE:
+            share = np.minimum(priors[open_] / max(composed.falsely, 1e-300), 1.0)
+            sure = (composed.detected - moved_up) * share
             result.upper[open_], result.lower[open_] = 1.0, sure
             break
         own = priors[open_] == prior
         good, done = np.zeros(len(own), dtype=bool), set()
-        for kind, attempt in attempts(rounds * pair.mean < _RARELY):
+        for kind, attempt in attempts(rare):
             if kind in done:
                 continue
             known = float(np.minimum(result.upper[open_][own], 1.0).max())
             try:
-                found = attempt(round_, priors[open_], known)
+                found = attempt(composed, priors[open_], known)
             except WindowTooLong as error:
                 refusal = error
                 done.add(kind)
@@ -127,13 +117,20 @@ def blow_up_posteriors(
     return result
 
 
-def _power_of_the_sum(pair: DominatingPair, rounds: int, priors: np.ndarray) -> np.ndarray:
-    """From below, how surely "the rounds' sum exceeds √T·σ·Φ⁻¹(1−p)", a test of level p, detects the secret.
+def _power_of_the_sum(parts: Parts, priors: np.ndarray) -> np.ndarray:
+    """From below, how surely "the rounds' weighted sum is above its (1−p)-quantile under Q", a test of level p,
+    detects the secret.
 
-    ΣK is at least half its mean T·E[K] but with probability e^{−T·E[K]/8} (Chernoff), and σ√T is the noise's scale.
+    A round weighs a = E[K]/σ², over the largest such. Σ aK, of terms in [0, 1], is at least half its mean
+    M = Σ T·a·E[K] but with probability e^{−M/8} (Chernoff), and √(Σ T·a²·σ²) is the noise's scale.
     """
-    shift = np.sqrt(rounds) * pair.mean / (2 * pair.sigma)
-    return np.clip(1 - np.exp(-rounds * pair.mean / 8) - ndtr(-ndtri(priors) - shift), 0.0, 1.0)
+    largest = max(pair.mean / pair.sigma**2 for pair, _ in parts)
+    if not largest > 0:
+        return np.zeros(len(priors))
+    weighted = [(pair.mean / pair.sigma**2 / largest, pair, rounds) for pair, rounds in parts]
+    mean = sum(a * rounds * pair.mean for a, pair, rounds in weighted)
+    scale = np.sqrt(sum(rounds * (a * pair.sigma) ** 2 for a, pair, rounds in weighted))
+    return np.clip(1 - np.exp(-mean / 8) - ndtr(-ndtri(priors) - mean / (2 * scale)), 0.0, 1.0)
 
 
 def _improve(result: BlowUp, where: np.ndarray, found: Attempt) -> None:

@@ -1,7 +1,8 @@
-"""One profile, one noise multiplier: certified bounds on the posterior, with the method that proved them."""
+"""One secret, one run or several: certified bounds on the posterior, with the method that proved them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -13,6 +14,7 @@ from hush_core.accounting.kl import kl_posteriors
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.renyi import renyi_posteriors
+from hush_core.accounting.runs import Run, merged
 from hush_core.errors import CertificationError, InputError
 
 BoundMethod = Literal["kl", "renyi", "renyi_preservation", "blow_up", "best"]
@@ -131,7 +133,35 @@ def posterior_curve(
     An adversary may go for a part of a secret that is easier to guess than the whole: what it gains is read at
     that part's prior. Arguments, guarantee and errors as for `posterior_bound`; priors: (k,).
     """
-    check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
+    return curve_of_runs(
+        [Run(participation, noise_multiplier, rounds)], priors=priors, method=method, lower=lower
+    )
+
+
+def bound_of_runs(
+    runs: Sequence[Run], *, prior: float, method: BoundMethod = "best", lower: bool = False
+) -> Bound:
+    """No adversary who sees the releases of all runs names the secret with probability above the returned value.
+
+    Args:
+        runs: all runs that released anything, in any order; none: the bound is the prior.
+        prior: p in (0, 1), that of someone who has seen no run. method, lower: as for `posterior_bound`.
+
+    Guarantee: Definition 3.1 of Hush! for the runs together, a candidate being what the secret's examples hold in
+    every run, where rates, σ and T of each run do not depend on the releases of another (docs/guarantee.md §8,
+    Proposition 13; for those that do, `renyi_filter.py`). For one run it is `posterior_bound`, and k equal runs
+    are one of k times the rounds, to the last digit.
+
+    Raises:
+        InputError: an argument out of range. CertificationError: the method cannot certify here.
+    """
+    return curve_of_runs(runs, priors=prior, method=method, lower=lower).at(0)
+
+
+def curve_of_runs(
+    runs: Sequence[Run], *, priors: ArrayLike, method: BoundMethod = "best", lower: bool = False
+) -> PosteriorCurve:
+    """`bound_of_runs` for many priors (k,) at once."""
     priors = np.atleast_1d(np.asarray(priors, dtype=np.float64))
     wrong = ~((priors > 0) & (priors < 1))
     if priors.ndim != 1 or not len(priors) or wrong.any():
@@ -139,12 +169,12 @@ def posterior_curve(
         raise InputError("prior", what, "give the best blind guess")
     if method not in get_args(BoundMethod):
         raise InputError("method", "is not a known method", f"take one of {', '.join(get_args(BoundMethod))}")
-    sigma, rounds = float(noise_multiplier), int(rounds)
-    if participation.mean == 0:  # the releases do not depend on the secret
+    runs = merged(runs)
+    if not runs:  # the releases do not depend on the secret
         return _curve(priors, priors, "blow_up" if method == "best" else method, lower=priors)
     if not (
-        LEAST_NOISE <= sigma <= MOST_NOISE
-        and rounds <= MOST_ROUNDS
+        all(LEAST_NOISE <= run.noise_multiplier <= MOST_NOISE for run in runs)
+        and sum(run.rounds for run in runs) <= MOST_ROUNDS
         and priors.min() >= LEAST_PRIOR * (1 - 1e-9)
     ):
         raise CertificationError(
@@ -152,8 +182,8 @@ def posterior_curve(
             f"rounds and priors from {LEAST_PRIOR:g}"
         )
     if method == "best":
-        return _rising(_best(participation, sigma, rounds, priors, lower))
-    return _rising(_by(method, participation, sigma, rounds, priors, lower))
+        return _rising(_best(runs, priors, lower))
+    return _rising(_by(method, runs, priors, lower))
 
 
 def _rising(curve: PosteriorCurve) -> PosteriorCurve:
@@ -167,14 +197,12 @@ def _rising(curve: PosteriorCurve) -> PosteriorCurve:
     return replace(curve, values=values, lower=lower)
 
 
-def _best(
-    participation: Participation, sigma: float, rounds: int, priors: np.ndarray, lower: bool
-) -> PosteriorCurve:
+def _best(runs: Sequence[Run], priors: np.ndarray, lower: bool) -> PosteriorCurve:
     """The exact blow-up function is below every divergence's bound, so the others can only win by its error."""
     found, note = [], ""
     for each in ("blow_up", "renyi", "kl"):
         try:
-            found.append(_by(each, participation, sigma, rounds, priors, lower))
+            found.append(_by(each, runs, priors, lower))
         except CertificationError as refusal:
             note = note or f"{each} refused: {refusal}"
             continue
@@ -198,25 +226,25 @@ def _best(
     )
 
 
-def _by(
-    method: str, participation: Participation, sigma: float, rounds: int, priors: np.ndarray, lower: bool
-) -> PosteriorCurve:
-    cut = CUT * float(priors.min()) / rounds
-    counts = participation.distribution.trimmed(cut if method == "blow_up" else min(cut, DIVERGENCE_CUT))
-    pair = DominatingPair(counts, sigma)
-    # P = (1 − tail)·pair + tail·(certain detection), in each of T rounds
-    truncated = rounds * counts.tail
+def _by(method: str, runs: Sequence[Run], priors: np.ndarray, lower: bool) -> PosteriorCurve:
+    cut = CUT * float(priors.min()) / sum(run.rounds for run in runs)
+    trimmed = cut if method == "blow_up" else min(cut, DIVERGENCE_CUT)
+    counts = [run.participation.distribution.trimmed(trimmed) for run in runs]
+    parts = [
+        (DominatingPair(own, run.noise_multiplier), run.rounds) for own, run in zip(counts, runs, strict=True)
+    ]
+    # P = (1 − tail)·pair + tail·(certain detection), in each round
+    truncated = sum(run.rounds * own.tail for own, run in zip(counts, runs, strict=True))
     errors, least = np.full(len(priors), truncated), np.full(len(priors), np.nan)
     if method == "blow_up":
-        moved_up = counts.moved_up + counts.tail
-        result = blow_up_posteriors(pair, rounds, priors, cut=cut, moved_up=moved_up, lower=lower)
+        result = blow_up_posteriors(parts, priors, cut=cut, lower=lower)
         values, errors = result.upper, errors + result.cut
         known = lower | (result.lower > 0)
         least = np.where(known, np.maximum(result.lower, priors), least)
     elif method == "kl":
-        values = kl_posteriors(pair, rounds, priors)
+        values = kl_posteriors(parts, priors)
     else:
-        values = renyi_posteriors(pair, rounds, priors, preservation=method == "renyi_preservation")
+        values = renyi_posteriors(parts, priors, preservation=method == "renyi_preservation")
     if not np.all(np.isfinite(values)):
         raise CertificationError(f"{method} gave no finite number")
     errors = np.where(values < 1, errors, 0.0)
@@ -241,13 +269,3 @@ def _curve(
         none if errors is None else errors,
         none * np.nan if lower is None else lower,
     )
-
-
-def check_mechanism(*, noise_multiplier: float, rounds: int) -> None:
-    """Raise InputError unless σ is a positive finite number and T a whole number of at least 1."""
-    if not (np.isfinite(noise_multiplier) and noise_multiplier > 0):
-        raise InputError(
-            "noise_multiplier", f"{noise_multiplier!r} is not a positive finite number", "give σ > 0"
-        )
-    if not (np.isfinite(rounds) and rounds >= 1 and int(rounds) == rounds):
-        raise InputError("rounds", f"{rounds!r} is not a whole number of at least 1", "give T ≥ 1")

@@ -1,4 +1,4 @@
-"""T rounds from one: powers of a discrete law by FFT, under an Esscher tilt, with every error bounded.
+"""T rounds, of one law or of several: powers by FFT, under an Esscher tilt, with every error bounded.
 
 A `TiltedLaw` holds masses weighted by e^{θv}; the weight is undone where the masses are read. θ puts the
 tilted mean at the threshold that matters, so that the FFT's absolute round-off is relative to the result
@@ -8,7 +8,7 @@ the dots again, so still pessimistic): the cost then hardly grows with T.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -247,23 +247,41 @@ def _power(spectrum: np.ndarray, rounds: int) -> np.ndarray:
     return result
 
 
-def self_compose(laws: Sequence[TiltedLaw], rounds: int, log_negligible: float) -> list[TiltedLaw]:
-    """Every law composed `rounds` times, all on the window of the first one.
+def compose(laws: Sequence[Parts], log_negligible: float) -> list[TiltedLaw]:
+    """Each law of all its parts' rounds, on the window of the first one; a part has as many rounds in each.
 
     Errors: `WindowTooLong`; `CertificationError` where a check fails.
     """
-    window = find_window([(laws[0], rounds)], log_negligible)
+    window = find_window(laws[0], log_negligible)
+    counts = [n for _, n in laws[0]]
+    rounds = sum(counts)
     block = 4 ** int(np.log2(max(rounds, 1)) // 4 + 1)
     if len(window) <= _STAGED or block * 16 > rounds:
-        return _composed([[(law, rounds)] for law in laws], window)
-    repeats, rest = divmod(rounds, block)
+        return _composed(laws, window)
     stages: list[Parts] = [[] for _ in laws]
-    for n, times in ((block, repeats), (rest, 1)):
-        if n:
-            inner = find_window([(laws[0], n)], log_negligible - np.log(repeats))
-            for parts, law in zip(stages, _composed([[(law, n)] for law in laws], inner), strict=True):
-                parts.append((law.coarsened(int(np.sqrt(block))), times))
+    for batch, times in _batches(counts, block):
+        inner_parts: list[Parts] = [[(parts[i][0], n) for i, n in batch] for parts in laws]
+        inner = find_window(inner_parts[0], log_negligible - np.log(rounds // block))
+        for stage, law in zip(stages, _composed(inner_parts, inner), strict=True):
+            stage.append((law.coarsened(int(np.sqrt(block))), times))
     return _composed(stages, find_window(stages[0], log_negligible))
+
+
+def _batches(counts: Sequence[int], block: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
+    """All rounds in batches of at most `block`: (how many of which part, how often). Rests of parts share one, so
+    that the coarser grid is reached as seldom as with one part."""
+    batch: list[tuple[int, int]] = []
+    for i, n in enumerate(counts):
+        repeats, rest = divmod(n, block)
+        if repeats:
+            yield [(i, block)], repeats
+        if sum(m for _, m in batch) + rest > block:
+            yield batch, 1
+            batch = []
+        if rest:
+            batch.append((i, rest))
+    if batch:
+        yield batch, 1
 
 
 def _composed(laws: Sequence[Parts], window: Window) -> list[TiltedLaw]:

@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
+from hush_core.accounting.bounds import BoundMethod, posterior_curve
 from hush_core.accounting.participation import Participation
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 
 PRECISION = 1e-3

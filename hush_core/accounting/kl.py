@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import ndtr
 
@@ -32,8 +34,8 @@ def posteriors_from_kl(budget: float, priors: np.ndarray) -> np.ndarray:
     return np.where(budget >= -np.log(priors), 1.0, found)
 
 
-def kl_posteriors(pair: DominatingPair, rounds: int, priors: np.ndarray) -> np.ndarray:
-    """The posteriors that T rounds of this pair allow at most, by KL, for every prior (k,)."""
-    if rounds * pair.mean**2 / (2 * pair.sigma**2) >= -np.log(priors.min()):
+def kl_posteriors(parts: Sequence[tuple[DominatingPair, int]], priors: np.ndarray) -> np.ndarray:
+    """The posteriors that so many rounds of these pairs allow at most, by KL, for every prior (k,)."""
+    if sum(rounds * pair.mean**2 / (2 * pair.sigma**2) for pair, rounds in parts) >= -np.log(priors.min()):
         return np.ones(len(priors))  # Donsker–Varadhan: KL ≥ E[K]²/2σ², which already allows everything
-    return posteriors_from_kl(rounds * kl_divergence(pair), priors)
+    return posteriors_from_kl(sum(rounds * kl_divergence(pair) for pair, rounds in parts), priors)

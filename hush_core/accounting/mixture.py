@@ -29,6 +29,8 @@ class DominatingPair:
         counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at infinity), P
         sums to 1.
         sigma: the noise multiplier (clip norm 1).
+
+    moved_up: mass of K that P holds above its true place (taken off a lower bound).
     """
 
     def __init__(self, counts: CountDistribution, sigma: float) -> None:
@@ -36,6 +38,7 @@ class DominatingPair:
         self.k = np.arange(counts.first, counts.last + 1, dtype=np.float64)
         self.weights = counts.pmf / counts.pmf.sum()
         self.mean = float(self.weights @ self.k)
+        self.moved_up = counts.moved_up + counts.tail
         with np.errstate(divide="ignore"):
             self.log_weights = np.log(self.weights)
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from hush_core.accounting.bounds import LEAST_NOISE, MOST_NOISE, BoundMethod, check_mechanism, posterior_bound
+from hush_core.accounting.bounds import LEAST_NOISE, MOST_NOISE, BoundMethod, posterior_bound
 from hush_core.accounting.participation import Participation
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 
 PRECISION = 1e-5

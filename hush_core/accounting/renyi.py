@@ -7,6 +7,8 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import log_ndtr
 
@@ -96,30 +98,34 @@ class RenyiMoments:
 
 
 class MomentCurve:
-    """M(α) = T·log E_Q[(P/Q)^α] in nats, from above, on tables only as wide as the orders asked for.
+    """M(α) = Σ T·log E_Q[(P/Q)^α] in nats over the parts, from above, on tables only as wide as orders asked for.
 
     Errors: `CertificationError` for an order whose table would take more than `largest_table` points.
     """
 
-    def __init__(self, pair: DominatingPair, rounds: int, largest_table: int = 500_000) -> None:
-        self.pair, self.rounds, self.largest_table = pair, rounds, largest_table
-        self._tables: list[tuple[float, RenyiMoments]] = []
+    def __init__(self, parts: Sequence[tuple[DominatingPair, int]], largest_table: int = 500_000) -> None:
+        self.parts, self.largest_table = parts, largest_table
+        self._tables: list[tuple[float, list[RenyiMoments]]] = []
 
     def within_reach(self, order: float) -> bool:
         """Whether the table for this order is of a reasonable size."""
-        return order * self.pair.last <= self.largest_table * self.pair.fine_step
+        return all(order * pair.last <= self.largest_table * pair.fine_step for pair, _ in self.parts)
 
     def __call__(self, orders: np.ndarray) -> np.ndarray:
-        return np.array([self.rounds * self._table(float(a)).log_moment(float(a)) for a in orders])
+        return np.array([self._log_moment(float(order)) for order in orders])
 
-    def _table(self, order: float) -> RenyiMoments:
-        for widest, table in self._tables:
+    def _log_moment(self, order: float) -> float:
+        tables = zip(self.parts, self._tables_for(order), strict=True)
+        return sum(rounds * table.log_moment(order) for (_, rounds), table in tables)
+
+    def _tables_for(self, order: float) -> list[RenyiMoments]:
+        for widest, tables in self._tables:
             if order <= widest:
-                return table
+                return tables
         widest = max(2.0, order)
         if not self.within_reach(widest):
             raise CertificationError(f"an order of {order:.3g} takes too wide a table")
-        self._tables.append((widest, RenyiMoments(self.pair, widest)))
+        self._tables.append((widest, [RenyiMoments(pair, widest) for pair, _ in self.parts]))
         return self._tables[-1][1]
 
 
@@ -171,15 +177,15 @@ def posterior_by_preservation(log_moments: np.ndarray, orders: np.ndarray, prior
 
 
 def renyi_posteriors(
-    pair: DominatingPair, rounds: int, priors: np.ndarray, *, preservation: bool = False
+    parts: Sequence[tuple[DominatingPair, int]], priors: np.ndarray, *, preservation: bool = False
 ) -> np.ndarray:
-    """The posteriors that T rounds of this pair allow at most, for every prior (k,): the least over a grid of
-    orders, refined around the best.
+    """The posteriors that so many rounds of these pairs allow at most, for every prior (k,): the least over a grid
+    of orders, refined around the best.
 
-    M(α) is of the pair, and every order is valid for every prior. The orders are searched for a few priors,
+    M(α) is of the pairs, and every order is valid for every prior. The orders are searched for a few priors,
     and each of the others takes those that are best for its two neighbours among them.
     """
-    if rounds * pair.mean**2 / (2 * pair.sigma**2) >= -np.log(priors.min()):
+    if sum(rounds * pair.mean**2 / (2 * pair.sigma**2) for pair, rounds in parts) >= -np.log(priors.min()):
         return np.ones(len(priors))  # M(α) ≥ (α−1)·T·KL ≥ (α−1)·T·E[K]²/2σ², which already allows everything
     bound = posterior_by_preservation if preservation else posterior_by_lemma
     distinct, back = np.unique(priors, return_inverse=True)
@@ -187,7 +193,7 @@ def renyi_posteriors(
     if len(searched) < len(distinct):  # spread over the range, not over the priors
         even = np.geomspace(distinct[0], distinct[-1], _SEARCHED)
         searched = np.unique(np.append(searched, np.searchsorted(distinct, even * (1 - 1e-12))))
-    orders, values, best = _best_orders(MomentCurve(pair, rounds), distinct[searched], preservation)
+    orders, values, best = _best_orders(MomentCurve(parts), distinct[searched], preservation)
     if not len(orders):
         return np.ones(len(priors))
     right = np.searchsorted(searched, np.arange(len(distinct)))

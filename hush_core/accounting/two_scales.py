@@ -16,6 +16,7 @@ most frequent of losses is not rounded at all. (docs/guarantee.md §5.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -67,13 +68,12 @@ Piece = tuple[int, np.ndarray]
 
 @dataclass(frozen=True)
 class _Plan:
-    """rounds: T. coarse: step of the coarse grid. points: what the fine grid has at most. origin: of one round.
+    """rounds: of all parts. coarse: step of the coarse grid. points: what the fine grid has at most.
     cap: loss that counts as detection. outside, moved_up: shares of mass a round."""
 
     rounds: int
     coarse: float
     points: int
-    origin: float
     cap: float
     outside: float
     moved_up: float
@@ -83,10 +83,11 @@ class _Plan:
 class _Block:
     """The law of some rounds: the sum of a fine and a coarse piece, and what is above the cap, by law.
 
-    terms: sums of at most so many roundings led here, at each level.
+    origin: of all these rounds together. terms: sums of at most so many roundings led here, at each level.
     """
 
     rounds: int
+    origin: float
     step: float
     fine: Piece
     coarse: Piece
@@ -94,55 +95,85 @@ class _Block:
     terms: int = 0
 
 
-def compose_on_two_scales(
-    cells: Cells, rounds: int, *, origin: float, cap: float, prior: float, points: int
-) -> list[PlainLaw]:
-    """P's law after T rounds, and the reference's under the same binning.
+Part = tuple[Cells, int, float]
+"""One round, how many of it, and its origin: at most its least loss."""
+
+
+def compose_on_two_scales(parts: Sequence[Part], *, cap: float, prior: float, points: int) -> list[PlainLaw]:
+    """P's law after all rounds of all parts, and the reference's under the same binning.
 
     Args:
-        cells: one round. origin: at most its least loss. cap: losses above it, after any number of rounds, count
-            as detection. prior: the least that is asked for. points: size of the grids, for accuracy only.
+        parts: see `Part`. cap: losses above it, after any number of rounds, count as detection. prior: the least
+            that is asked for. points: size of the grids, for accuracy only.
 
     Errors: `CertificationError` where the grids grow too long or masses do not add up.
     """
+    rounds = sum(n for _, n, _ in parts)
+    outside = _JUMPS / rounds
+    splits = [_split(cells, outside) for cells, _, _ in parts]
+    widths = [float(c.ends[split - 1] - c.ends[0]) for (c, _, _), split in zip(parts, splits, strict=True)]
+    cap += _drift(parts, splits, prior)
+    wanted = max(cap - min(float(cells.ends[0]) for cells, _, _ in parts), *widths) / points
+    steps = [max(2 * width / points, wanted * 2.0**-40) for width in widths]
+    least = min(steps)
+    factor = 2 ** max(0, int(np.ceil(np.log2(wanted / least))))
+    plan = _Plan(rounds, least * factor, points, cap, outside, _RAISED * prior / rounds)
+    blocks = []
+    for part, split, step in zip(parts, splits, steps, strict=True):
+        # a part's own step, on the ladder of powers of two that leads to the coarse grid
+        own = least * 2 ** int(np.log2(min(step / least, factor)))
+        blocks.append(_power(_one_round(part, split, own, plan), part[1], plan))
+    while len(blocks) > 1:
+        pairs = [_product(*blocks[i : i + 2], plan) for i in range(0, len(blocks) - 1, 2)]
+        blocks = pairs + ([blocks[-1]] if len(blocks) % 2 else [])
+    beyond = sum(n * np.log1p(-min(cells.infinity, 1 - _EPS)) for cells, n, _ in parts)
+    return _read(blocks[0], plan, -np.expm1(beyond))
+
+
+def _split(cells: Cells, outside: float) -> int:
+    """So many of the cells' ends are the bulk."""
+    above = np.cumsum(cells.mass[::-1])[::-1]
+    return int(np.clip(np.searchsorted(-above, -outside), 2, len(cells.ends)))
+
+
+def _one_round(part: Part, split: int, step: float, plan: _Plan) -> _Block:
+    cells, _, origin = part
     rows = cells.mass, cells.reference
     values = cells.ends - origin
-    outside = _JUMPS / rounds
-    above = np.cumsum(cells.mass[::-1])[::-1]
-    split = int(np.clip(np.searchsorted(-above, -outside), 2, len(values)))
-    width = float(values[split - 1] - values[0])
-    cap += _drift(cells.ends[:split], cells.mass[:split], rounds, prior)
-    wanted = max(cap - cells.ends[0], width) / points
-    step = max(2 * width / points, wanted * 2.0**-40)
-    factor = 2 ** max(0, int(np.ceil(np.log2(wanted / step))))
-    plan = _Plan(rounds, step * factor, points, origin, cap, outside, _RAISED * prior / rounds)
     fine = connect_the_dots(values[:split], step, tuple(r[:split] for r in rows))
     if split < len(values):
         first, binned = connect_the_dots(values[split:], plan.coarse, tuple(r[split:] for r in rows))
         coarse = first, np.stack(binned)
     else:
         coarse = 0, np.zeros((len(rows), 0))
-    block = _settled(_Block(1, step, (fine[0], np.stack(fine[1])), coarse, np.zeros(len(rows))), plan)
-    result, left = None, rounds
-    while left:
-        if left & 1:
+    return _settled(_Block(1, origin, step, (fine[0], np.stack(fine[1])), coarse, np.zeros(len(rows))), plan)
+
+
+def _power(block: _Block, rounds: int, plan: _Plan) -> _Block:
+    result = None
+    while rounds:
+        if rounds & 1:
             result = block if result is None else _product(result, block, plan)
-        left >>= 1
-        if left:
+        rounds >>= 1
+        if rounds:
             block = _product(block, block, plan)
-    return _read(result, plan, -np.expm1(rounds * np.log1p(-min(cells.infinity, 1 - _EPS))))
+    return result
 
 
-def _drift(losses: np.ndarray, mass: np.ndarray, rounds: int, prior: float) -> float:
+def _drift(parts: Sequence[Part], splits: Sequence[int], prior: float) -> float:
     """How far the bulk may take a sum down again, and up: a cap that is higher by this loses nothing.
 
     A normal sum is √(−2·log p) spreads up where Q's tail is p; twice that, as the bulk's tail is heavier.
     """
-    share = mass / mass.sum()
-    mean = float(share @ losses)
-    spread = float(share @ (losses - mean) ** 2)
+    mean = spread = 0.0
+    for (cells, rounds, _), split in zip(parts, splits, strict=True):
+        losses, mass = cells.ends[:split], cells.mass[:split]
+        share = mass / mass.sum()
+        own = float(share @ losses)
+        mean += rounds * own
+        spread += rounds * float(share @ (losses - own) ** 2)
     spreads = max(_LEAST_SPREADS, 2 * np.sqrt(-2 * np.log(prior)))
-    return max(0.0, -rounds * mean) + spreads * np.sqrt(rounds * spread)
+    return max(0.0, -mean) + spreads * np.sqrt(spread)
 
 
 def _product(a: _Block, b: _Block, plan: _Plan) -> _Block:
@@ -158,7 +189,8 @@ def _product(a: _Block, b: _Block, plan: _Plan) -> _Block:
     # disjoint from what lies beyond a round's grid, which is in neither block
     truncated = a.truncated * (_mass(b) + b.truncated) + _mass(a) * b.truncated
     terms = max(a.terms, b.terms, *(_terms(block) for block in (a, b)))
-    joint = _Block(a.rounds + b.rounds, step, _convolved(a.fine, b.fine), _sum(pieces), truncated, terms)
+    origin, rounds = a.origin + b.origin, a.rounds + b.rounds
+    joint = _Block(rounds, origin, step, _convolved(a.fine, b.fine), _sum(pieces), truncated, terms)
     return _settled(joint, plan)
 
 
@@ -187,7 +219,7 @@ def _settled(block: _Block, plan: _Plan) -> _Block:
     low, high = min(low, masses.shape[1] - 1), max(high, low + 1)
     outer = [(first, masses[:, :low]), (first + high, masses[:, high:])]
     first_coarse, coarse = _sum([block.coarse, *(_binned(piece, block.step, plan) for piece in outer)])
-    top = int(np.floor((plan.cap - block.rounds * plan.origin) / plan.coarse)) - first_coarse + 1
+    top = int(np.floor((plan.cap - block.origin) / plan.coarse)) - first_coarse + 1
     truncated = block.truncated + coarse[:, max(top, 0) :].sum(axis=1)
     coarse = coarse[:, : max(top, 0)]
     if coarse.shape[1]:
@@ -245,8 +277,7 @@ def _sum(pieces: list[Piece]) -> Piece:
 
 def _read(block: _Block, plan: _Plan, infinity: float) -> list[PlainLaw]:
     values = (
-        np.concatenate([_values(*block.fine, block.step), _values(*block.coarse, plan.coarse)])
-        + block.rounds * plan.origin
+        np.concatenate([_values(*block.fine, block.step), _values(*block.coarse, plan.coarse)]) + block.origin
     )
     masses = np.concatenate([block.fine[1], block.coarse[1]], axis=1)
     order = np.argsort(values, kind="stable")

@@ -23,9 +23,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hush_core.accounting.bounds import Bound, check_mechanism
+from hush_core.accounting.bounds import Bound
 from hush_core.accounting.dp.hockey_stick import HockeyStick, composed_hockey_stick
 from hush_core.accounting.participation import Participation
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 
 _LARGEST_SLACK = 1e-2

@@ -30,13 +30,13 @@ from hush_core.accounting.bounds import (
     MOST_NOISE,
     MOST_ROUNDS,
     Bound,
-    check_mechanism,
 )
 from hush_core.accounting.f_divergences.composed import LOW, ComposedDivergence, composed_divergence
 from hush_core.accounting.f_divergences.divergence import CHI_SQUARED, Divergence
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.renyi import RenyiMoments
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 
 _LARGEST_CUT = 0.1

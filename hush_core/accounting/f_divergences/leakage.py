@@ -25,11 +25,11 @@ from hush_core.accounting.bounds import (
     LEAST_NOISE,
     MOST_NOISE,
     MOST_ROUNDS,
-    check_mechanism,
 )
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import CountDistribution, Participation
 from hush_core.accounting.renyi import MomentCurve
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 
 _PRECISION = 1e-5
@@ -108,7 +108,7 @@ def epsilon_from_renyi(
     left = delta - rounds * counts.tail  # what was cut of K is detected for certain, and δ pays for it
     if left <= 0:
         raise CertificationError("the tail of the participation count that was cut weighs more than delta")
-    curve = MomentCurve(DominatingPair(counts, float(noise_multiplier)), int(rounds), _LARGEST_TABLE)
+    curve = MomentCurve([(DominatingPair(counts, float(noise_multiplier)), int(rounds))], _LARGEST_TABLE)
     least = _minimise(curve, np.array([-np.log(left)]), pole=1.0, extra=_balle)
     return float(max(least[0], 0.0))
 
@@ -133,7 +133,7 @@ def _least_bits(
         counts = _kept(participation, rounds, float(length))
         groups.setdefault((counts.first, counts.last), (counts, []))[1].append(place)
     for counts, places in groups.values():
-        curve = MomentCurve(DominatingPair(counts, float(sigma)), int(rounds), _LARGEST_TABLE)
+        curve = MomentCurve([(DominatingPair(counts, float(sigma)), int(rounds))], _LARGEST_TABLE)
         some = bits.ravel()[places]
         found = _minimise(curve, some * np.log(2), pole) / np.log(2)
         # P = (1 − tail)·pair + tail·(certain detection): p1 ≤ 2^(L − b) + T·tail

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.accounting.bounds import BoundMethod, check_mechanism
+from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.many_secrets.secret_bounds import (
     OWN,
@@ -18,6 +18,7 @@ from hush_core.accounting.many_secrets.secret_bounds import (
     table,
 )
 from hush_core.accounting.noise_search import PRECISION, falling_root, gaussian_noise, smallest_noise
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
 

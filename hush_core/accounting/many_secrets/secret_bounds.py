@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.accounting.bounds import BoundMethod, check_mechanism, posterior_curve
+from hush_core.accounting.bounds import BoundMethod, posterior_curve
 from hush_core.accounting.many_secrets.dominance import inherited_bounds
 from hush_core.accounting.many_secrets.dominated import lower_bounds
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError
 from hush_core.progress import Progress
 

@@ -17,9 +17,9 @@ from hush_core.certificate.recheck.check import (
     recheck_curves,
 )
 from hush_core.certificate.recheck.counts import NotConfirmed
-from hush_core.certificate.recheck.inversion import Rechecked, posterior
+from hush_core.certificate.recheck.inversion import Drawn, Rechecked, posterior, posterior_of_runs
 
 __all__ = [
-    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "Mechanism", "NotConfirmed", "Recheck", "Rechecked", "Secrets",
-    "posterior", "recheck_bounds", "recheck_curves",
+    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "Drawn", "Mechanism", "NotConfirmed", "Recheck", "Rechecked", "Secrets",
+    "posterior", "posterior_of_runs", "recheck_bounds", "recheck_curves",
 ]  # fmt: skip

@@ -1,14 +1,15 @@
 """The tight bound by Laplace inversion: r = min over t of e^t·p + δ(t), with no grid of losses and no composition.
 
-With S the sum of T rounds' losses and M a round's moments, for every c > 0
+With S the sum of all rounds' losses and M the product of all rounds' moments (a round's to the power T, or of
+several runs with laws of their own), for every c > 0
 
-    δ(t) = E_P[(1 − e^{t−S})₊] = 1/(2πi) ∫_{c−i∞}^{c+i∞} M(z)^T·e^{−zt} / (z(z+1)) dz,
+    δ(t) = E_P[(1 − e^{t−S})₊] = 1/(2πi) ∫_{c−i∞}^{c+i∞} M(z)·e^{−zt} / (z(z+1)) dz,
     e^t·Q(S > t)               = the same with 1/(z+1) in place of 1/(z(z+1)).
 
 c is the saddle point (the tilt), so the integrand is as large as the result and its error relative to it. Every t
 gives a bound; the least is at Q(S > t) = p, where the derivative vanishes, so that t need not be exact.
 
-Where a round seldom holds any example, S has a lump at its least value s₀ (nothing drawn), and M(c + iω)^T does
+Where a round seldom holds any example, S has a lump at its least value s₀ (nothing drawn), and M(c + iω) does
 not decay. The integrand is then multiplied by a flat-topped filter; in t this is smoothing on a scale far below
 t − s₀, to which all below s₀ and all that is smooth at t are blind. Two filters must agree.
 """
@@ -16,7 +17,7 @@ t − s₀, to which all below s₀ and all that is smooth at t are blind. Two f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,27 +65,48 @@ def posterior(
     Raises:
         NotConfirmed: where it is not sure to be accurate.
     """
-    heard = (rates > 0) & (times > 0)
-    if not heard.any():
+    return posterior_of_runs([(rates, times, noise_multiplier, rounds)], prior=prior)
+
+
+Drawn = tuple[np.ndarray, np.ndarray, float, int]
+"""One run: rates and times as of `posterior`, σ, T."""
+
+
+def posterior_of_runs(runs: Sequence[Drawn], *, prior: float) -> Rechecked:
+    """B(p) of the product of the runs' pairs, each to the power of its rounds; errors as of `posterior`."""
+    heard = []
+    for rates, times, sigma, rounds in runs:
+        own = (rates > 0) & (times > 0)
+        if own.any():
+            heard.append((rates[own], times[own], sigma, rounds))
+    if not heard:
         return Rechecked(prior, 0.0)
-    mean = float(rates[heard] @ times[heard])
-    short = shortfall_from_one(mean, noise_multiplier, rounds, prior)
+    means = [(float(rates @ times), sigma, rounds) for rates, times, sigma, rounds in heard]
+    short = shortfall_from_one(means, prior)
     if short <= ACCURACY:
         return Rechecked(1.0, short)
-    cut = CUT * prior / rounds
-    counts = count_law(rates[heard], times[heard], cut=cut)
-    one = RoundLoss(counts, noise_multiplier)
-    half = excess_over_prior(one, rounds, prior) / 2
+    cut = CUT * prior / sum(run[-1] for run in heard)
+    parts, left_out = [], 0.0
+    for rates, times, sigma, rounds in heard:
+        counts = count_law(rates, times, cut=cut)
+        parts.append((RoundLoss(counts, sigma), rounds))
+        left_out += rounds * counts.cut
+    half = excess_over_prior(parts, prior) / 2
     if half <= ACCURACY:
-        return Rechecked(prior * (1 + half), prior * half + rounds * counts.cut)
-    found = _Inversion(one, rounds).least(prior)
-    return Rechecked(min(max(found.value, prior), 1.0), found.error + rounds * counts.cut)
+        return Rechecked(prior * (1 + half), prior * half + left_out)
+    found = _Inversion(parts).least(prior)
+    return Rechecked(min(max(found.value, prior), 1.0), found.error + left_out)
 
 
 class _Inversion:
-    def __init__(self, one: RoundLoss, rounds: int) -> None:
-        self.one, self.rounds = one, rounds
-        self.bottom = rounds * one.least
+    def __init__(self, parts: Sequence[tuple[RoundLoss, int]]) -> None:
+        self.parts, self.rounds = parts, sum(rounds for _, rounds in parts)
+        self.bottom = sum(rounds * one.least for one, rounds in parts)
+
+    def cumulants(self, tilt: float) -> tuple[float, float, float]:
+        """log M and its first two derivatives at a real z = tilt."""
+        found = [(rounds, one.cumulants(tilt)) for one, rounds in self.parts]
+        return tuple(sum(rounds * own[i] for rounds, own in found) for i in range(3))
 
     def least(self, prior: float) -> Rechecked:
         """min over t of e^t·p + δ(t)."""
@@ -120,20 +142,22 @@ class _Inversion:
 
     def _start(self, prior: float) -> float:
         """t where Q(S > t) is about p: by one round alone where draws are rare, else the saddle point."""
-        one, rounds = self.one, self.rounds
         if -self.bottom < _RARE:
-            threshold = -one.sigma * ndtri(np.array([prior / rounds]))
-            return max(self.bottom + float(one.loss(threshold)[0]) - one.least, self.bottom * 0.99)
+            above = 0.0
+            for one, _ in self.parts:
+                threshold = -one.sigma * ndtri(np.array([prior / self.rounds]))
+                above = max(above, float(one.loss(threshold)[0]) - one.least)
+            return max(self.bottom + above, self.bottom * 0.99)
 
         def surplus(tilt: float) -> float:
-            log_m, mean, variance = one.cumulants(tilt)
-            level = rounds * (log_m - (1 + tilt) * mean)
-            return math.log(prior) - level + math.log1p((1 + tilt) * math.sqrt(rounds * variance) * 2.5)
+            log_m, mean, variance = self.cumulants(tilt)
+            level = log_m - (1 + tilt) * mean
+            return math.log(prior) - level + math.log1p((1 + tilt) * math.sqrt(variance) * 2.5)
 
-        return rounds * one.cumulants(_root(surplus, 0.0))[1]
+        return self.cumulants(_root(surplus, 0.0))[1]
 
     def _saddle(self, t: float) -> float:
-        return _root(lambda tilt: self.rounds * self.one.cumulants(tilt)[1] - t, 0.0)
+        return _root(lambda tilt: self.cumulants(tilt)[1] - t, 0.0)
 
 
 def _root(rising: Callable[[float], float], least: float) -> float:
@@ -162,13 +186,12 @@ class _Line:
     """The integrals along Re z = c, on panels of Im z that are halved until the error is small."""
 
     def __init__(self, inversion: _Inversion, tilt: float, t: float, prior: float) -> None:
-        self.rounds, self.centre, self.prior = inversion.rounds, t, prior
-        _, _, variance = inversion.one.cumulants(tilt)
-        spread = math.sqrt(self.rounds * variance)
+        self.centre, self.prior = t, prior
+        spread = math.sqrt(inversion.cumulants(tilt)[2])
         self.tilt = max(tilt, 0.5 / spread)
-        self.table = inversion.one.table(self.tilt)
-        self.size = self.rounds * self.table.log_total
-        self.lump: tuple[float, float] | None = None
+        self.tables = [(one.table(self.tilt), rounds) for one, rounds in inversion.parts]
+        self.size = sum(rounds * table.log_total for table, rounds in self.tables)
+        self.lumps: list[tuple[float, float]] | None = None
         distance = t - inversion.bottom
         if not distance > 0:
             raise NotConfirmed("the threshold is below every loss")
@@ -178,8 +201,11 @@ class _Line:
         if own <= self.end:
             self._integrate(own, t)
             return
-        self.lump = self.table.lump(inversion.one.least, min(1.0, distance / 4))
-        self.size = self.rounds * self.lump[0]
+        width = min(1.0, distance / 4)
+        pairs = zip(self.tables, inversion.parts, strict=True)
+        self.lumps = [table.lump(one.least, width) for (table, _), (one, _) in pairs]
+        pairs = zip(self.tables, self.lumps, strict=True)
+        self.size = sum(rounds * lump[0] for (_, rounds), lump in pairs)
         for _ in range(_WIDENINGS):
             self.filter = self.end / math.sqrt(_FLAT)
             self._integrate(self.end, t)
@@ -211,25 +237,31 @@ class _Line:
         raise NotConfirmed("the integral does not settle")
 
     def _decay(self, spread: float) -> float:
-        """Where |M^T| has fallen to e^{−34} of its value at the tilt."""
+        """Where |M| has fallen to e^{−34} of its value at the tilt."""
         probe = 2.0 ** np.arange(0, 60) / spread / 4
-        loud = np.flatnonzero(self.rounds * self.table.log_moment(probe).real > -34)
+        loud = np.flatnonzero(self._log_moment(probe).real > -34)
         return float(probe[min(loud[-1] + 1, len(probe) - 1)] if len(loud) else probe[0])
+
+    def _log_moment(self, frequency: np.ndarray) -> np.ndarray:
+        """log M(tilt + iω)/M(tilt), any branch: rounds are whole."""
+        return sum(rounds * table.log_moment(frequency) for table, rounds in self.tables)
 
     def _frequencies(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return (right + left)[:, None] / 2 + (right - left)[:, None] / 2 * _NODES
 
     def _powers(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """M^T, less the lump, relative to e^{size}: (panels, nodes)."""
+        """M, less the lump of no draw in any round, relative to e^{size}: (panels, nodes)."""
         shape = (len(left), len(_NODES))
         frequency = self._frequencies(left, right).ravel()
-        if self.lump is None:
-            return np.exp(self.rounds * self.table.log_moment(frequency)).reshape(shape)
-        beyond = np.expm1(self.rounds * self.table.log_beyond(frequency, *self.lump))
-        return (beyond * np.exp(1j * frequency * self.rounds * self.lump[1])).reshape(shape)
+        if self.lumps is None:
+            return np.exp(self._log_moment(frequency)).reshape(shape)
+        pairs = list(zip(self.tables, self.lumps, strict=True))
+        beyond = np.expm1(sum(rounds * table.log_beyond(frequency, *lump) for (table, rounds), lump in pairs))
+        least = sum(rounds * lump[1] for (_, rounds), lump in pairs)
+        return (beyond * np.exp(1j * frequency * least)).reshape(shape)
 
     def _values(self, t: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        """M^T·e^{−iωt}, filtered, and z: (panels, nodes) each."""
+        """M·e^{−iωt}, filtered, and z: (panels, nodes) each."""
         frequency = self._frequencies(self.left, self.right)
         value = self.power * np.exp(-1j * frequency * t)
         if scale < math.inf:

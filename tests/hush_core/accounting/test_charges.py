@@ -58,12 +58,12 @@ def test_the_tail_of_k_is_added(method, monkeypatch):
     assert found.value >= given["prior"] + 5 * by_one.tail and found.numerical_error >= 5 * by_one.tail
     pair = DominatingPair(by_one, 0.4)
     if method == "blow_up":
-        free = blow_up.blow_up_posteriors(pair, 5, np.array([1e-8]), cut=1e-17).upper[0]
+        free = blow_up.blow_up_posteriors([(pair, 5)], np.array([1e-8]), cut=1e-17).upper[0]
         assert free < exact / 2
     else:
         bound = kl_method.kl_posteriors if method == "kl" else renyi.renyi_posteriors
         options = {"preservation": True} if method == "renyi_preservation" else {}
-        free = bound(pair, 5, np.array([1e-8]), **options)[0]
+        free = bound([(pair, 5)], np.array([1e-8]), **options)[0]
         assert found.value == pytest.approx(free + 5 * by_one.tail, rel=1e-9)
 
 

@@ -14,10 +14,10 @@ from hush_core.accounting.composition import (
     TiltedLaw,
     Window,
     WindowTooLong,
+    compose,
     convolve,
     find_window,
     fitted,
-    self_compose,
 )
 from hush_core.accounting.discretise import connect_the_dots, discretise
 from hush_core.accounting.mixture import DominatingPair
@@ -223,9 +223,9 @@ def staged_laws():
 def test_two_stages_are_pessimistic_and_close(monkeypatch):
     law, reference, masses = staged_laws()
     rounds = STAGED["rounds"]
-    once = self_compose([law, reference], rounds, -40.0)
+    once = compose([[(law, rounds)], [(reference, rounds)]], -40.0)
     monkeypatch.setattr(composition, "_STAGED", 0)
-    twice = self_compose([law, reference], rounds, -40.0)
+    twice = compose([[(law, rounds)], [(reference, rounds)]], -40.0)
     assert twice[0].step > once[0].step == law.step and len(twice[0].masses) < len(once[0].masses)
     exact = power(masses, rounds)
     values = (rounds * law.first + np.arange(len(exact))) * law.step
@@ -254,7 +254,7 @@ def test_the_stages_make_up_all_rounds(monkeypatch, rounds):
     """The mean of the composed law under P, which connect-the-dots raises a little, for any number of rounds."""
     law, _, masses = staged_laws()
     monkeypatch.setattr(composition, "_STAGED", 0)
-    (found,) = self_compose([law], rounds, -40.0)
+    (found,) = compose([[(law, rounds)]], -40.0)
     untilted = np.maximum(found.masses, 0) * np.exp(found.scale - found.tilt * found.values)
     assert untilted.sum() == pytest.approx(1, abs=1e-6)
     mean = rounds * float(masses @ law.values)
@@ -265,12 +265,12 @@ def test_the_stages_make_up_all_rounds(monkeypatch, rounds):
 def test_few_rounds_are_not_staged(monkeypatch):
     monkeypatch.setattr(composition, "_STAGED", 0)
     law, _, _ = staged_laws()
-    assert self_compose([law], 60, -40.0)[0].step == law.step
+    assert compose([[(law, 60)]], -40.0)[0].step == law.step
 
 
 def test_one_round_is_left_alone():
     law, _, _ = staged_laws()
-    assert self_compose([law], 1, -40.0)[0] is law
+    assert compose([[(law, 1)]], -40.0)[0] is law
 
 
 def test_a_window_beyond_the_longest_fft_is_refused(monkeypatch):
@@ -278,7 +278,7 @@ def test_a_window_beyond_the_longest_fft_is_refused(monkeypatch):
     needed = len(find_window([(law, 100)], -40.0))
     monkeypatch.setattr(composition, "LONGEST_FFT", needed // 2)
     with pytest.raises(WindowTooLong) as refused:
-        self_compose([law], 100, -40.0)
+        compose([[(law, 100)]], -40.0)
     assert refused.value.excess == pytest.approx(2, rel=0.01)
 
 

@@ -50,12 +50,11 @@ def blow_up(p, q, prior):
 
 def read(cells, rounds, priors, **options):
     options = {
-        "origin": float(cells.ends[0]),
         "cap": 25.0,
         "prior": float(priors.min()),
         "points": 256,
     } | options
-    law, reference = compose_on_two_scales(cells, rounds, **options)
+    law, reference = compose_on_two_scales([(cells, rounds, float(cells.ends[0]))], **options)
     upper = bound_from_above(law, priors, rounds, detected=0.0, shift=0.0)[0]
     sure = law.fires, reference.fires
     return upper, bound_from_below(law, reference, priors, rounds, sure=sure, shift=0.0)
@@ -111,8 +110,8 @@ def test_what_is_raised_is_raised_under_both_laws(masses, share, monkeypatch):
     merged = 0.0
     for rounds in (3, 30):
         losses, p, q = exact_tails(cells, places, rounds)
-        options = {"origin": float(cells.ends[0]), "cap": 25.0, "prior": 1e-9, "points": 64}
-        law, reference = compose_on_two_scales(cells, rounds, **options)
+        options = {"cap": 25.0, "prior": 1e-9, "points": 64}
+        law, reference = compose_on_two_scales([(cells, rounds, float(cells.ends[0]))], **options)
         for found, exact in ((law, p), (reference, q)):
             assert found.masses.sum() + found.fires == pytest.approx(exact.sum(), rel=1e-9)
         merged += p[losses < law.values[law.masses > 0][0] - STEP].sum()

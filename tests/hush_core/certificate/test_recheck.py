@@ -64,8 +64,8 @@ def test_hardly_moved_and_sure_agree_with_inversion_and_the_first_route():
         times, rates = np.array([m]), np.array([rate])
         exact = second(np.full(m, rate), sigma=sigma, rounds=rounds, prior=prior).value
         one = RoundLoss(count_law(rates, times, cut=1e-30), sigma)
-        assert exact <= prior * (1 + excess_over_prior(one, rounds, prior))
-        assert exact >= 1 - shortfall_from_one(m * rate, sigma, rounds, prior)
+        assert exact <= prior * (1 + excess_over_prior([(one, rounds)], prior))
+        assert exact >= 1 - shortfall_from_one([(m * rate, sigma, rounds)], prior)
     # too wide for inversion: 6,250 examples, hardly ever drawn, much noise
     hardly = second(np.full(6250, 1e-12), sigma=2000.0, rounds=1000, prior=1e-20)
     assert 1e-20 <= hardly.value <= 1e-20 * (1 + 2e-5)
@@ -77,9 +77,9 @@ def test_hardly_moved_is_above_the_closed_form(sigma, rounds, prior):
     """A secret drawn surely: the inequality must not say that it is hardly drawn."""
     one = RoundLoss(count_law(np.ones(1), np.ones(1, int), cut=1e-30), sigma)
     exact = ndtr(ndtri(prior) + math.sqrt(rounds) / sigma)
-    assert prior * (1 + excess_over_prior(one, rounds, prior)) >= exact
+    assert prior * (1 + excess_over_prior([(one, rounds)], prior)) >= exact
     weak = RoundLoss(count_law(np.array([1e-6]), np.ones(1, int), cut=1e-30), sigma)
-    assert 0 < excess_over_prior(weak, rounds, prior) < 1
+    assert 0 < excess_over_prior([(weak, rounds)], prior) < 1
 
 
 @pytest.mark.parametrize(
