@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ORDER = [
     "errors", "progress", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights", "plan",
-    "training", "rehearsal", "auditing", "certificate", "figures",
+    "training", "history", "rehearsal", "auditing", "certificate", "figures",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 

@@ -24,9 +24,11 @@ SUMMED = 1e-9
 
 def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     """The document against the tables; those are well-formed."""
-    bounds, _, edges, redacted, secrets, weights = (tables[name] for name in TABLES)
+    bounds, _, edges, history, redacted, runs, secrets, weights = (tables[name] for name in TABLES)
     plan, training = facts.plan, facts.training
     total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
+    trained = np.bincount(history["secret_id"].to_numpy(), minlength=secrets.height)[: secrets.height]
+    above = plan.promised_runs and ~(bounds["all_runs"] <= bounds["posterior"]).fill_null(False)
     most_attacked = max(secrets.height, redacted.height)
     found = [
         (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
@@ -52,6 +54,31 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
         (
             facts.runs_on_this_data != 1 + most,
             f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
+        ),
+        (
+            not np.array_equal(bounds["earlier_runs"].to_numpy(), trained + facts.unknown_runs),
+            "earlier_runs are not those of history.parquet and the unknown ones",
+        ),
+        (
+            history.height > 0
+            and not (history["run"].max() < runs.height and history["secret_id"].max() < secrets.height),
+            "history.parquet: names a run or a secret that there is not",
+        ),
+        (
+            not runs["run"].is_in(history["run"].to_list()).all(),
+            "runs.parquet: names a run that drew no secret's text",
+        ),
+        (
+            bool((runs["released"] > runs["rounds"]).any()),
+            "runs.parquet: more rounds were released than planned",
+        ),
+        (
+            plan.promised_runs is not None and bool(above.any()),
+            "a secret's bound of all runs is not within its target, as promised_runs says",
+        ),
+        (
+            plan.promised_runs is not None and runs.height >= plan.promised_runs,
+            "there were as many runs as were promised before this one",
         ),
         (
             bool(facts.audits) and not training.released_unprotected,

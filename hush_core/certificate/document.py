@@ -17,9 +17,12 @@ from hush_core.files import file_sha256
 from hush_core.weights.roles import WithoutSecret
 
 DOCUMENT = "certificate.json"
-SCHEMA_VERSION = "hush-certificate/4"
-OLDER = ("hush-certificate/1", "hush-certificate/2", "hush-certificate/3")
-TABLES = ("bounds.parquet", "curves.parquet", "edges.parquet", REDACTED, "secrets.parquet", "weights.parquet")
+SCHEMA_VERSION = "hush-certificate/5"
+OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 5))
+TABLES = (
+    "bounds.parquet", "curves.parquet", "edges.parquet", "history.parquet", REDACTED, "runs.parquet",
+    "secrets.parquet", "weights.parquet",
+)  # fmt: skip
 
 PROMISE = (
     "For every secret j: no adversary who sees the noisy sum of every round that this run released, and with it "
@@ -29,6 +32,12 @@ PROMISE = (
     "`facts.training.released_unprotected` names, which was released WITHOUT noise (losses, results of attacks), "
     "and what `not_promised` names."
 )
+ALL_RUNS_PROMISE = (
+    "For every secret with a number in `all_runs`: the same, with probability above `all_runs`, of an adversary "
+    "who sees besides what every run of runs.parquet released. Where `all_runs_method` is `renyi_filter` it is the "
+    "secret's target, which no later run of the store may break."
+)
+"""Of this run and the store's earlier ones together."""
 NOT_PROMISED = (
     "Nothing is promised of what was released without noise; `facts.training.released_unprotected` names it.",
     "Which examples hold which secret is public, and so are the weights.",
@@ -37,9 +46,10 @@ NOT_PROMISED = (
     "Where `facts.plan.without_secret` is `plain`, the examples that no secret names were trained on WITHOUT noise "
     "(`facts.training.trained_without_noise` counts them): a secret that no entry names, or a copy that no search "
     "found, may have been learned by heart.",
-    "The bound is of this run alone: where other runs on a secret's text released something, all of them "
-    "together reveal more, and a secret with `earlier_runs` above 0 has a weaker promise in all. Runs outside "
-    "this store are not counted.",
+    "`bound` is of this run alone. Where `all_runs` is null nothing is promised of all runs together: an earlier "
+    "run does not say how it drew the secret's text, was planned otherwise, or trained on the text WITHOUT noise "
+    "before an entry named it. Runs outside this store are not counted, nor text that an earlier run cut otherwise "
+    "and did not tag.",
     "A copy of a redacted value that the search did not find was trained on like any other text.",
 )
 """Both are part of the schema: a document that says anything else is none of this version."""
@@ -71,6 +81,11 @@ class PlanFacts(_Document):
     weight_upper_bound: Positive
     without_secret: WithoutSecret
     held_back: Annotated[bool, Field(strict=True)]
+    settings: Sha256
+    """A digest of what decided all this with the graph alone; where runs differ in it, they do not compose as a
+    product."""
+    promised_runs: Whole | None
+    """So many runs, this one included, were planned to keep every target together; null: this one alone."""
 
 
 class TrainingFacts(_Document):
@@ -107,8 +122,10 @@ class Facts(_Document):
     examples: Whole
     examples_fingerprint: Fingerprint
     """Keyed, for the same reason."""
-    runs_on_this_data: Whole
+    runs_on_this_data: Whole = 1
     """1 + the most earlier runs that any secret has (`earlier_runs` in bounds.parquet)."""
+    unknown_runs: Count = 0
+    """Of the earlier runs: those that do not say how they drew; each counts for every secret."""
     coverage: dict[str, object]
     audits: tuple[Audit, ...]
     redaction: RedactionFacts = RedactionFacts()
@@ -119,8 +136,9 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/4"] = SCHEMA_VERSION
+    schema_version: Literal["hush-certificate/5"] = SCHEMA_VERSION
     promise: str = PROMISE
+    all_runs_promise: str = ALL_RUNS_PROMISE
     redaction_promise: str = REDACTION_PROMISE
     """Of the secrets in redacted.parquet, which are in no other table."""
     not_promised: tuple[str, ...] = NOT_PROMISED
@@ -135,6 +153,8 @@ class Certificate(_Document):
     def _words(self) -> Self:
         if self.promise != PROMISE:
             raise ValueError("promise: the statement is not that of this version of the certificate")
+        if self.all_runs_promise != ALL_RUNS_PROMISE:
+            raise ValueError("all_runs_promise: is not that of this version of the certificate")
         if self.redaction_promise != REDACTION_PROMISE:
             raise ValueError("redaction_promise: is not that of this version of the certificate")
         if self.not_promised != NOT_PROMISED:

@@ -1,4 +1,4 @@
-"""What the certificate's six tables must look like: columns, types, ranges, nulls, order of rows."""
+"""What the certificate's eight tables must look like: columns, types, ranges, nulls, order of rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import polars as pl
 from hush_core.certificate.redaction import REDACTED
 from hush_core.weights.roles import ROLES
 
+MAY_BE_EMPTY = (REDACTED, "history.parquet", "runs.parquet")
 METHODS = ("kl", "renyi", "renyi_preservation", "blow_up")
 """What may prove a bound."""
 
@@ -48,13 +49,24 @@ SCHEMAS: dict[str, dict[str, Column]] = {
         "dominating_examples": _NUMBER,
         "dominating_rate": Column(pl.Float64, most=1.0, above=True, nullable=True),
         "dominating_prior": Column(pl.Float64, most=1.0, above=True, nullable=True),
-        "noise_needed": Column(pl.Float64, nullable=True), "earlier_runs": _ID, "curve": _ID,
+        "noise_needed": Column(pl.Float64, nullable=True), "earlier_runs": _ID,
+        "bare": Column(pl.Boolean), "all_runs": Column(pl.Float64, most=1.0, above=True, nullable=True),
+        "all_runs_method": Column(pl.String, nullable=True, values=METHODS),
+        "all_runs_lower": Column(pl.Float64, most=1.0, nullable=True), "curve": _ID,
     },
     "curves.parquet": {
         "curve": _ID, "examples": Column(pl.UInt32, nullable=True),
         "rate": Column(pl.Float64, most=1.0, nullable=True), "prior": _PROBABILITY, "bound": _PROBABILITY,
         "method": Column(pl.String, values=METHODS), "numerical_error": Column(pl.Float64, most=1.0),
         "lower": Column(pl.Float64, most=1.0, nullable=True),
+    },
+    "history.parquet": {
+        "run": _ID, "secret_id": _ID, "examples": Column(pl.UInt32, least=1),
+        "rate": Column(pl.Float64, most=1.0, above=True), "same_promise": Column(pl.Boolean),
+    },
+    "runs.parquet": {
+        "run": _ID, "key": _TEXT, "noise_multiplier": Column(pl.Float64, above=True),
+        "rounds": Column(pl.UInt32, least=1), "released": Column(pl.UInt32, least=1), "settings": _TEXT,
     },
     REDACTED: {
         "redacted_id": _ID, "kind": _TEXT, "name": _TEXT, "prior": _PROBABILITY, "bound": _PROBABILITY,
@@ -81,6 +93,7 @@ def check_tables(tables: dict[str, pl.DataFrame]) -> list[str]:
         ("bounds", "secret_id"),
         ("weights", "example_id"),
         ("redacted", "redacted_id"),
+        ("runs", "run"),
     ):
         ids = tables[f"{table}.parquet"][key]
         if not ids.equals(pl.int_range(len(ids), dtype=pl.UInt32, eager=True)):
@@ -88,11 +101,14 @@ def check_tables(tables: dict[str, pl.DataFrame]) -> list[str]:
     edges, curves = tables["edges.parquet"], tables["curves.parquet"]
     if edges.select("example_id", "secret_id").is_duplicated().any():
         failures.append("edges.parquet: an edge is given twice")
+    history = tables["history.parquet"].select("run", "secret_id")
+    if not history.equals(history.unique().sort("run", "secret_id")):
+        failures.append("history.parquet: the rows are not in order of run and secret, one each")
     ids = curves["curve"].unique(maintain_order=True)
     if not ids.equals(pl.int_range(len(ids), dtype=pl.UInt32, eager=True)):
         failures.append("curves.parquet: curve: the curves are not numbered densely from 0, in order")
     for table, frame in tables.items():
-        if not frame.height and table != REDACTED:
+        if not frame.height and table not in MAY_BE_EMPTY:
             failures.append(f"{table}: is empty")
     return failures
 
@@ -105,7 +121,7 @@ def _problem(values: pl.Series, column: Column) -> str:
     values = values.drop_nulls()
     if column.values and not values.is_in(list(column.values)).all():
         return f"is none of {', '.join(column.values)}"
-    if column.dtype == pl.String:
+    if column.dtype in (pl.String, pl.Boolean):
         return ""
     inside = (values > column.least) if column.above else (values >= column.least)
     if not (inside & values.is_finite() & (values <= column.most)).all():

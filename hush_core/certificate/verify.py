@@ -29,12 +29,14 @@ from hush_core.certificate.recheck import (
     Mechanism,
     Recheck,
     Secrets,
+    recheck_all_runs,
     recheck_bounds,
     recheck_curves,
 )
 from hush_core.certificate.tables import check_tables
 from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
+from hush_core.history import Earlier, bounds_of_all_runs
 from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
 
@@ -53,6 +55,7 @@ class Verification:
             not accurate) · method · route (own rates, a binomial that dominates, not accurate enough).
         tables: the certificate's own, by file name.
         curve_points: (confirmed by the second route, looked at, in all).
+        all_runs: the same of the bounds of all runs together, where there were earlier ones.
         model_seen: whether the model's files were compared with the certificate.
         redaction: what came of looking for redacted values in the examples, where somebody did; that is for who has
             the examples (`hush verify` in the home that made them).
@@ -63,6 +66,7 @@ class Verification:
     rows: pl.DataFrame
     tables: dict[str, pl.DataFrame]
     curve_points: tuple[int, int, int]
+    all_runs: tuple[int, int, int]
     model_seen: bool
     redaction: str = ""
 
@@ -127,7 +131,7 @@ def _check_numbers(
     certificate: Certificate, tables: dict[str, pl.DataFrame], model_seen: bool, progress: Progress
 ) -> Verification:
     facts, plan = certificate.facts, certificate.facts.plan
-    bounds, curves, edges, _, secrets, weights = (tables[name] for name in TABLES)
+    bounds, curves, edges, _, _, _, secrets, weights = (tables[name] for name in TABLES)
     if failures := check_tables(tables) or check_facts(facts, tables):
         raise VerificationError(failures)
     if failures := check_roles(facts, edges, weights):
@@ -148,6 +152,12 @@ def _check_numbers(
         edges, rates, secrets, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method
     )
     failures += _compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
+    progress("recomputing the bounds of all runs", 0, bounds.height)
+    together = bounds_of_all_runs(
+        edges, rates, bounds, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
+        noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method, progress=progress,
+    )  # fmt: skip
+    failures += _compare_all_runs(secrets["name"], bounds, together)
     if failures:
         raise VerificationError(failures)
     second, points = _second_route(facts, tables, progress)
@@ -157,19 +167,27 @@ def _check_numbers(
         second=pl.Series(second.second, nan_to_null=True), route=pl.Series(second.route.astype(str))
     )
     columns = ["secret_id", "name", "prior", "posterior", "bound", "recomputed", "second", "method", "route"]
-    return Verification(certificate, rows.select(columns), tables, points, model_seen)
+    return Verification(certificate, rows.select(columns), tables, points, second.all_runs, model_seen)
 
 
 def _second_route(
     facts: Facts, tables: dict[str, pl.DataFrame], progress: Progress
 ) -> tuple[Recheck, tuple[int, int, int]]:
-    bounds, curves, edges, _, secrets, weights = (tables[name] for name in TABLES)
+    bounds, curves, edges, history, _, runs, secrets, weights = (tables[name] for name in TABLES)
     mechanism = Mechanism(facts.plan.noise_multiplier, facts.plan.rounds)
     own = Secrets(weights["weight"].to_numpy(), facts.plan.expected_batch, edges, secrets.height)
     found = recheck_bounds(own, secrets, bounds, mechanism, progress)
     failures, points = recheck_curves(own, bounds["curve"].to_numpy(), curves, mechanism, progress)
     found.failures += failures
+    failures, found.all_runs = recheck_all_runs(own, secrets, bounds, history, runs, mechanism, progress)
+    found.failures += failures
     return found, points
+
+
+def earlier_of(unknown: int, tables: dict[str, pl.DataFrame]) -> Earlier:
+    """The other runs that a certificate names, as it was written from them."""
+    bare = tables["bounds.parquet"]["bare"].to_numpy()
+    return Earlier(tables["runs.parquet"], tables["history.parquet"], bare, unknown)
 
 
 def _join(secrets: pl.DataFrame, bounds: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
@@ -211,6 +229,19 @@ def _compare(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
             failures.append(f"{name}: numerical_error comes out otherwise when recomputed")
         if not (row["noise_needed"] or 0.0) <= noise_multiplier * (1 + SUMMED):
             failures.append(f"{name}: noise_needed is above the noise multiplier")
+    return failures
+
+
+def _compare_all_runs(names: pl.Series, stored: pl.DataFrame, again: pl.DataFrame) -> list[str]:
+    failures = []
+    columns = zip(names, stored.iter_rows(named=True), again.iter_rows(named=True), strict=True)
+    for name, row, new in columns:
+        if not _same(row["all_runs"], new["all_runs"], RECOMPUTED):
+            failures.append(f"{name}: all_runs comes out otherwise when recomputed from runs and history")
+        if row["all_runs_method"] != new["all_runs_method"]:
+            failures.append(f"{name}: all_runs was proved by another method than stated")
+        if not _same(row["all_runs_lower"], new["all_runs_lower"], 10 * RECOMPUTED):
+            failures.append(f"{name}: all_runs_lower comes out otherwise when recomputed")
     return failures
 
 

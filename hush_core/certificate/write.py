@@ -13,6 +13,7 @@ from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts,
 from hush_core.certificate.redaction import REDACTED, redacted_table
 from hush_core.errors import CertificationError
 from hush_core.files import file_sha256, put_in_place, sync
+from hush_core.history import Earlier, bounds_of_all_runs
 from hush_core.weights import sampling_rates
 from hush_core.weights.roles import CERTIFIED, PLAIN, assign_roles
 
@@ -26,31 +27,28 @@ def write_certificate(
     secrets: pl.DataFrame,
     weights: np.ndarray,
     model_dir: Path,
-    earlier_runs: np.ndarray | None = None,
+    earlier: Earlier | None = None,
     redacted: pl.DataFrame | None = None,
 ) -> Certificate:
     """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
 
     `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
     reader recomputes every rate; each example's role is written beside its weight. Each secret's whole curve, the
-    bound by prior, is computed and stored beside. `earlier_runs` (m,): by secret, how many private runs before this
-    one released anything on its text; where it is not given, all those of `facts.runs_on_this_data` but this one
-    count for every secret.
+    bound by prior, and its bound over all runs are computed and stored beside. `earlier`: what the other runs of
+    the store released of each secret; none unless given. The facts on runs are taken from it.
     `redacted`: that of the graph; the facts on redaction are taken from it.
 
     Raises:
-        CertificationError: a bound misses its target, more rounds were released than planned, or an example
-            that the rounds draw has no part in them by its role. Such a model gets no certificate.
+        CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds
+            were released than planned, or an example that the rounds draw has no part in them by its role. Such a
+            model gets no certificate.
     """
     missed = bounds.filter(pl.col("bound") > pl.col("posterior"))
     if missed.height:
         raise CertificationError(f"{missed.height} secrets miss their target; no certificate is written")
     if facts.training.rounds_released > facts.plan.rounds:
         raise CertificationError("more rounds were released than the plan covers; no certificate is written")
-    if earlier_runs is None:
-        earlier_runs = np.full(secrets.height, facts.runs_on_this_data - 1)
-    if facts.runs_on_this_data != 1 + max(np.asarray(earlier_runs).tolist(), default=0):
-        raise CertificationError("runs_on_this_data is not 1 + the most earlier runs of any secret")
+    earlier = earlier or Earlier.none(secrets.height)
     roles = assign_roles(
         edges,
         n_examples=len(weights),
@@ -63,23 +61,31 @@ def write_certificate(
         )
     if facts.training.trained_without_noise != (roles == PLAIN).sum():
         raise CertificationError("trained_without_noise is not the number of examples whose role is plain")
-    partial = directory.with_name(directory.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
     plan = facts.plan
-    curves = posterior_curves(
-        edges, sampling_rates(np.asarray(weights, np.float64), plan.expected_batch), secrets,
-        noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method,
-    )  # fmt: skip
+    rates = sampling_rates(np.asarray(weights, np.float64), plan.expected_batch)
+    mechanism = {"noise_multiplier": plan.noise_multiplier, "rounds": plan.rounds, "method": plan.method}
+    curves = posterior_curves(edges, rates, secrets, **mechanism)
+    together = bounds_of_all_runs(edges, rates, bounds, earlier, settings=plan.settings, **mechanism)
+    if plan.promised_runs is not None:
+        kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
+        if not kept.all() or earlier.runs.height >= plan.promised_runs:
+            raise CertificationError(
+                f"{(~kept).sum()} secrets miss their target over all runs, {earlier.runs.height} earlier ones of "
+                f"{plan.promised_runs} promised; no certificate is written"
+            )
     redacted_rows, redaction = redacted_table(redacted)
     tables = {
         "bounds.parquet": bounds.with_columns(
-            earlier_runs=pl.Series(earlier_runs, dtype=pl.UInt32),
+            earlier_runs=pl.Series(earlier.counts),
+            bare=pl.Series(earlier.bare),
+            **together.drop("secret_id").to_dict(),
             curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
         ),
         "curves.parquet": curves.table,
         "edges.parquet": edges,
+        "history.parquet": earlier.profiles,
         REDACTED: redacted_rows,
+        "runs.parquet": earlier.runs,
         "secrets.parquet": secrets,
         "weights.parquet": pl.DataFrame(
             {
@@ -89,10 +95,19 @@ def write_certificate(
             }
         ),
     }
+    partial = directory.with_name(directory.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
     for name in TABLES:
         tables[name].write_parquet(partial / name)
     certificate = Certificate(
-        facts=facts.model_copy(update={"redaction": redaction}),
+        facts=facts.model_copy(
+            update={
+                "redaction": redaction,
+                "runs_on_this_data": 1 + earlier.most,
+                "unknown_runs": earlier.unknown,
+            }
+        ),
         tables={name: file_sha256(partial / name) for name in TABLES},
         model_files=hash_directory(model_dir),
     ).sealed()

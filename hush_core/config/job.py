@@ -119,8 +119,8 @@ class HushConfig(Section):
     def mechanism(self) -> str:
         """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
 
-        Where it is equal in several runs, nothing of that was decided after looking at a model, so that their bounds
-        compose as a product (docs/guarantee.md §8).
+        Where it is equal in several runs, nothing of that was decided after looking at a model, so that their
+        bounds compose as a product (docs/guarantee.md §8).
         """
         keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method", "promise"}
         chosen = self.model_dump(mode="json", include=keys)

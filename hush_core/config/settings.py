@@ -56,8 +56,8 @@ class PromiseConfig(Section):
     """How many runs the targets are to hold for (docs/retraining.md)."""
 
     runs: Annotated[int, Field(ge=1, le=100_000)]
-    """After so many runs of this store every secret's bound of all runs together is at most its target. The noise is
-    that of all of them; a run beyond them is refused before it trains."""
+    """After so many runs of this store every secret's bound of all runs together is at most its target. The noise
+    is that of all of them; a run beyond them is refused before it trains."""
 
 
 class ByteGptModel(Section):

@@ -40,11 +40,13 @@ class Mechanism:
 @dataclass(eq=False)
 class Recheck:
     """`second`, `route`: by secret, (m,); NaN where the second route is not accurate enough to say anything.
-    `points`: (confirmed, looked at, in all) of the curves. `failures`: what does not hold."""
+    `points`, `all_runs`: (confirmed, looked at, in all) of the curves and of the bounds of all runs.
+    `failures`: what does not hold."""
 
     second: np.ndarray
     route: np.ndarray
     points: tuple[int, int, int] = (0, 0, 0)
+    all_runs: tuple[int, int, int] = (0, 0, 0)
     failures: list[str] = field(default_factory=list)
 
     def count(self, route: str) -> int:

@@ -8,15 +8,27 @@ import pytest
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
+from hush_core.history import PROFILES, RUNS, Earlier
 from hush_core.plan import make_plan
 from hush_core.secrets.graph import REDACTED
 from hush_core.weights import assign_roles
 
 N, ROUNDS, BATCH = 60, 40, 6
+SETTINGS = "5" * 64
+
+
+def earlier_runs(*, settings=SETTINGS, same=True, bare=(), unknown=0):
+    """Two earlier runs: one drew secrets 0 and 1, the other 0 alone and less of it."""
+    runs = [(0, "a" * 64, 4.0, 40, 40, settings), (1, "b" * 64, 8.0, 60, 7, SETTINGS)]
+    profiles = [(0, 0, 8, 0.1, same), (0, 1, 15, 0.05, same), (1, 0, 3, 0.2, same)]
+    return Earlier(
+        pl.DataFrame(runs, schema=RUNS, orient="row"), pl.DataFrame(profiles, schema=PROFILES, orient="row"),
+        np.isin(np.arange(3), list(bare)), unknown,
+    )  # fmt: skip
 
 
 def build(
-    directory, model, *, released=ROUNDS, earlier_runs=None, runs=1, miss=None, without="noise", back=False
+    directory, model, *, released=ROUNDS, earlier=None, miss=None, without="noise", back=False, promised=None
 ):
     secrets = pl.DataFrame(
         {
@@ -49,14 +61,14 @@ def build(
         plan=PlanFacts(
             noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
             method="best", capacities="matched", c=1.0, weight_objective=total, weight_upper_bound=total,
-            without_secret=without, held_back=back,
+            without_secret=without, held_back=back, settings=SETTINGS, promised_runs=promised,
         ),
         training=TrainingFacts(
             rounds_released=released, rounds_applied=released, trained_without_noise=int((roles == "plain").sum()),
             noise_source="test", sampler="test",
             released_unprotected=("losses", "audits"),
         ),
-        sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64, runs_on_this_data=runs,
+        sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64,
         coverage={"files": 3},
         audits=(Audit(name="exposure", secrets=2, succeeded=1, note="greedy"),), code={"hush-secrets": "0"},
     )  # fmt: skip
@@ -68,7 +80,7 @@ def build(
         secrets=secrets,
         weights=weights,
         model_dir=model,
-        earlier_runs=earlier_runs,
+        earlier=earlier,
         redacted=pl.DataFrame(
             [
                 (0, "credentials", "creds/x", 1e-10, 3, "rules"),
@@ -91,7 +103,7 @@ def made(tmp_path_factory):
     model = root / "model"
     model.mkdir()
     (model / "model.safetensors").write_bytes(b"weights")
-    build(root / "certificate", model)
+    build(root / "certificate", model, earlier=earlier_runs())
     return root
 
 

@@ -80,9 +80,10 @@ OUTSIDE = [(-0.25, "outside"), (math.nan, "outside"), (math.inf, "outside"), *LO
 IDS = [(7, "numbered densely"), (0, "numbered densely"), *LOST]
 
 JSON = {
-    "schema_version": [("hush-certificate/3", "no longer reads"), ("hush-certificate/9", "schema_version")],
+    "schema_version": [("hush-certificate/4", "no longer reads"), ("hush-certificate/9", "schema_version")],
     "promise": [("Nobody will ever know.", "promise"), ("", "promise")],
     "not_promised": [([], "not_promised"), (lambda old: old[:-1], "not_promised")],
+    "all_runs_promise": [("No run ever tells.", "all_runs_promise"), ("", "all_runs_promise")],
     "redaction_promise": [("Nothing is left.", "redaction_promise"), ("", "redaction_promise")],
     "tables": [(lambda old: {**old, "bounds.parquet": "0" * 64}, "bounds.parquet"), ({}, "tables"),
                (lambda old: {**old, "../more": "0" * 64}, "tables")],
@@ -95,6 +96,7 @@ JSON = {
     "facts.examples_fingerprint": [("none", "fingerprint"), ("1" * 64, PASSES)],
     "facts.runs_on_this_data": [(-7, "runs_on_this_data"), (0, "runs_on_this_data"), (2, "earlier runs"),
                                 (True, "runs_on_this_data")],
+    "facts.unknown_runs": [(-1, "unknown_runs"), (1, "and the unknown ones"), (True, "unknown_runs")],
     "facts.coverage": [([], "facts.coverage"), ({"files": 4}, PASSES)],
     "facts.code": [([], "facts.code"), ({"hush-secrets": "99"}, PASSES)],
     "facts.redaction.placeholder": [("", "placeholder"), ("*****", "placeholder")],
@@ -113,6 +115,9 @@ JSON = {
                                       (59.0, PASSES)],
     "facts.plan.without_secret": [("keep", "without_secret"), ("plain", "which their role|graph gives them"),
                                   ("drop", "graph gives them")],
+    "facts.plan.settings": [("none", "settings"), ("6" * 64, "all_runs comes out otherwise")],
+    "facts.plan.promised_runs": [(0, "promised_runs"), (2, "as many runs as were promised"),
+                                 (9, "of all runs is not within its target")],
     "facts.plan.held_back": [(1, "held_back"), (True, "graph gives them")],
     "facts.training.rounds_released": [(-1, "rounds_released"), (0, "40 rounds applied, 0 released"),
                                        (41, "41 rounds released, 40 certified")],
@@ -156,7 +161,23 @@ COLUMNS = {
     "bounds.dominating_rate": [(0.0, "outside"), (0.5, "another profile")],
     "bounds.dominating_prior": [(0.0, "outside"), (0.5, "another profile")],
     "bounds.noise_needed": [(-1.0, "outside"), (math.nan, "outside"), (1e3, "noise_needed"), (0.1, PASSES)],
-    "bounds.earlier_runs": [(1, "1 earlier runs"), *LOST],
+    "bounds.earlier_runs": [(2, "not those of history"), *LOST],
+    "bounds.bare": [(True, "all_runs comes out otherwise"), *LOST[:1]],
+    "bounds.all_runs": [*OUTSIDE[:3], (times(0.999), "all_runs comes out"), (times(1.001), "all_runs comes out"),
+                        (None, "all_runs comes out")],
+    "bounds.all_runs_method": [("magic", "none of"), ("renyi", "another method"), (None, "another method")],
+    "bounds.all_runs_lower": [*OUTSIDE[:3], (times(0.9), "all_runs_lower"), (None, "all_runs_lower")],
+    "history.run": [(1, "order of run|not those"), *LOST],
+    "history.secret_id": [(2, "not those of history"), (9, "not those|there is not"), *LOST],
+    "history.examples": [(0, "outside"), (14, "all_runs comes out"), *LOST],
+    "history.rate": [*OUTSIDE, (times(0.5), "all_runs comes out"), (times(2.0), "all_runs comes out")],
+    "history.same_promise": [(None, "a value is missing"), (False, PASSES)],
+    "runs.run": IDS,
+    "runs.key": [*LOST[:1], *TEXT],
+    "runs.noise_multiplier": [*OUTSIDE, (0.0, "outside"), (times(2.0), "all_runs comes out")],
+    "runs.rounds": [(0, "outside"), (6, "more rounds were released"), (120, "all_runs comes out"), *LOST],
+    "runs.released": [(0, "outside"), (61, "more rounds were released"), (8, PASSES), *LOST],
+    "runs.settings": [(None, "a value is missing"), ("other", "all_runs comes out")],
     "redacted.redacted_id": IDS,
     "redacted.kind": [*LOST[:1], *TEXT],
     "redacted.name": [*LOST[:1], *TEXT],
@@ -190,6 +211,10 @@ def test_every_field_has_its_forgeries():
     assert forged == set(all_fields()) and len(all_fields()) == len(set(all_fields()))
     passing = {field for field, _, expected in FORGERIES if expected is PASSES}
     agreeing = {"facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"}
+    agreeing |= {"facts.unknown_runs", "facts.plan.settings", "runs.parquet.settings", "bounds.parquet.bare"}
+    agreeing.add("facts.plan.promised_runs")
+    agreeing |= {"runs.parquet.run", "runs.parquet.noise_multiplier", "runs.parquet.rounds"}
+    agreeing |= {f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate")}
     agreeing |= {"facts.redaction.places", "redacted.parquet.places", "redacted.parquet.prior"}
     assert passing | agreeing == set(UNCHECKED)
 
@@ -220,11 +245,15 @@ def test_fields_that_agree_with_each_other_only_are_named(copied):
     """Two edits at once that no third field contradicts."""
     released = put("facts.training", lambda old: {**old, "rounds_released": 7, "rounds_applied": 7})
     forge(copied / "certificate", **released)
-    runs = column("bounds", "earlier_runs", 4)
-    forge(copied / "certificate", **put("facts.runs_on_this_data", 5), **runs)
+    empty = {name: lambda frame: frame.clear() for name in ("runs", "history")}
+    alone = [pl.lit(0, pl.UInt32).alias("earlier_runs"), pl.col("bound").alias("all_runs")]
+    alone.append(pl.col("lower").alias("all_runs_lower"))
+    bounds = {"bounds": lambda frame: frame.with_columns(alone)}
+    forge(copied / "certificate", **put("facts.runs_on_this_data", 1), **bounds, **empty)
     unchecked = verify_certificate(copied / "certificate", copied / "model").unchecked
     assert {
-        "facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"
+        "facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released",
+        "history.parquet.run", "runs.parquet.rounds",
     } <= set(unchecked)  # fmt: skip
 
 
@@ -275,10 +304,10 @@ def test_a_table_that_is_no_table_is_refused(copied):
 
 
 def test_an_older_certificate_is_told_what_to_do(copied):
-    forge(copied / "certificate", **put("schema_version", "hush-certificate/2"))
+    forge(copied / "certificate", **put("schema_version", "hush-certificate/3"))
     with pytest.raises(VerificationError, match=r"no longer reads.*Certify the model again"):
         verify_certificate(copied / "certificate")
-    assert SCHEMA_VERSION == "hush-certificate/4"
+    assert SCHEMA_VERSION == "hush-certificate/5"
 
 
 def test_the_page_lists_every_field_and_no_other():

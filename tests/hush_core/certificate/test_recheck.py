@@ -307,13 +307,3 @@ def test_a_missed_target_gets_no_certificate(made, build_certificate, tmp_path):
     with pytest.raises(CertificationError, match="1 secrets miss their target"):
         build_certificate(tmp_path / "certificate", made / "model", miss=1)
     assert not list(tmp_path.iterdir())
-
-
-def test_earlier_runs_are_kept_by_secret(made, build_certificate, tmp_path):
-    build_certificate(tmp_path / "a", made / "model", earlier_runs=np.array([0, 2, 1]), runs=3)
-    bounds = verify_certificate(tmp_path / "a").tables["bounds.parquet"]
-    assert bounds["earlier_runs"].to_list() == [0, 2, 1]
-    build_certificate(tmp_path / "b", made / "model", runs=2)  # not told by secret: every secret was in it
-    assert verify_certificate(tmp_path / "b").tables["bounds.parquet"]["earlier_runs"].to_list() == [1, 1, 1]
-    with pytest.raises(CertificationError, match="earlier runs"):
-        build_certificate(tmp_path / "c", made / "model", earlier_runs=np.array([0, 2, 1]), runs=2)

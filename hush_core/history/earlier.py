@@ -1,0 +1,58 @@
+"""What the other runs of a store released of each secret, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+RUNS = {
+    "run": pl.UInt32, "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "released": pl.UInt32,
+    "settings": pl.String,
+}  # fmt: skip
+PROFILES = {
+    "run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64, "same_promise": pl.Boolean,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """What the other runs of the store released, up to now.
+
+    Attributes:
+        runs: run (numbered from 0) · key · noise_multiplier · rounds (T of its plan) · released (of them, those
+            lost included) · settings.
+        profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
+            round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
+            −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
+            where the run trained on the secret.
+        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise.
+        unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
+            damaged); each may have trained on every secret.
+    """
+
+    runs: pl.DataFrame
+    profiles: pl.DataFrame
+    bare: np.ndarray
+    unknown: int
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(secrets,) uint32: how many other runs trained on each secret, or may have."""
+        trained = np.bincount(self.profiles["secret_id"].to_numpy(), minlength=len(self.bare))
+        return (trained + self.unknown).astype(np.uint32)
+
+    @property
+    def secrets(self) -> int:
+        """Secrets that another run trained on, or may have."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def most(self) -> int:
+        return int(self.counts.max(initial=0))
+
+    @classmethod
+    def none(cls, secrets: int) -> Earlier:
+        """No other run, of so many secrets."""
+        return cls(pl.DataFrame(schema=RUNS), pl.DataFrame(schema=PROFILES), np.zeros(secrets, dtype=bool), 0)
