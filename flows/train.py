@@ -19,8 +19,9 @@ from tasks.extraction import extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, base_name, lora_of, measure
 from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
+from tasks.outcome import Outcome
 from tasks.rate_search import check_public, choose_rate
-from tasks.recording import Outcome, record
+from tasks.recording import record
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 from tasks.texts import all_trained, split_texts
@@ -92,6 +93,7 @@ def run_job(config: HushConfig) -> Outcome:
     trained = train_protected(
         calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
         settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
+        mechanism=config.mechanism,
     )  # fmt: skip
     before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     redacted_before, redacted_after = attack_redactions(
@@ -109,7 +111,7 @@ def run_job(config: HushConfig) -> Outcome:
         tagged_bits = {name: measure(one, texts.held_back) for name, one in models.items() if one}
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
-        settings=config.weights, audit=config.audit,
+        settings=config.weights, audit=config.audit, mechanism=config.mechanism, promise=config.promise,
         attacked_redacted=redacted_after,
     )  # fmt: skip
     return Outcome(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
-from hush_core.config import AuditConfig, WeightsConfig
+from hush_core.config import AuditConfig, PromiseConfig, WeightsConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.extraction import Extracted
@@ -55,7 +55,7 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
     )
 
 
-@cached_task(name="certify", version=6)
+@cached_task(name="certify", version=7)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -66,6 +66,8 @@ def write_model_certificate(
     *,
     settings: WeightsConfig,
     audit: AuditConfig,
+    mechanism: str,
+    promise: PromiseConfig | None = None,
     attacked_redacted: Attacked | None = None,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
@@ -88,6 +90,8 @@ def write_model_certificate(
             weight_upper_bound=weighed.upper_bound,
             without_secret=settings.without_secret,
             held_back=audit.held_back,
+            settings=mechanism,
+            promised_runs=promise.runs if promise else None,
         ),
         training=TrainingFacts(
             rounds_released=trained.rounds_released,
@@ -100,7 +104,6 @@ def write_model_certificate(
         sources=extracted.commits,
         examples=extracted.n_examples,
         examples_fingerprint=extracted.fingerprint,
-        runs_on_this_data=trained.runs_on_this_data,
         coverage=store.read_json(extracted.coverage),
         audits=(
             Audit(
@@ -125,7 +128,7 @@ def write_model_certificate(
             secrets=store.read_frame(extracted.secrets),
             weights=weights,
             model_dir=store.path(trained.model.files, verify=True),
-            earlier_runs=store.read_frame(trained.earlier_runs)["earlier_runs"].to_numpy(),
+            earlier=trained.others.load(store),
             redacted=store.read_frame(extracted.redacted),
         )
         return store.put_directory(path, kind="certificate")

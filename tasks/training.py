@@ -9,6 +9,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
+from hush_core.history import Earlier
 from tasks.calibration import Calibrated
 from tasks.models import SEED, Model, keep_folder
 from tasks.runtime.caching import cached_task, content_key
@@ -16,6 +17,43 @@ from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
 from tasks.texts import TextsByRole
+
+
+class OtherRuns(BaseModel):
+    """What the other runs of this store released, by reference (`hush_core.history.Earlier`)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    runs: Ref
+    """run · key · noise_multiplier · rounds · released · settings."""
+    profiles: Ref
+    """run · secret_id · examples · rate · same_promise."""
+    by_secret: Ref
+    """secret_id · earlier_runs u32: how many trained on it, or may have · bare: one did so without noise."""
+    secrets: int
+    """Secrets that another run trained on, or may have."""
+    most: int
+    """The most runs of any secret."""
+    unknown: int
+    """Of these, runs that do not say how they drew whose text. They count for every secret."""
+
+    @classmethod
+    def of(cls, earlier: Earlier, store: Store) -> OtherRuns:
+        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
+            "secret_id"
+        )
+        return cls(
+            runs=store.put_frame(earlier.runs, kind="runs"),
+            profiles=store.put_frame(earlier.profiles, kind="history"),
+            by_secret=store.put_frame(table, kind="earlier_runs"),
+            secrets=earlier.secrets,
+            most=earlier.most,
+            unknown=earlier.unknown,
+        )
+
+    def load(self, store: Store) -> Earlier:
+        bare = store.read_frame(self.by_secret)["bare"].to_numpy()
+        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
 
 
 class Trained(BaseModel):
@@ -26,18 +64,8 @@ class Trained(BaseModel):
     model: Model
     rounds_released: int
     rounds_applied: int
-    earlier_runs: Ref
-    """secret_id · earlier_runs u32: other runs of this store, up to the end of this one, that trained on it · bare:
-    whether one of them did so without noise."""
-    history: Ref
-    """run · secret_id · examples · rate: what each of these runs drew of it (`hush_core.history.Earlier`)."""
-    runs: Ref
-    """run · key · noise_multiplier · rounds · settings: these runs."""
-    secrets_trained_before: int
-    runs_on_this_data: int
-    """This one, and the most earlier runs of any secret."""
-    unknown_runs: int
-    """Of the earlier runs: those that do not say whose text they saw. They count for every secret."""
+    others: OtherRuns
+    """Up to the end of this run."""
     curve: tuple[tuple[int, float], ...] = ()
 
 
@@ -65,7 +93,8 @@ def train_protected(
     `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time, `mechanism` what
     was decided before any text was seen (`HushConfig.mechanism`).
     """
-    from hush_core.history import RunHistory, RunText
+    from hush_core.history import RunText
+    from hush_core.history.store import RunHistory
     from hush_core.training import (
         adapted,
         fit_private,
@@ -128,18 +157,10 @@ def train_protected(
         kept = keep_folder(store, out, texts_by_role.held_out)
         drop_previous(store.work_dir(key) / CHECKPOINT)
         earlier = history.earlier(key, text)
-        counts = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
-            "secret_id"
-        )
         return Trained(
             model=kept,
             rounds_released=fitted.rounds_released,
             rounds_applied=fitted.rounds_applied,
-            earlier_runs=store.put_frame(counts, kind="earlier_runs"),
-            history=store.put_frame(earlier.profiles, kind="history"),
-            runs=store.put_frame(earlier.runs, kind="runs"),
-            secrets_trained_before=earlier.secrets,
-            runs_on_this_data=1 + earlier.most,
-            unknown_runs=earlier.unknown,
+            others=OtherRuns.of(earlier, store),
             curve=learning_curve(fitted.log),
         )

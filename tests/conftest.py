@@ -68,14 +68,14 @@ def certified(tmp_path_factory):
             noise_multiplier=done.noise_multiplier, rounds=rounds, expected_batch=batch, clip_norm=1.0,
             method="best", capacities="matched", c=1.0,
             weight_objective=float(weights.sum()), weight_upper_bound=float(weights.sum()),
-            without_secret="noise", held_back=False,
+            without_secret="noise", held_back=False, settings="0" * 64, promised_runs=None,
         ),
         training=TrainingFacts(
             rounds_released=rounds, rounds_applied=rounds, trained_without_noise=0,
             noise_source="os", sampler="poisson",
             released_unprotected=("nothing",),
         ),
-        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, runs_on_this_data=1, coverage={},
+        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, coverage={},
         audits=(), code={},
     )  # fmt: skip
     write_certificate(

@@ -14,9 +14,11 @@ from rich.table import Table
 
 from flows.reports.job_rows import RedactedRow, SecretRow, redacted_row
 from flows.reports.job_warnings import warnings_of
+from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
-from tasks.recording import Outcome, gain, losses, model_in_words
+from tasks.description import model_in_words
+from tasks.outcome import Outcome, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
 
@@ -123,11 +125,13 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
 def _rows(store: Store, outcome: Outcome) -> list[SecretRow]:
     attack = ["secret_id", "rank", "alternatives", "exposure_bits", "extracted"]
     read = store.read_frame
+    certified = read_tables(store.path(outcome.certificate))["bounds.parquet"]
+    together = certified.select("secret_id", "earlier_runs", "all_runs")
     table = (
         read(outcome.calibrated.bounds)
         .select("secret_id", "examples", "prior", pl.col("posterior").alias("target"), "bound")
         .join(read(outcome.extracted.secrets).select("secret_id", "kind", "name"), on="secret_id", how="left")
-        .join(read(outcome.trained.earlier_runs), on="secret_id", how="left")
+        .join(together, on="secret_id", how="left")
         .join(read(outcome.attacked.table).select(attack), on="secret_id", how="left")
     )
     before = read(outcome.before_attacked.table).select("secret_id", before_rank="rank")
@@ -257,6 +261,9 @@ def _table(report: Report) -> Table:
     table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=32)
     for column in ("ex.", "prior", "target", "bound"):
         table.add_column(column, justify="right", no_wrap=True)
+    several = any(row.earlier_runs for row in report.rows)
+    if several:
+        table.add_column("all runs", justify="right", no_wrap=True)
     bare = any(row.unprotected_rank is not None for row in report.rows)
     ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
     if ranks > 1:
@@ -272,6 +279,8 @@ def _table(report: Report) -> Table:
     for row in telling_rows(report.rows):
         cells = [escape(short_name(row.name)), f"{row.examples:,}"]
         cells += [f"{value:.1e}" for value in (row.prior, row.target, row.bound)]
+        if several:
+            cells.append(_all_runs(row))
         if ranks > 1:
             cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
             cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
@@ -281,6 +290,12 @@ def _table(report: Report) -> Table:
                 )
         table.add_row(*cells)
     return table
+
+
+def _all_runs(row: SecretRow) -> str:
+    if row.all_runs is None:
+        return "[red]-[/red]"
+    return f"[red]{row.all_runs:.1e}[/red]" if row.all_runs > row.target else f"{row.all_runs:.1e}"
 
 
 def _cell(rank: int | None, bits: float | None, extracted: bool | None) -> str:

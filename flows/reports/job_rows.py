@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.recording import Outcome
+from tasks.outcome import Outcome
 
 
 class SecretRow(BaseModel):
@@ -20,7 +20,9 @@ class SecretRow(BaseModel):
     bound: float
     """Of this run alone."""
     earlier_runs: int = 0
-    """Other runs in this store that trained on this secret: what they released adds to the bound."""
+    """Other runs in this store that trained on this secret."""
+    all_runs: float | None = None
+    """The bound of this run and those together; None where nothing is promised of them."""
     rank: int | None = None
     alternatives: int | None = None
     exposure_bits: float | None = None

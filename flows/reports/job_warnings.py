@@ -5,7 +5,8 @@ from __future__ import annotations
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_rows import SecretRow
 from hush_core.config import HushConfig
-from tasks.recording import Outcome, runs_in_words
+from tasks.description import runs_in_words
+from tasks.outcome import Outcome, all_runs
 from tasks.runtime.store import Store
 
 
@@ -18,8 +19,9 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
         notes.append(
             f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors"
         )
-    if trained.runs_on_this_data > 1:
-        notes.append(runs_in_words(trained))
+    together = all_runs(store, outcome)
+    if together.above or together.nothing:
+        notes.append(runs_in_words(together, trained.others.unknown))
     if trained.rounds_released < outcome.calibrated.rounds:
         notes.append(
             f"stopped early: {trained.rounds_released} of {outcome.calibrated.rounds} rounds were released"

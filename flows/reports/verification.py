@@ -18,19 +18,14 @@ def verdict(verification: Verification) -> list[str]:
     confirmed, looked, points = verification.curve_points
     lines = [
         f"{model}: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
-        f"worst bound/target {(rows['bound'] / rows['posterior']).max():.4f}; the bound is of this run alone",
+        f"worst bound/target {(rows['bound'] / rows['posterior']).max():.4f}; this bound is of this run alone",
         f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
         f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
         f"{looked} curve points tried ({points} in all)",
     ]
     if unsure := verification.confirmed(NOT_SURE):
         lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
-    earlier = verification.tables["bounds.parquet"]["earlier_runs"]
-    if earlier.max():
-        lines.append(
-            f"WARNING: {(earlier > 0).sum()} secrets were in up to {earlier.max()} EARLIER RUNS, which are not in "
-            "this bound: all runs together promise less"
-        )
+    lines += _over_all_runs(verification)
     if plain := facts.training.trained_without_noise:
         lines.append(
             f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "
@@ -46,6 +41,35 @@ def verdict(verification: Verification) -> list[str]:
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
     lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")
+    return lines
+
+
+def _over_all_runs(verification: Verification) -> list[str]:
+    """What earlier runs mean; nothing where there were none."""
+    bounds, promised = (
+        verification.tables["bounds.parquet"],
+        verification.certificate.facts.plan.promised_runs,
+    )
+    earlier, ratio = bounds["earlier_runs"], bounds["all_runs"] / bounds["posterior"]
+    confirmed, looked, secrets = verification.all_runs
+    lines = []
+    if secrets:
+        lines.append(
+            f"of all runs of its store together, up to {earlier.max()} earlier ones: worst bound/target "
+            f"{ratio.max():.4f}; {confirmed} of {looked} confirmed by the second route ({secrets} in all)"
+        )
+    if promised:
+        lines.append(f"every target is kept over all runs; this is one of {promised} that were planned for")
+    if above := int((ratio > 1).sum()):
+        lines.append(
+            f"WARNING: of {above} secrets the bound of ALL RUNS together is ABOVE the target: each run by itself "
+            "keeps it, but this model and earlier ones have been released"
+        )
+    if nothing := ratio.null_count():
+        lines.append(
+            f"WARNING: of {nothing} secrets nothing is promised over all runs: up to {earlier.max()} EARLIER RUNS, "
+            "of which one was planned otherwise, does not say how it drew, or trained on the text without noise"
+        )
     return lines
 
 

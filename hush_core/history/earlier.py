@@ -21,8 +21,8 @@ class Earlier:
     """What the other runs of the store released, up to now.
 
     Attributes:
-        runs: run (numbered from 0) · key · noise_multiplier · rounds (T of its plan) · released (of them, those
-            lost included) · settings.
+        runs: run (numbered from 0) · key (a public name) · noise_multiplier · rounds (T of its plan) · released (of
+            them, those lost included) · settings.
         profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
             round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
             −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row

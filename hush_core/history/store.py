@@ -10,6 +10,7 @@ name ends in a keyed digest of it, and that alone counts: lines, rules and entri
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,8 +69,12 @@ class RunHistory:
                 number = pl.lit(len(runs), dtype=pl.UInt32).alias("run")
                 profiles.append(profile.select(number, pl.all(), same_promise=same))
                 mechanism = record.noise_multiplier, record.rounds, released, record.settings
-                runs.append((len(runs), folder.name, *mechanism))
+                runs.append((len(runs), self._public_name(folder.name), *mechanism))
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
+
+    def _public_name(self, run: str) -> str:
+        """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
+        return hashlib.blake2b(run.encode(), key=self._key, digest_size=32).hexdigest()
 
     def _tagged(self, text: RunText) -> pl.DataFrame:
         """secret_id · hash of every text that is tagged now."""

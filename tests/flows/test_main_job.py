@@ -68,7 +68,7 @@ def test_a_changed_method_runs_again_from_calibration_on(job, first):
     ended = states(output)
     assert set(ended["extract"] + ended["weigh"] + ended["pretrain"]) == {"Cached"}
     assert ended["train"] == ["Completed"]
-    assert "models:/job/2" in output and "this bound is of this run alone" in " ".join(output.split())
+    assert "models:/job/2" in output and "an earlier run was planned otherwise" in " ".join(output.split())
     job.hush("verify", "models:/job/2")
 
 

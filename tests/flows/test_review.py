@@ -1,20 +1,20 @@
 """The review flow under a real engine: who may become champion, and who stops being it."""
 
-import json
 import shutil
 
 import mlflow
+import numpy as np
 import polars as pl
 import pytest
 
 from flows.reports.verification import verdict
 from flows.review import facts_page, review
 from flows.verify import verify_target
-from hush_core.certificate import Certificate
+from hush_core.certificate import read_certificate, read_tables, write_certificate
 from hush_core.errors import InputError, VerificationError
+from hush_core.history import PROFILES, RUNS, Earlier
 from tasks.runtime.environment import home
 from tasks.runtime.registry import find_version
-from tasks.runtime.store import file_sha256
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 
@@ -117,12 +117,26 @@ def test_verified_says_what_was_verified(certified, tmp_path):
     shutil.copytree(certified[1], tmp_path / "certificate")
     whole = "\n".join(verdict(verify_target(str(tmp_path))))
     assert "certificate and model verified" in whole and "model_files" not in whole
-    path = tmp_path / "certificate" / "bounds.parquet"
-    pl.read_parquet(path).with_columns(earlier_runs=pl.Series([0, 3], dtype=pl.UInt32)).write_parquet(path)
-    document = tmp_path / "certificate" / "certificate.json"
-    data = json.loads(document.read_bytes())
-    data["facts"]["runs_on_this_data"], data["tables"]["bounds.parquet"] = 4, file_sha256(path)
-    document.write_bytes(Certificate.model_validate_json(json.dumps(data)).sealed().canonical())
-    assert "WARNING: 1 secrets were in up to 3 EARLIER RUNS" in "\n".join(
-        verdict(verify_target(str(tmp_path)))
-    )
+
+
+def test_verified_says_what_earlier_runs_mean(certified, tmp_path):
+    """One that drew secret 1 under the same settings, and one that does not say how it drew."""
+    folder = tmp_path / "certificate"
+    tables, old = read_tables(certified[1]), read_certificate(certified[1])
+
+    def verified(earlier):
+        added = ("earlier_runs", "bare", "curve", "all_runs", "all_runs_method", "all_runs_lower")
+        bounds = tables["bounds.parquet"].drop(added)
+        write_certificate(
+            folder, old.facts, bounds=bounds, edges=tables["edges.parquet"], secrets=tables["secrets.parquet"],
+            weights=tables["weights.parquet"]["weight"].to_numpy(), model_dir=certified[0], earlier=earlier,
+        )  # fmt: skip
+        return "\n".join(verdict(verify_target(str(folder))))
+
+    runs = pl.DataFrame([(0, "a" * 64, 1.0, 300, 300, "0" * 64)], schema=RUNS, orient="row")
+    profiles = pl.DataFrame([(0, 1, 1, 0.5, True)], schema=PROFILES, orient="row")
+    known = verified(Earlier(runs, profiles, np.array([False, False]), 0))
+    assert "of all runs of its store together, up to 1 earlier ones" in known and "1 of 1 confirmed" in known
+    assert "WARNING: of 1 secrets the bound of ALL RUNS together is ABOVE the target" in known
+    unknown = verified(Earlier(runs.clear(), profiles.clear(), np.array([False, False]), 3))
+    assert "WARNING: of 2 secrets nothing is promised over all runs: up to 3 EARLIER RUNS" in unknown

@@ -116,7 +116,7 @@ def test_another_commit_of_the_same_text_counts_the_killed_run(told):
     same = told[0]
     assert of(same, "alpha") == [1] and of(same, "creds/") == [1]
     assert same["tags"]["runs_on_this_data"] == "2" and same["tags"]["secrets_trained_before"] == "2"
-    says = "this bound is of this run alone: 2 secrets were trained on by up to 1 earlier run in this store"
+    says = "nothing is promised over all runs: an earlier run was planned otherwise"
     assert any(says in warning for warning in same["warnings"]) and says in same["description"]
 
 

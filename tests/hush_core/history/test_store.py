@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.history import RunHistory, RunText
+from hush_core.history import RunText
+from hush_core.history.store import RunHistory
 from hush_core.training.ledger import ReleaseLedger
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
@@ -88,7 +89,9 @@ def test_what_each_run_did_to_each_secret_is_told_as_a_binomial_that_dominates(s
     released(store, KEY_A, text(b"a", b"b", b"c", b"d", rates=[0.5, 0.75, 1.0, 0.0], edges=edges), 3)
     released(store, KEY_B, text(b"z", b"y", rates=[0.25, 0.25], edges=((0, 1), (1, 1)), sigma=5.0), 7)
     runs, rows = profiles(store, KEY_C, ONE)
-    assert runs == [(0, KEY_A, 2.0, 9, 3, "settings"), (1, KEY_B, 5.0, 9, 7, "settings")]
+    assert [run[0] for run in runs] == [0, 1] and len({run[1] for run in runs}) == 2
+    assert [run[2:] for run in runs] == [(2.0, 9, 3, "settings"), (5.0, 9, 7, "settings")]
+    assert not {KEY_A, KEY_B} & {run[1] for run in runs}, "its name is a hash of protected text"
     once = 1 - (0.5 * 0.25) ** 0.5
     assert rows == [(0, 0, 2, once), (0, 1, 2, 1.0), (0, 2, 1, 1.0), (1, 1, 2, 0.25)]
     exact = history(store).earlier(KEY_C, ONE).profiles["rate"]

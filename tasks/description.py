@@ -1,0 +1,78 @@
+"""The words of a registered version: what a reviewer reads in the registry, and the report's sentences."""
+
+from __future__ import annotations
+
+from hush_core.config import ByteGptModel, HushConfig
+from tasks.models import base_name
+from tasks.outcome import AllRuns, Outcome, all_runs, worst_ratio
+from tasks.runtime.store import Store
+
+
+def model_in_words(config: HushConfig) -> str:
+    """The model of a config in a few words; of a folder, its name alone."""
+    model = config.model
+    if isinstance(model, ByteGptModel):
+        return f"{model.kind} {model.layers}x{model.width}, {model.heads} heads, {config.chunk_bytes} bytes"
+    name = base_name(model)
+    return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
+
+
+def runs_in_words(found: AllRuns, unknown: int) -> str:
+    """What other runs mean for the promise. Of this store: nobody knows of others."""
+    if not found.most and not found.nothing:
+        return "no earlier run in this store trained on any of these secrets"
+    runs = f"{found.most} earlier {'run' if found.most == 1 else 'runs'}"
+    words = f"{found.secrets} {_secrets(found.secrets)} trained on by up to {runs} in this store"
+    if found.worst is not None:
+        words += f"; of all runs together the worst bound is {found.worst:.3g} times its target"
+    if found.above:
+        words += f", and {found.above} {'secret is' if found.above == 1 else 'secrets are'} ABOVE it"
+    if found.nothing:
+        words += (
+            f"; of {found.nothing} nothing is promised over all runs: an earlier run was planned otherwise, does "
+            "not say how it drew, or trained on the text without noise"
+        )
+    if unknown:
+        words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"
+    return words
+
+
+def _secrets(number: int) -> str:
+    return "secret was" if number == 1 else "secrets were"
+
+
+def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
+    """What a reviewer must know of text that was trained on without noise."""
+    if config.weights.without_secret != "plain":
+        return []
+    return [
+        f"- **{outcome.weighed.trained_plain:,} examples without a secret were trained on WITHOUT noise**: a "
+        "secret that no entry names is not protected in them"
+    ]
+
+
+def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
+    """The registry's description of the version, in markdown, for the reviewer."""
+    c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
+    bounds = store.read_frame(c.bounds)
+    attacked = outcome.attacked
+    return "\n".join(
+        [
+            f"**{bounds.height} secrets certified** by `{c.method}`: every bound is at most its target "
+            f"(worst ratio {worst_ratio(store, outcome):.3f}).",
+            "",
+            f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
+            f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
+            f"- weight retained {w.retained:.1%} (the program solved within {w.gap:.1e}, certified)",
+            *without_noise(config, outcome),
+            f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
+            + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
+            f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
+            f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}",
+            "- sources: "
+            + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
+            "",
+            f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "
+            f"`hush review models:/{config.tracking.model}/VERSION`.",
+        ]
+    )

@@ -1,0 +1,120 @@
+"""Everything that a finished job has to show, and the numbers that are read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from hush_core import figures
+from hush_core.certificate import read_tables
+from tasks.attack import Attacked
+from tasks.calibration import Calibrated
+from tasks.extraction import Extracted
+from tasks.models import Model
+from tasks.ordinary_training import PlainlyTrained
+from tasks.rate_search import TriedRate
+from tasks.runtime.store import Ref, Store
+from tasks.training import Trained
+from tasks.weighing import Weighed
+
+
+class Outcome(BaseModel):
+    """Everything that a finished job has to show."""
+
+    model_config = ConfigDict(frozen=True)
+
+    extracted: Extracted
+    weighed: Weighed
+    calibrated: Calibrated
+    by_method: dict[str, Calibrated | None]
+    by_paper: float | None
+    """σ by the paper's method on the paper's own program, at equal retained weight."""
+    pretrained: Model
+    untagged: PlainlyTrained | None
+    """After ordinary training on text without a secret; None where there was none."""
+    tried: tuple[TriedRate, ...]
+    """Each learning rate played through on public text; none where the config names one rate."""
+    learning_rate: float
+    trained: Trained
+    before_attacked: Attacked
+    attacked: Attacked
+    redacted_before: Attacked | None = None
+    redacted_attacked: Attacked | None = None
+    """The same where placeholders stand; None where nothing was redacted."""
+    unprotected: Model | None
+    tagged_bits: dict[str, float | None]
+    """Loss on examples with a secret that were held back, by model; empty unless the config asks for it."""
+    unprotected_attacked: Attacked | None
+    certificate: Ref
+
+
+def losses(outcome: Outcome) -> dict[str, float]:
+    """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
+    models = {
+        "pretrained": outcome.pretrained,
+        "without secrets": outcome.untagged.model if outcome.untagged else None,
+        "protected": outcome.trained.model,
+        "unprotected": outcome.unprotected,
+    }
+    return {name: m.bits for name, m in models.items() if m and m.bits is not None}
+
+
+def gain(outcome: Outcome) -> float | None:
+    """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
+    to be gained."""
+    bits = losses(outcome)
+    if not {"pretrained", "protected", "unprotected"} <= bits.keys():
+        return None
+    possible = bits["pretrained"] - bits["unprotected"]
+    return (bits["pretrained"] - bits["protected"]) / possible if possible > 0 else None
+
+
+def learning_table(outcome: Outcome) -> pl.DataFrame:
+    """run · rounds · bits: loss on public text of the protected run, and of each rehearsal of its rate."""
+    runs = {f"rehearsal, rate {one.learning_rate:g}": one.curve for one in outcome.tried}
+    runs[figures.RUN] = outcome.trained.curve
+    rows = [(name, rounds, bits) for name, curve in runs.items() for rounds, bits in curve]
+    return pl.DataFrame(
+        rows, schema={"run": pl.String, "rounds": pl.UInt32, "bits": pl.Float64}, orient="row"
+    )
+
+
+def worst_ratio(store: Store, outcome: Outcome) -> float:
+    """The largest bound/target over all secrets: at most 1."""
+    return float(
+        store.read_frame(outcome.calibrated.bounds)
+        .select((pl.col("bound") / pl.col("posterior")).max())
+        .item()
+    )
+
+
+@dataclass(frozen=True)
+class AllRuns:
+    """What the certificate says of this run and the earlier ones of the store together, over all secrets."""
+
+    secrets: int
+    """With an earlier run."""
+    most: int
+    """The most earlier runs of any secret."""
+    above: int
+    """Whose bound of all runs is above their target."""
+    nothing: int
+    """Of which nothing is promised over all runs."""
+    worst: float | None
+    """The largest bound/target of all runs; None where nothing is promised of any secret."""
+
+
+def all_runs(store: Store, outcome: Outcome) -> AllRuns:
+    """Read off the certificate."""
+    bounds = read_tables(store.path(outcome.certificate))["bounds.parquet"]
+    ratio = bounds["all_runs"] / bounds["posterior"]
+    worst = ratio.max()
+    return AllRuns(
+        secrets=int((bounds["earlier_runs"] > 0).sum()),
+        most=outcome.trained.others.most,
+        above=int((ratio > 1).sum()),
+        nothing=ratio.null_count(),
+        worst=None if worst is None else float(str(worst)),
+    )
