@@ -9,51 +9,14 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
-from hush_core.history import Earlier
 from tasks.calibration import Calibrated
+from tasks.earlier_runs import OtherRuns, run_history
 from tasks.models import SEED, Model, keep_folder
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
 from tasks.texts import TextsByRole
-
-
-class OtherRuns(BaseModel):
-    """What the other runs of this store released, by reference (`hush_core.history.Earlier`)."""
-
-    model_config = ConfigDict(frozen=True)
-
-    runs: Ref
-    """run · key · noise_multiplier · rounds · released · settings."""
-    profiles: Ref
-    """run · secret_id · examples · rate · same_promise."""
-    by_secret: Ref
-    """secret_id · earlier_runs u32: how many trained on it, or may have · bare: one did so without noise."""
-    secrets: int
-    """Secrets that another run trained on, or may have."""
-    most: int
-    """The most runs of any secret."""
-    unknown: int
-    """Of these, runs that do not say how they drew whose text. They count for every secret."""
-
-    @classmethod
-    def of(cls, earlier: Earlier, store: Store) -> OtherRuns:
-        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
-            "secret_id"
-        )
-        return cls(
-            runs=store.put_frame(earlier.runs, kind="runs"),
-            profiles=store.put_frame(earlier.profiles, kind="history"),
-            by_secret=store.put_frame(table, kind="earlier_runs"),
-            secrets=earlier.secrets,
-            most=earlier.most,
-            unknown=earlier.unknown,
-        )
-
-    def load(self, store: Store) -> Earlier:
-        bare = store.read_frame(self.by_secret)["bare"].to_numpy()
-        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
 
 
 class Trained(BaseModel):
@@ -72,7 +35,7 @@ class Trained(BaseModel):
 TRAIN_VERSION = 6
 
 
-@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism"))
+@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism", "job", "before"))
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
@@ -87,14 +50,19 @@ def train_protected(
     execution: Execution,
     base_name: str,
     mechanism: str,
+    job: str,
+    before: OtherRuns | None,
 ) -> Trained:
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
 
     `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time, `mechanism` what
-    was decided before any text was seen (`HushConfig.mechanism`).
+    was decided before any text was seen (`HushConfig.mechanism`). `job` and `before`: under a promise of several runs,
+    the name of the job and the other runs that the plan counted in; it waits for no other such run.
+
+    Raises:
+        InputError: another run released something since the plan was made, or is training.
     """
     from hush_core.history import RunText
-    from hush_core.history.store import RunHistory
     from hush_core.training import (
         adapted,
         fit_private,
@@ -122,9 +90,8 @@ def train_protected(
         texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,
         mechanism, [*mixed, *validation],
     )  # fmt: skip
-    place = home()
-    history = RunHistory(store.root, key=place.identity_key(), identity=place.fingerprint("identity"))
-    witness = history.note(key, text)
+    history = run_history()
+    witness = history.note(key, text, job=job, before=None if before is None else before.model_dump_json())
     folder, log = store.path(start.files, verify=True), get_run_logger()
     if lost := rounds_without_checkpoint(store.work_dir(key)):
         log.warning(

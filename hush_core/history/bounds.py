@@ -46,8 +46,8 @@ def bounds_of_all_runs(
     Raises:
         CertificationError: no method certifies the runs of a secret.
     """
-    own = _own_rates(edges, rates, bounds.height)
-    others = _by_secret(earlier, settings)
+    own = _own_rates(edges, rates, len(earlier.bare))
+    others = by_secret(earlier, settings)
     done: dict[tuple, tuple[float, str, float | None]] = {}
     rows: list[tuple] = []
     for row in bounds.sort("secret_id").iter_rows(named=True):
@@ -82,7 +82,7 @@ def _own_rates(edges: pl.DataFrame, rates: np.ndarray, secrets: int) -> list[np.
     return [drawn[order][first:last] for first, last in pairwise(starts)]
 
 
-def _by_secret(earlier: Earlier, settings: str) -> dict[int, tuple | None]:
+def by_secret(earlier: Earlier, settings: str) -> dict[int, tuple | None]:
     """(σ, T, examples, rate) of each earlier run of a secret; None where one of them had other settings."""
     rows = earlier.profiles.join(earlier.runs, on="run").sort("secret_id", "run")
     found: dict[int, tuple | None] = {}

@@ -57,6 +57,11 @@ class RunText:
     settings: str
     without_noise: Sequence[bytes] = ()
 
+    @classmethod
+    def now(cls, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame) -> RunText:
+        """Of a run that is not planned yet: what to look for among the others."""
+        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, "")
+
     @property
     def identities(self) -> list[str]:
         """By secret_id, what tells a secret from others whatever else is renamed."""

@@ -10,18 +10,23 @@ name ends in a keyed digest of it, and that alone counts: lines, rules and entri
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from hush_core.files import private_folder, sync
+from hush_core.errors import InputError
+from hush_core.files import private_folder, sync, write_whole
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.record import RunRecord, RunText, hashes_of
 from hush_core.training.ledger import LEDGER, WITNESS, releases_in
 
+_BEFORE = "before.json"
 _ROUND_OFF = 1e-9
 """Relative: the sum of hazards is this good."""
 
@@ -34,17 +39,56 @@ class RunHistory:
         self._store, self._root = root, root / "history"
         self._key, self._identity = key, identity
 
-    def note(self, run: str, text: RunText) -> Path:
+    def note(self, run: str, text: RunText, *, job: str = "", before: str | None = None) -> Path:
         """Note the run, durably, before it releases anything; where its ledger's witness belongs.
 
-        A run that is noted already keeps what it named before.
+        A run that is noted already keeps what it named before. `before`: what its plan counted in of other runs, to
+        be found again by the name of the `job` (`before`).
         """
         folder = private_folder(self._root / run)
+        if before is not None:
+            write_whole(folder / _BEFORE, json.dumps({"job": job, "before": before}).encode())
         record, before = RunRecord.of(text, self._key), RunRecord.read(folder, self._identity)
         (record.and_also(before) if before else record).write(folder, self._identity)
         sync(self._root)
         sync(self._root.parent)
         return folder / f"releases{WITNESS}"
+
+    def before(self, job: str) -> str | None:
+        """What the plan of this job's run counted in, once that run has released anything; else None."""
+        for folder, _ in self._released(""):
+            try:
+                noted = json.loads((folder / _BEFORE).read_bytes())
+                if noted["job"] == job:
+                    return noted["before"]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+        return None
+
+    @contextlib.contextmanager
+    def alone(self, run: str, text: RunText, counted: Earlier) -> Iterator[None]:
+        """No other run under a promise of several trains meanwhile, and the plan has counted in all that released.
+
+        Raises:
+            InputError: another one trains, or released something since this plan was made. A run that has released
+                anything itself goes on: those that came since have counted it in.
+        """
+        private_folder(self._root)
+        with open(self._root / ".training", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InputError(
+                    str(self._root), "another run under a promise of several is training", "wait for it to end"
+                ) from None
+            now = self.earlier(run, text)
+            if not self._releases(run) and not now.runs["key"].equals(counted.runs["key"]):
+                raise InputError(
+                    str(self._root),
+                    "another run released something since this one was planned",
+                    "start it again: its plan then counts that run in",
+                )
+            yield
 
     def earlier(self, run: str, text: RunText) -> Earlier:
         """All other runs that released one round or more: finished, failed, killed, cancelled or rejected."""

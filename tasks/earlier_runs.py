@@ -1,0 +1,81 @@
+"""Step 2c: what the other runs of this store released, which a promise of several runs counts in."""
+
+from __future__ import annotations
+
+import polars as pl
+from prefect import task
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import HushConfig
+from hush_core.history import Earlier, RunText
+from hush_core.history.store import RunHistory
+from tasks.runtime.caching import content_key
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+
+
+class OtherRuns(BaseModel):
+    """What the other runs of this store released, by reference (`hush_core.history.Earlier`)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    runs: Ref
+    """run · key · noise_multiplier · rounds · released · settings."""
+    profiles: Ref
+    """run · secret_id · examples · rate · same_promise."""
+    by_secret: Ref
+    """secret_id · earlier_runs u32: how many trained on it, or may have · bare: one did so without noise."""
+    secrets: int
+    """Secrets that another run trained on, or may have."""
+    most: int
+    """The most runs of any secret."""
+    unknown: int
+    """Of these, runs that do not say how they drew whose text. They count for every secret."""
+
+    @classmethod
+    def of(cls, earlier: Earlier, store: Store) -> OtherRuns:
+        table = pl.DataFrame({"earlier_runs": earlier.counts, "bare": earlier.bare}).with_row_index(
+            "secret_id"
+        )
+        return cls(
+            runs=store.put_frame(earlier.runs, kind="runs"),
+            profiles=store.put_frame(earlier.profiles, kind="history"),
+            by_secret=store.put_frame(table, kind="earlier_runs"),
+            secrets=earlier.secrets,
+            most=earlier.most,
+            unknown=earlier.unknown,
+        )
+
+    def load(self, store: Store) -> Earlier:
+        bare = store.read_frame(self.by_secret)["bare"].to_numpy()
+        return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
+
+
+def run_history() -> RunHistory:
+    """Of this home's store."""
+    place = home()
+    return RunHistory(place.store, key=place.identity_key(), identity=place.fingerprint("identity"))
+
+
+def job_name(config: HushConfig, *tables: Ref) -> str:
+    """Equal for runs that are one job, done again: same tables, same config but for how the work is done and shown."""
+    essential = config.model_copy(update={"train": config.train.essential()})
+    return content_key("job", 1, essential.model_dump(mode="json", exclude={"tracking"}), list(tables))
+
+
+@task(name="look back")
+def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: Ref) -> OtherRuns:
+    """All other runs that released anything, up to now; for a job that has begun, as they were when it began.
+
+    Not cached: what it looks at changes.
+    """
+    store, history = Store(home().store), run_history()
+    if (begun := history.before(job)) is not None:
+        return OtherRuns.model_validate_json(begun)
+    frames = [store.read_frame(table) for table in (examples, edges, secrets)]
+    text = RunText.now(frames[0]["text"].to_list(), frames[1], frames[2])
+    others = OtherRuns.of(history.earlier("", text), store)
+    runs = config.promise.runs if config.promise else 0
+    get_run_logger().info("%d of %d promised runs were made", store.read_frame(others.runs).height, runs)
+    return others
