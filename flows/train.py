@@ -15,6 +15,7 @@ from hush_core.weights import weight_settings
 from tasks.attack import attack_model, attack_redactions
 from tasks.calibration import Calibrated, calibrate_noise, paper_noise
 from tasks.certificate import write_model_certificate
+from tasks.earlier_runs import job_name, look_back
 from tasks.extraction import extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, base_name, lora_of, measure
@@ -62,18 +63,21 @@ def run_job(config: HushConfig) -> Outcome:
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
 
+    job = job_name(config, extracted.examples, weighed.weights, *graph.values())
+    before = look_back(config, job, extracted.examples, **graph) if config.promise else None
+
     def calibrate(method: str) -> Calibrated:
         settings = config.train
         return calibrate_noise(
             weighed.weights, **graph, rounds=settings.rounds, expected_batch=settings.batch,
-            clip_norm=settings.clip_norm, method=method,
+            clip_norm=settings.clip_norm, method=method, promise=config.promise, before=before,
+            mechanism=config.mechanism if config.promise else "",
         )  # fmt: skip
 
     calibrated = calibrate(config.method)
     by_method = {method: compare_noise(calibrate, method) for method in METHODS}
-    by_paper = paper_noise(
-        weighed.weights, **graph, rounds=config.train.rounds, expected_batch=config.train.batch
-    )
+    in_all = config.train.rounds * (config.promise.runs if config.promise else 1)
+    by_paper = paper_noise(weighed.weights, **graph, rounds=in_all, expected_batch=config.train.batch)
 
     public, examples, model = extracted.public, extracted.examples, config.model
     texts = split_texts(examples, weighed.weights, extracted.edges)
@@ -93,9 +97,9 @@ def run_job(config: HushConfig) -> Outcome:
     trained = train_protected(
         calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
         settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
-        mechanism=config.mechanism,
+        mechanism=config.mechanism, job=job, before=before,
     )  # fmt: skip
-    before, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
+    before_attacked, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     redacted_before, redacted_after = attack_redactions(
         extracted, start, trained.model, config.audit.alternatives
     )
@@ -125,7 +129,7 @@ def run_job(config: HushConfig) -> Outcome:
         tried=tried,
         learning_rate=settings.learning_rate,
         trained=trained,
-        before_attacked=before,
+        before_attacked=before_attacked,
         attacked=attacked,
         redacted_before=redacted_before,
         redacted_attacked=redacted_after,

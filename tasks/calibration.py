@@ -6,11 +6,13 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.accounting import noise_for_all
-from hush_core.config import Method
+from hush_core.config import Method, PromiseConfig
 from hush_core.errors import HushError
+from hush_core.history import plan_for_runs
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
+from tasks.earlier_runs import OtherRuns
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -46,20 +48,34 @@ class Calibrated(BaseModel):
 
 @cached_task(name="calibrate", version=2)
 def calibrate_noise(
-    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, clip_norm: float, method: Method
+    weights: Ref,
+    edges: Ref,
+    secrets: Ref,
+    rounds: int,
+    expected_batch: int,
+    clip_norm: float,
+    method: Method,
+    *,
+    promise: PromiseConfig | None = None,
+    before: OtherRuns | None = None,
+    mechanism: str = "",
 ) -> Calibrated:
-    """Calibrate by one method and certify every secret at the result."""
+    """Calibrate by one method and certify every secret at the result; under a `promise` of several runs for all of
+    them, with what the runs `before` released."""
     store = Store(home().store)
-    plan = make_plan(
-        store.read_frame(weights)["weight"].to_numpy(),
-        store.read_frame(edges),
-        store.read_frame(secrets),
-        rounds=rounds,
-        expected_batch=expected_batch,
-        clip_norm=clip_norm,
-        method=method,
-        progress=progress_log(),
-    )
+    tables = (
+        store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges), store.read_frame(secrets),
+    )  # fmt: skip
+    settings = {
+        "rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method,
+        "progress": progress_log(),
+    }  # fmt: skip
+    if promise and before:
+        plan = plan_for_runs(
+            *tables, settings=mechanism, earlier=before.load(store), runs=promise.runs, **settings
+        )
+    else:
+        plan = make_plan(*tables, **settings)
     get_run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)
     return Calibrated(
         weights=weights,

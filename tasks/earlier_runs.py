@@ -8,8 +8,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
-from hush_core.history import Earlier, RunText
-from hush_core.history.store import RunHistory
+from hush_core.history import Earlier, RunHistory, RunText
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store
@@ -59,7 +58,7 @@ def run_history() -> RunHistory:
 
 
 def job_name(config: HushConfig, *tables: Ref) -> str:
-    """Equal for runs that are one job, done again: same tables, same config but for how the work is done and shown."""
+    """Equal for one job done again: same tables, same config but for how the work is done and shown."""
     essential = config.model_copy(update={"train": config.train.essential()})
     return content_key("job", 1, essential.model_dump(mode="json", exclude={"tracking"}), list(tables))
 

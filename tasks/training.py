@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
-import polars as pl
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
+from hush_core.history import RunText
 from tasks.calibration import Calibrated
 from tasks.earlier_runs import OtherRuns, run_history
 from tasks.models import SEED, Model, keep_folder
@@ -35,7 +36,9 @@ class Trained(BaseModel):
 TRAIN_VERSION = 6
 
 
-@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism", "job", "before"))
+@cached_task(
+    name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism", "job", "before")
+)
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
@@ -56,13 +59,12 @@ def train_protected(
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
 
     `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time, `mechanism` what
-    was decided before any text was seen (`HushConfig.mechanism`). `job` and `before`: under a promise of several runs,
-    the name of the job and the other runs that the plan counted in; it waits for no other such run.
+    was decided before any text was seen (`HushConfig.mechanism`). `job` and `before`: under a promise of several
+    runs, the name of the job and the other runs that the plan counted in.
 
     Raises:
         InputError: another run released something since the plan was made, or is training.
     """
-    from hush_core.history import RunText
     from hush_core.training import (
         adapted,
         fit_private,
@@ -99,7 +101,8 @@ def train_protected(
             "with the first weights; to keep them, stop and restore checkpoint.pt from a backup",
             store.work_dir(key), lost,
         )  # fmt: skip
-    with store.scratch() as saved:
+    counted = before.load(store) if before is not None else None
+    with store.scratch() as saved, history.alone(key, text, counted) if counted else nullcontext():
         out = Path(saved) / "model"
         if run.processes > 1:
             fitted = fit_in_processes(

@@ -1,11 +1,16 @@
 """What all runs of a store released of each secret.
 
-Reading order: record (what one run notes) → store (all runs of a store; imported by itself, as the ledger comes
-with it) → earlier (what they mean for the secrets of one more run) → bounds (what all of them prove together).
+Reading order: ledger (every release of one run, counted before it is made) → record (what one run notes) → store
+(all runs) → earlier (what they mean for the secrets of one more run) → bounds (what all of them prove together) →
+budget (a plan for a promise of several runs).
 """
 
 from hush_core.history.bounds import bounds_of_all_runs
+from hush_core.history.budget import plan_for_runs
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.record import RunRecord, RunText
+from hush_core.history.store import RunHistory
 
-__all__ = ["PROFILES", "RUNS", "Earlier", "RunRecord", "RunText", "bounds_of_all_runs"]
+__all__ = [
+    "PROFILES", "RUNS", "Earlier", "RunHistory", "RunRecord", "RunText", "bounds_of_all_runs", "plan_for_runs",
+]  # fmt: skip

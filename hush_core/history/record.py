@@ -4,7 +4,7 @@
     texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold;
                       rate is null for a text that was trained or chosen on WITHOUT noise
     edges.parquet     secret · text: rows of the names and of the texts
-    releases.witness  the ledger's second count (`hush_core/training/ledger.py`)
+    releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
 
 Nothing of a text and no value is in it: names of secrets are public, or keyed digests; texts are keyed hashes.
 """

@@ -23,8 +23,8 @@ import polars as pl
 from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
+from hush_core.history.ledger import LEDGER, WITNESS, releases_in
 from hush_core.history.record import RunRecord, RunText, hashes_of
-from hush_core.training.ledger import LEDGER, WITNESS, releases_in
 
 _BEFORE = "before.json"
 _ROUND_OFF = 1e-9
@@ -79,7 +79,9 @@ class RunHistory:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise InputError(
-                    str(self._root), "another run under a promise of several is training", "wait for it to end"
+                    str(self._root),
+                    "another run under a promise of several is training",
+                    "wait for it to end",
                 ) from None
             now = self.earlier(run, text)
             if not self._releases(run) and not now.runs["key"].equals(counted.runs["key"]):

@@ -6,9 +6,9 @@ models → module → ledger → run. `plain` and `untagged` train without prote
 `rate_search` stand beside it.
 """
 
+from hush_core.history.ledger import ReleaseLedger
 from hush_core.training.clipping import ClippedSum, clipped_gradient_sum
 from hush_core.training.language_model import LanguageModel
-from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.lora import adapted, with_lora
 from hush_core.training.models import byte_gpt, load_model, open_model, save_model
 from hush_core.training.module import PrivateModule

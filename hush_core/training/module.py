@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from hush_core.errors import InputError
+from hush_core.history.ledger import ReleaseLedger
 from hush_core.training.clipping import Losses, clipped_gradient_sum
 from hush_core.training.data import MicroBatch, RoundBatch
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
-from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid, grid_step
 from hush_core.training.ranks import Ranks
 from hush_core.training.sums import check_range

@@ -15,6 +15,7 @@ from torch import nn
 
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
+from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.progress import Progress
 from hush_core.training.averaging import KeptWeights, loss_that_decides
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
@@ -22,7 +23,6 @@ from hush_core.training.data import Rounds, rows_at_once
 from hush_core.training.freezing import frozen
 from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
-from hush_core.training.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule, make_optimizer

@@ -36,7 +36,7 @@ from tasks.runtime.environment import prepare_environment
 prepare_environment()
 from prefect import flow
 from flows.train import train
-from hush_core.training.ledger import ReleaseLedger
+from hush_core.history.ledger import ReleaseLedger
 from mlflow import MlflowClient
 
 count = ReleaseLedger.count

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.history import RunText
-from hush_core.history.store import RunHistory
-from hush_core.training.ledger import ReleaseLedger
+from hush_core.history import RunHistory, RunText
+from hush_core.history.ledger import ReleaseLedger
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 

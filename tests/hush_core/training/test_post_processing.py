@@ -11,11 +11,11 @@ from torch import nn
 
 from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
+from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_private, save_model, with_lora
 from hush_core.training.averaging import KeptWeights
 from hush_core.training.freezing import frozen
-from hush_core.training.ledger import ReleaseLedger
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule
 from hush_core.training.noisy_adam import NoisyAdam

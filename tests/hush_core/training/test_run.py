@@ -17,9 +17,9 @@ import torch
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
+from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_plain, fit_private, rounds_without_checkpoint
-from hush_core.training.ledger import ReleaseLedger
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
 ROUNDS = 24

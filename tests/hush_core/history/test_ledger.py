@@ -9,8 +9,8 @@ import random
 import pytest
 
 from hush_core.errors import InputError
+from hush_core.history.ledger import WITNESS, _line, releases_in
 from hush_core.training import ReleaseLedger
-from hush_core.training.ledger import WITNESS, _line, releases_in
 
 
 def count_all(path, rounds=3, run="r"):

@@ -1,0 +1,151 @@
+"""A promise of three runs, over commits: each counted in by the next, the fourth refused before it trains.
+
+One process plays all runs (starting a server takes longer than these runs); real repository, store and tracker.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from jobs import ROOT, Job, git
+
+from hush_core.certificate import verify_certificate
+from hush_core.certificate.recheck import posterior_of_runs
+
+RUNS = 3
+TEXT = """\
+version: 1
+repos: [{{path: {repository}, rev: {rev}}}]
+levels: {{critical: 1.0e-4, high: 1.0e-3}}
+public: ["third_party/**"]
+secrets:
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high}}
+  - {{id: creds, kind: credentials, level: critical}}
+chunk_bytes: 128
+weights: {{c: 0.4}}
+promise: {{runs: {runs}}}
+model: {{layers: 1, width: 32, heads: 2}}
+pretrain: {{steps: 1, batch: 4}}
+train: {{rounds: {rounds}, batch: 6, checkpoint_every: 2}}
+audit: {{alternatives: 2, unprotected: false}}
+tracking: {{experiment: job, model: job}}
+"""
+
+CHILD = """
+import json, sys
+from tasks.runtime.environment import prepare_environment
+prepare_environment()
+from prefect import flow
+from flows.train import train
+from hush_core.errors import InputError
+from hush_core.history.ledger import ReleaseLedger
+
+count = ReleaseLedger.count
+
+def dies(ledger):
+    if ledger.released == 1:
+        raise MemoryError("planted")
+    return count(ledger)
+
+for config, fails in json.loads(sys.argv[1]):
+    ReleaseLedger.count = dies if fails else count
+    try:
+        report = train(config)
+    except MemoryError:
+        print("RAN", json.dumps("failed"), flush=True)
+        continue
+    except InputError as error:
+        print("RAN", json.dumps(str(error)), flush=True)
+        continue
+    told = {"sigma": report.noise_multiplier, "warnings": report.warnings, "reused": report.reused,
+            "certificate": report.certificate_dir, "rows": [row.model_dump() for row in report.rows]}
+    print("RAN", json.dumps(told), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What each run reported, in order."""
+    job = Job(tmp_path_factory.mktemp("promise"), seed=29)
+    repository = job.folder / "repository"
+    for number in range(4):
+        (repository / f"app/new_{number}.py").write_text(f"VALUE = {number}\n" * 30)
+        git(repository, "add", ".")
+        git(repository, "commit", "-q", "-m", "more")
+        git(repository, "branch", f"b{number}")
+
+    def config(name, rev, rounds=2, runs=RUNS):
+        return str(job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, runs=runs))
+
+    order = [
+        (config("first", "b0"), False),
+        (config("first", "b0"), False),
+        (config("second", "b1"), True),
+        (config("second", "b1"), False),
+        (config("longer", "b2", rounds=3), False),
+        (config("third", "b2"), False),
+        (config("fourth", "b3"), False),
+        (config("third", "b2"), False),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, json.dumps(order)], cwd=job.folder,
+        env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
+
+
+def drawn(certificate):
+    """By secret's name: (rates, times, σ, T) of this run, from the certificate's weights and edges alone."""
+    verification = verify_certificate(certificate)
+    tables, plan = verification.tables, verification.certificate.facts.plan
+    weights = tables["weights.parquet"]["weight"].to_numpy()
+    rates = weights / weights.sum() * plan.expected_batch
+    found = {}
+    for secret, name in tables["secrets.parquet"].select("secret_id", "name").iter_rows():
+        own = rates[tables["edges.parquet"].filter(secret_id=secret)["example_id"].to_numpy()]
+        found[name] = (*np.unique(own[own > 0], return_counts=True), plan.noise_multiplier, plan.rounds)
+    return found
+
+
+def test_the_bounds_of_all_runs_are_those_of_an_independent_computation_and_within_every_target(told):
+    finished = [told[0], told[3], told[5]]
+    runs = []
+    for number, run in enumerate(finished):
+        runs.append(drawn(Path(run["certificate"])))
+        bounds = pl.read_parquet(f"{run['certificate']}/bounds.parquet")
+        assert bounds["earlier_runs"].to_list() == [number] * bounds.height
+        for row in run["rows"]:
+            exact = posterior_of_runs([earlier[row["name"]] for earlier in runs], prior=row["prior"]).value
+            assert exact * (1 - 1e-4) <= row["all_runs"] <= exact * 1.02
+            assert row["bound"] <= row["all_runs"] <= row["target"]
+    last = finished[-1]["rows"]
+    assert max(row["all_runs"] / row["target"] for row in last) > 0.95, "noise is wasted"
+
+
+def test_each_run_by_itself_stays_far_below_its_target(told):
+    """One of three: the σ of one run alone would be smaller."""
+    assert max(row["bound"] / row["target"] for row in told[0]["rows"]) < 0.5
+
+
+def test_a_run_that_is_read_from_the_cache_is_no_run(told):
+    assert told[1]["reused"] and told[1]["rows"] == told[0]["rows"]
+    assert told[7]["reused"] and told[7]["rows"] == told[5]["rows"], "even after the promise is spent"
+
+
+def test_a_run_that_failed_is_counted_once_and_goes_on_with_its_own_plan(told):
+    assert told[2] == "failed"
+    assert not told[3]["reused"] and {row["earlier_runs"] for row in told[3]["rows"]} == {1}
+
+
+def test_other_settings_in_between_are_refused_with_a_mend(told):
+    assert "promise.runs" in told[4] and "planned otherwise" in told[4] and "alpha" in told[4]
+
+
+def test_the_run_after_the_last_is_refused_before_it_trains(told):
+    assert "3 runs of this store have released what was promised for 3" in told[6]
