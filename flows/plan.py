@@ -12,7 +12,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.check import check_config
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
-from flows.sweep import Point, other_choice, row_of, scales_of, sweep_points
+from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig
 from tasks.extraction import Extracted, extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
@@ -56,13 +56,17 @@ def plan(
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method)
     weighed = relaxations = other = None
+    by_runs: dict[int, float | None] = {}
     if chosen is not None:
+        by_runs = noise_by_runs(points[chosen], extracted, config)
         other = row_of(other_choice(points[chosen], extracted, config), config)
         weighed, relaxations = points[chosen].weighed, relax_point(points[chosen], extracted, config)
     folder = out or str(home().report_folder("plans", Path(config_file)))
-    published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], folder)
+    published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder)
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
-    report = build_report(config, extracted, rows, chosen, other, relaxations or [], published, notes)
+    report = build_report(
+        config, extracted, rows, chosen, other, relaxations or [], by_runs, published, notes
+    )
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report
 
@@ -71,6 +75,6 @@ def relax_point(point: Point, extracted: Extracted, config: HushConfig) -> list[
     """What relaxing each entry of the config would buy at this point."""
     return relax_target(
         point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
-        rounds=config.train.rounds, expected_batch=config.train.batch, method=point.method,
+        rounds=config.train.rounds * config.runs, expected_batch=config.train.batch, method=point.method,
         noise_multiplier=point.estimate.noise_multiplier, most=SOLVED_AGAIN,
     )  # fmt: skip

@@ -204,7 +204,8 @@ def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | 
         if weighed.largest_batch < here.train.batch:
             return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
         noise = estimate_noise(
-            weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch, method=here.method
+            weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch,
+            method=here.method, runs=here.runs,
         )  # fmt: skip
     except HushError as error:
         return refusal(error)

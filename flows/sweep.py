@@ -13,6 +13,8 @@ from tasks.publish_plan import PlanRow, frame_of
 from tasks.weighing import Weighed, weigh_examples
 
 DEFAULT_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+RUNS = (1, 7, 52, 365)
+"""A model once, nightly for a week, weekly and nightly for a year."""
 DEFAULT_NOISE = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
 """As multiples of `weights.noise_multiplier`."""
 
@@ -94,7 +96,7 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
             continue
         future = estimate_noise.submit(
             point.weighed.weights, extracted.edges, extracted.secrets, rounds=settings.rounds,
-            expected_batch=settings.batch, method=point.method,
+            expected_batch=settings.batch, method=point.method, runs=config.runs,
         )  # fmt: skip
         running.append((point, future))
     for point, future in running:
@@ -103,6 +105,22 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
             point.estimate = result
         else:
             point.note = refusal(result)
+
+
+def noise_by_runs(point: Point, extracted: Extracted, config: HushConfig) -> dict[int, float | None]:
+    """The point's noise, were every target promised for so many runs; None where none certifies it."""
+    running = {
+        runs: estimate_noise.submit(
+            point.weighed.weights, extracted.edges, extracted.secrets, rounds=config.train.rounds,
+            expected_batch=config.train.batch, method=point.method, runs=runs,
+        )
+        for runs in sorted({*RUNS, config.runs})
+    }  # fmt: skip
+    found = {runs: future.result(raise_on_failure=False) for runs, future in running.items()}
+    for result in found.values():
+        if not isinstance(result, NoiseEstimate):
+            refusal(result)
+    return {runs: getattr(result, "noise_multiplier", None) for runs, result in found.items()}
 
 
 def refusal(error: object) -> str:

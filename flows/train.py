@@ -76,7 +76,7 @@ def run_job(config: HushConfig) -> Outcome:
 
     calibrated = calibrate(config.method)
     by_method = {method: compare_noise(calibrate, method) for method in METHODS}
-    in_all = config.train.rounds * (config.promise.runs if config.promise else 1)
+    in_all = config.train.rounds * config.runs
     by_paper = paper_noise(weighed.weights, **graph, rounds=in_all, expected_batch=config.train.batch)
 
     public, examples, model = extracted.public, extracted.examples, config.model

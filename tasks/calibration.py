@@ -98,18 +98,18 @@ class NoiseEstimate(BaseModel):
     """How many examples the rounds draw at least once, in expectation."""
 
 
-@cached_task(name="price", version=1)
+@cached_task(name="price", version=2)
 def estimate_noise(
-    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method
+    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method, runs: int = 1
 ) -> NoiseEstimate:
-    """The noise by one method, without the table of bounds."""
+    """The noise of one of so many equal runs, by one method, without the table of bounds."""
     store = Store(home().store)
     rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
     sigma = noise_for_all(
-        store.read_frame(edges), rates, store.read_frame(secrets), rounds=rounds, method=method,
+        store.read_frame(edges), rates, store.read_frame(secrets), rounds=rounds * runs, method=method,
         progress=progress_log(),
     )  # fmt: skip
-    get_run_logger().info("%s: noise multiplier %.4g", method, sigma)
+    get_run_logger().info("%s, %d runs: noise multiplier %.4g", method, runs, sigma)
     return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
 
 

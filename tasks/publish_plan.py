@@ -74,6 +74,7 @@ class CostlySecret(BaseModel):
 
 
 MOST_COSTLY = 8
+LOGGED = ("frontier.csv", "frontier.png", "runs.csv", "runs.png", "secrets.csv", "reliefs.csv")
 
 
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
@@ -105,12 +106,14 @@ def publish_frontier(
     chosen: int | None,
     weighed: Weighed | None,
     relaxations: list[Relaxation],
+    noise_by_runs: dict[int, float | None],
     folder: str,
 ) -> Published:
     """Write tables and picture to `folder`, and log all but the lost examples' paths to the tracker.
 
-    frontier.csv · frontier.png; of the recommended point also secrets.csv (which bind, what is lost for them) ·
-    reliefs.csv · lost.parquet (which examples are lost and why; the only one with paths, so it stays here).
+    frontier.csv · frontier.png; of the recommended point also runs.csv and runs.png (noise by the number of runs
+    that the targets hold for) · secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which
+    examples are lost and why; the only one with paths, so it stays here).
     """
     store, out = Store(home().store), Path(folder)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,6 +122,12 @@ def publish_frontier(
         table = frame_of(rows, chosen)
         table.write_csv(staged / "frontier.csv")
         figures.frontier(table, staged / "frontier.png")
+        if noise_by_runs:
+            columns = {"runs": list(noise_by_runs), "noise_multiplier": list(noise_by_runs.values())}
+            pl.DataFrame(columns, schema={"runs": pl.UInt32, "noise_multiplier": pl.Float64}).write_csv(
+                staged / "runs.csv"
+            )
+            figures.noise_by_runs(noise_by_runs, staged / "runs.png")
         costly, lost = [], pl.DataFrame(schema={"weight": pl.Float64})
         if weighed:
             secrets, lost = _reasons(store, extracted, weighed)
@@ -142,7 +151,7 @@ def publish_frontier(
         }
         | {"expected_batch": config.train.batch},
         metrics=_metrics(rows, chosen),
-        files=[out / name for name in ("frontier.csv", "frontier.png", "secrets.csv", "reliefs.csv")],
+        files=[out / name for name in LOGGED],
     )
     outright = int((lost["weight"] == 0).sum())
     return Published(

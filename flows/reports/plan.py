@@ -33,6 +33,10 @@ class PlanReport(BaseModel):
     """The recommended point with the other `weights.without_secret`."""
     relaxations: list[Relaxation]
     """At the recommended point."""
+    runs: int
+    """For so many runs the config promises its targets."""
+    noise_by_runs: dict[int, float | None]
+    """At the recommended point: the noise multiplier, were they promised for so many runs."""
     published: Published
     notes: list[str]
     """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
@@ -55,6 +59,7 @@ def build_report(
     chosen: int | None,
     other: PlanRow | None,
     relaxations: list[Relaxation],
+    noise_by_runs: dict[int, float | None],
     published: Published,
     notes: list[str],
 ) -> PlanReport:
@@ -67,6 +72,8 @@ def build_report(
         rule=RULE,
         other=other,
         relaxations=relaxations,
+        runs=config.runs,
+        noise_by_runs=noise_by_runs,
         published=published,
         notes=notes,
     )
@@ -124,6 +131,18 @@ def _choice(row: PlanRow) -> str:
     return f"without_secret: {row.without_secret}: {found} ({WITHOUT_SECRET[row.without_secret]})"
 
 
+def retraining(report: PlanReport) -> str:
+    """What the promise costs by the number of runs that it is for; empty where nothing is recommended."""
+    if not report.noise_by_runs:
+        return ""
+    noise = " · ".join(
+        f"{runs:,}: {'-' if sigma is None else f'{sigma:.3g}'}"
+        for runs, sigma in report.noise_by_runs.items()
+    )
+    own = "this one run" if report.runs == 1 else f"{report.runs} runs"
+    return f"σ by the number of runs that the targets hold for: {noise}; the config asks for {own} (promise.runs)"
+
+
 def cells(report: PlanReport, row: PlanRow) -> list[str]:
     """One line of the price list."""
 
@@ -169,6 +188,8 @@ def render(report: PlanReport, console: Console) -> None:
     console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
     for place, choice in enumerate(choices(report)):
         console.print(f"[bold]{'or' if place else '':<6}[/bold]{escape(choice)}", soft_wrap=True)
+    if runs := retraining(report):
+        console.print(f"[bold]runs[/bold]  {escape(runs)}", soft_wrap=True)
     if useless := drowned(report):
         console.print(f"[yellow]![/yellow]     {escape(useless)}", soft_wrap=True)
     if report.recommended is not None:
@@ -217,6 +238,7 @@ def markdown(report: PlanReport) -> str:
         "",
         *(f"- {choice}" for choice in choices(report)),
         "",
+        *([retraining(report), ""] if report.noise_by_runs else []),
         *([f"**!** {drowned(report)}.", ""] if drowned(report) else []),
         "| " + " | ".join(name or "note" for name in names) + " |",
         "|" + "---|" * len(names),

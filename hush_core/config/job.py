@@ -116,6 +116,11 @@ class HushConfig(Section):
         return float(secret.level)
 
     @property
+    def runs(self) -> int:
+        """For so many runs the targets are promised."""
+        return self.promise.runs if self.promise else 1
+
+    @property
     def mechanism(self) -> str:
         """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
 

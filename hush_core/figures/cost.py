@@ -43,6 +43,33 @@ def noise_by_method(noise: Mapping[str, float | None], path: Path) -> Path:
     return path
 
 
+def noise_by_runs(noise: Mapping[int, float | None], path: Path) -> Path:
+    """The noise multiplier σ of each run, by how many runs keep every target together (None: not certified)."""
+    known = {runs: sigma for runs, sigma in noise.items() if sigma}
+    with drawing(path, height=3.2) as (axes,):
+        axes.plot(list(known), list(known.values()), color=BLUE, marker="o")
+        for runs, sigma in known.items():
+            axes.annotate(
+                f"{sigma:#.3g}".rstrip("."), (runs, sigma), xytext=(0, 8), textcoords="offset points", ha="center",
+                fontweight="bold", fontsize=10,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xticks(list(known), [f"{runs:,}" for runs in known])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        if known:
+            axes.set_ylim(min(known.values()) / 1.5, max(known.values()) * 1.8)
+        axes.set(
+            title="Noise of each run, by how many runs keep every target together",
+            xlabel="runs, each from the start (log scale)",
+            ylabel="noise multiplier σ (log scale)",
+        )
+        axes.grid()
+    return path
+
+
 def losses(bits: Mapping[str, float], path: Path, *, unit: str = "byte") -> Path:
     """What protection costs: loss on held-out text without a secret, by model, in bits per `unit`."""
     colors = {"protected": BLUE, "unprotected": ORANGE}

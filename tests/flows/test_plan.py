@@ -55,6 +55,19 @@ def test_it_says_what_the_other_choice_for_text_without_a_secret_would_give(plan
     assert float(other.group(1)) > float(ours.group(1))
 
 
+def test_it_says_what_more_runs_would_cost(job, planned):
+    """T rounds in each of k runs are k·T rounds of one: about √k times the noise, and exactly what that one needs."""
+    table = pl.read_csv(job.folder / "out" / "runs.csv")
+    assert table["runs"].to_list() == [1, 7, 52, 365]
+    noise = dict(table.iter_rows())
+    frontier = pl.read_csv(job.folder / "out" / "frontier.csv").filter(pl.col("recommended"))
+    assert noise[1] == frontier["noise_multiplier"].item()
+    assert 1.5 < noise[7] / noise[1] < 4 and 6 < noise[365] / noise[7] < 9
+    assert "σ by the number of runs that the targets hold for: 1: " in " ".join(planned.split())
+    with Image.open(job.folder / "out" / "runs.png") as picture:
+        assert picture.width == 960
+
+
 def test_it_says_what_is_lost_and_why(job, planned):
     secrets = pl.read_csv(job.folder / "out" / "secrets.csv")
     lost = pl.read_parquet(job.folder / "out" / "lost.parquet")
@@ -81,7 +94,8 @@ def test_people_can_look_at_it(job, planned):
         texts = [row[0] for row in database.execute("select data from artifact where key = 'hush-plan'")]
     assert len(texts) == 1 and "weights.c = " in texts[0] and "| c | noise" in texts[0]
     logged = {path.name for path in (job.home / "mlartifacts").rglob("*") if path.is_file()}
-    assert logged == {"frontier.csv", "frontier.png", "secrets.csv", "reliefs.csv"}
+    tables = {f"{name}.csv" for name in ("frontier", "runs", "secrets", "reliefs")}
+    assert logged == tables | {"frontier.png", "runs.png"}
 
 
 def test_the_second_plan_computes_nothing_and_the_run_takes_its_weights(job, planned):
