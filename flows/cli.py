@@ -190,11 +190,14 @@ def verify(
         list[str] | None, typer.Option(help="with --delta: a secret to compose by its own rates; repeatable")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="with --delta: folder for tables and a picture")] = None,
+    after: Annotated[
+        str | None, typer.Option(help="one made earlier in the same store: its runs must be counted")
+    ] = None,
 ) -> None:
     """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
-    if target.startswith("models:"):
+    if any(name.startswith("models:") for name in (target, after or "")):
         command_line.prepare()
         command_line.answer()
     from rich.markup import escape
@@ -202,7 +205,7 @@ def verify(
     from flows.reports.verification import verdict
     from flows.verify import verify_target
 
-    verification = verify_target(target, progress=command_line.progress())
+    verification = verify_target(target, progress=command_line.progress(), after=after)
     first, *rest = verdict(verification)
     command_line.console().print(f"[green]{escape(first)}[/green]")
     for line in rest:

@@ -26,7 +26,14 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from flows.reports.verification import cell, verdict
-from hush_core.certificate import Verification, verify_certificate
+from hush_core.certificate import (
+    Verification,
+    carried_on,
+    check_files,
+    read_certificate,
+    read_tables,
+    verify_certificate,
+)
 from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
 from hush_core.files import file_sha256
@@ -34,7 +41,15 @@ from hush_core.progress import Progress
 from tasks.leftovers import claim_flow_run
 from tasks.redaction import check_redaction
 from tasks.runtime.embedded_server import start_server
-from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, download_certificate, find_version, model_files
+from tasks.runtime.registry import (
+    CHAMPION,
+    DIGEST,
+    STATUS,
+    download_certificate,
+    earlier_versions,
+    find_version,
+    model_files,
+)
 from tasks.runtime.store import directory_sha256
 
 PATIENCE = 7 * 24 * 3600
@@ -181,9 +196,12 @@ def facts_page(model_uri: str, verification: Verification) -> str:
 
 
 def verify_registered(
-    model_uri: str, into: Path, progress: Progress | None = None
+    model_uri: str, into: Path, progress: Progress | None = None, *, chained: bool = True
 ) -> tuple[Verification, str]:
-    """Download a version to `into` and verify it; (the verification, hash of all bytes)."""
+    """Download a version to `into` and verify it, and that it counts what earlier versions knew of runs.
+
+    Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
+    """
     tag = find_version(model_uri).tags.get(DIGEST)
     certificate_dir = download_certificate(model_uri, into)
     model_dir = model_files(model_uri, into)
@@ -191,7 +209,25 @@ def verify_registered(
     if not document.is_file() or file_sha256(document) != tag:
         raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
     verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
+    if chained:
+        verification = after_earlier_versions(verification, model_uri, into / "earlier")
     return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(model_dir.parent)}"
+
+
+def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
+    """Against the nearest earlier version that can be read; where that is of another store, the next one too."""
+    found = verification
+    for earlier in earlier_versions(model_uri):
+        try:
+            folder = download_certificate(earlier, into / earlier.rpartition("/")[2])
+            before = read_certificate(folder)
+            check_files(before, folder, None)
+        except VerificationError:
+            continue  # of an older hush, deleted, or damaged: nothing can be told from it
+        found = carried_on(before, read_tables(folder), verification, earlier)
+        if before.facts.store == verification.certificate.facts.store:
+            break
+    return found
 
 
 def _given(decision: str | None, reviewer: str | None, reason: str | None) -> Decision:

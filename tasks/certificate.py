@@ -104,6 +104,8 @@ def write_model_certificate(
         sources=extracted.commits,
         examples=extracted.n_examples,
         examples_fingerprint=extracted.fingerprint,
+        run=trained.run,
+        store=home().fingerprint("identity"),
         coverage=store.read_json(extracted.coverage),
         audits=(
             Audit(

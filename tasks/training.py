@@ -28,6 +28,8 @@ class Trained(BaseModel):
     model: Model
     rounds_released: int
     rounds_applied: int
+    run: str
+    """A public name of the run, by which later certificates count it."""
     others: OtherRuns
     """Up to the end of this run."""
     curve: tuple[tuple[int, float], ...] = ()
@@ -131,6 +133,7 @@ def train_protected(
             model=kept,
             rounds_released=fitted.rounds_released,
             rounds_applied=fitted.rounds_applied,
+            run=history.public_name(key),
             others=OtherRuns.of(earlier, store),
             curve=learning_curve(fitted.log),
         )

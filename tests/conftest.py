@@ -75,7 +75,8 @@ def certified(tmp_path_factory):
             noise_source="os", sampler="poisson",
             released_unprotected=("nothing",),
         ),
-        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, coverage={},
+        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, run="0" * 64, store="0" * 64,
+        coverage={},
         audits=(), code={},
     )  # fmt: skip
     write_certificate(

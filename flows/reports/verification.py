@@ -26,6 +26,8 @@ def verdict(verification: Verification) -> list[str]:
     if unsure := verification.confirmed(NOT_SURE):
         lines.append(f"WARNING: {unsure} bounds are recomputed only: the second route is not accurate there")
     lines += _over_all_runs(verification)
+    if verification.chain:
+        lines.append(verification.chain)
     if plain := facts.training.trained_without_noise:
         lines.append(
             f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "

@@ -1,10 +1,11 @@
 """The certificate: what a reviewer reads and a machine re-checks.
 
-A directory of one JSON document and six tables; `write_certificate` makes it, `verify_certificate` recomputes
+A directory of one JSON document and eight tables; `write_certificate` makes it, `verify_certificate` recomputes
 every number in it from the tables and refuses on any mismatch, missing file or edited byte.
 docs/certificate.md explains it field by field.
 """
 
+from hush_core.certificate.chain import carried_on, check_chain
 from hush_core.certificate.document import (
     Audit,
     Certificate,
@@ -14,10 +15,11 @@ from hush_core.certificate.document import (
     read_tables,
 )
 from hush_core.certificate.privacy import PrivacyReport, privacy_report
-from hush_core.certificate.verify import Verification, verify_certificate
+from hush_core.certificate.verify import Verification, check_files, verify_certificate
 from hush_core.certificate.write import write_certificate
 
 __all__ = [
-    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "hash_directory", "privacy_report",
-    "read_certificate", "read_tables", "verify_certificate", "write_certificate",
+    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "carried_on", "check_chain", "check_files",
+    "hash_directory", "privacy_report", "read_certificate", "read_tables", "verify_certificate",
+    "write_certificate",
 ]  # fmt: skip

@@ -122,6 +122,10 @@ class Facts(_Document):
     examples: Whole
     examples_fingerprint: Fingerprint
     """Keyed, for the same reason."""
+    run: Fingerprint
+    """A keyed name of this run, by which later certificates of the store count it."""
+    store: Fingerprint
+    """A public name of the store's identity key."""
     runs_on_this_data: Whole = 1
     """1 + the most earlier runs that any secret has (`earlier_runs` in bounds.parquet)."""
     unknown_runs: Count = 0

@@ -20,6 +20,8 @@ UNCHECKED: dict[str, str] = {
     "facts.name": "any text",
     "facts.sources": "fingerprints are keyed",
     "facts.examples_fingerprint": "is keyed",
+    "facts.run": "is keyed",
+    "facts.store": "is keyed",
     "facts.coverage": "what was read is not in the certificate",
     "facts.code": "any versions",
     "facts.runs_on_this_data": "agrees with earlier_runs only",

@@ -59,6 +59,7 @@ class Verification:
         model_seen: whether the model's files were compared with the certificate.
         redaction: what came of looking for redacted values in the examples, where somebody did; that is for who has
             the examples (`hush verify` in the home that made them).
+        chain: what came of comparing its history with an earlier certificate's, where somebody did.
         unchecked: the fields that may say anything (docs/certificate.md has the table).
     """
 
@@ -69,6 +70,7 @@ class Verification:
     all_runs: tuple[int, int, int]
     model_seen: bool
     redaction: str = ""
+    chain: str = ""
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -90,7 +92,7 @@ def verify_certificate(
         VerificationError: lists every failure found at the first stage that has one.
     """
     certificate = read_certificate(directory)
-    _check_files(certificate, directory, model_dir)
+    check_files(certificate, directory, model_dir)
     try:
         tables = read_tables(directory)
         return _check_numbers(certificate, tables, model_dir is not None, progress or (lambda *_: None))
@@ -109,7 +111,8 @@ def verify_certificate(
         ) from None
 
 
-def _check_files(certificate: Certificate, directory: Path, model_dir: Path | None) -> None:
+def check_files(certificate: Certificate, directory: Path, model_dir: Path | None) -> None:
+    """The tables in `directory`, and the model's files, have the certificate's hashes; VerificationError if not."""
     failures = [
         f"{directory / name}: missing or edited"
         for name, digest in certificate.tables.items()

@@ -39,6 +39,10 @@ class RunHistory:
         self._store, self._root = root, root / "history"
         self._key, self._identity = key, identity
 
+    def public_name(self, run: str) -> str:
+        """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
+        return hashlib.blake2b(run.encode(), key=self._key, digest_size=32).hexdigest()
+
     def note(self, run: str, text: RunText, *, job: str = "", before: str | None = None) -> Path:
         """Note the run, durably, before it releases anything; where its ledger's witness belongs.
 
@@ -115,12 +119,8 @@ class RunHistory:
                 number = pl.lit(len(runs), dtype=pl.UInt32).alias("run")
                 profiles.append(profile.select(number, pl.all(), same_promise=same))
                 mechanism = record.noise_multiplier, record.rounds, released, record.settings
-                runs.append((len(runs), self._public_name(folder.name), *mechanism))
+                runs.append((len(runs), self.public_name(folder.name), *mechanism))
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
-
-    def _public_name(self, run: str) -> str:
-        """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
-        return hashlib.blake2b(run.encode(), key=self._key, digest_size=32).hexdigest()
 
     def _tagged(self, text: RunText) -> pl.DataFrame:
         """secret_id · hash of every text that is tagged now."""

@@ -134,6 +134,14 @@ def find_version(model_uri: str) -> ModelVersion:
         raise InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI") from None
 
 
+def earlier_versions(model_uri: str) -> list[str]:
+    """The versions of the same model that were registered before, the latest first."""
+    entry = find_version(model_uri)
+    numbers = (int(v.version) for v in _versions(mlflow.MlflowClient(), entry.name))
+    before = sorted((n for n in numbers if n < int(entry.version)), reverse=True)
+    return [f"models:/{entry.name}/{n}" for n in before]
+
+
 def download_certificate(model_uri: str, into: Path) -> Path:
     """Copy the certificate that travels with a version to `into`/certificate.
 

@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 from jobs import ROOT, Job, git
 
+from flows.verify import verify_target
 from hush_core.certificate import verify_certificate
 from hush_core.certificate.recheck import posterior_of_runs
+from hush_core.errors import VerificationError
 
 RUNS = 3
 TEXT = """\
@@ -126,6 +128,14 @@ def test_the_bounds_of_all_runs_are_those_of_an_independent_computation_and_with
             assert row["bound"] <= row["all_runs"] <= row["target"]
     last = finished[-1]["rows"]
     assert max(row["all_runs"] / row["target"] for row in last) > 0.95, "noise is wasted"
+
+
+def test_each_certificate_carries_on_the_one_before(told):
+    first, second, third = (Path(told[n]["certificate"]) for n in (0, 3, 5))
+    for after, before in ((second, first), (third, second), (third, first)):
+        assert verify_target(str(after), after=str(before)).chain.startswith("every run that")
+    with pytest.raises(VerificationError, match="is not counted"):
+        verify_target(str(first), after=str(second))
 
 
 def test_each_run_by_itself_stays_far_below_its_target(told):

@@ -28,7 +28,17 @@ def earlier_runs(*, settings=SETTINGS, same=True, bare=(), unknown=0):
 
 
 def build(
-    directory, model, *, released=ROUNDS, earlier=None, miss=None, without="noise", back=False, promised=None
+    directory,
+    model,
+    *,
+    run="c" * 64,
+    store="0" * 64,
+    released=ROUNDS,
+    earlier=None,
+    miss=None,
+    without="noise",
+    back=False,
+    promised=None,
 ):
     secrets = pl.DataFrame(
         {
@@ -69,7 +79,7 @@ def build(
             released_unprotected=("losses", "audits"),
         ),
         sources={"repo": "0" * 64}, examples=N, examples_fingerprint="0" * 64,
-        coverage={"files": 3},
+        run=run, store=store, coverage={"files": 3},
         audits=(Audit(name="exposure", secrets=2, succeeded=1, note="greedy"),), code={"hush-secrets": "0"},
     )  # fmt: skip
     return write_certificate(

@@ -91,7 +91,7 @@ def test_a_promise_of_several_runs_that_is_not_kept_gets_no_certificate(made, bu
     with pytest.raises(
         CertificationError, match="1 secrets miss their target over all runs, 1 earlier ones of 9"
     ):
-        build_certificate(tmp_path / "c", made / "model", earlier=runs_of([(0, 8, 0.1)]), promised=9)
+        build_certificate(tmp_path / "c", made / "model", earlier=runs_of([(0, 8, 0.9)]), promised=9)
     with pytest.raises(CertificationError, match="1 earlier ones of 1 promised"):
         harmless = runs_of([(2, 1, 1e-9)], sigma=1000.0)
         build_certificate(tmp_path / "c", made / "model", earlier=harmless, promised=1)

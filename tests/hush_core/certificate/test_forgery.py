@@ -97,6 +97,8 @@ JSON = {
     "facts.runs_on_this_data": [(-7, "runs_on_this_data"), (0, "runs_on_this_data"), (2, "earlier runs"),
                                 (True, "runs_on_this_data")],
     "facts.unknown_runs": [(-1, "unknown_runs"), (1, "and the unknown ones"), (True, "unknown_runs")],
+    "facts.run": [("none", "facts.run"), ("1" * 64, PASSES)],
+    "facts.store": [("none", "facts.store"), ("1" * 64, PASSES)],
     "facts.coverage": [([], "facts.coverage"), ({"files": 4}, PASSES)],
     "facts.code": [([], "facts.code"), ({"hush-secrets": "99"}, PASSES)],
     "facts.redaction.placeholder": [("", "placeholder"), ("*****", "placeholder")],

@@ -1,0 +1,90 @@
+"""A certificate against one that was written before it: does its history carry on all that the other knew?
+
+A run that is left out of `runs.parquet` would make every bound of all runs too small, and nothing in one
+certificate can tell. Two can: what the earlier one is of, and every run that it counted, the later one must count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from hush_core.certificate.document import Certificate
+from hush_core.certificate.verify import Verification
+from hush_core.errors import VerificationError
+
+_MOST = 5
+
+
+def carried_on(
+    before: Certificate, tables: dict[str, pl.DataFrame], verification: Verification, name: str
+) -> Verification:
+    """The verification with what the comparison with an earlier certificate came to, called `name`.
+
+    Raises:
+        VerificationError: both are of one store, and a run that the earlier one knew is not counted, or otherwise.
+    """
+    after = verification.certificate
+    if before.facts.store != after.facts.store:
+        return replace(
+            verification, chain=f"WARNING: {name} is of ANOTHER STORE: its runs are not counted here"
+        )
+    if failures := check_chain(before, tables, after, verification.tables):
+        raise VerificationError(failures)
+    return replace(verification, chain=f"every run that {name} knew is counted")
+
+
+def check_chain(
+    before: Certificate,
+    before_tables: dict[str, pl.DataFrame],
+    after: Certificate,
+    after_tables: dict[str, pl.DataFrame],
+) -> list[str]:
+    """What `after`, of the same store, does not carry on of `before`; both hold by themselves.
+
+    Looked at are the secrets that both name alike. A run must be there with its σ, T and settings, and with at
+    least as many of the secret's examples: entries that were added since may name more.
+    """
+    needed = _drawn(before, before_tables).filter(pl.col("key") != after.facts.run)
+    names = after_tables["secrets.parquet"]["name"].to_list()
+    needed = needed.filter(pl.col("name").is_in(names))
+    counted = _drawn(after, after_tables)
+    joined = needed.join(counted, on=["key", "name"], how="left", suffix="_after")
+    gone = joined.filter(pl.col("examples_after").is_null())
+    changed = joined.filter(
+        (pl.col("examples_after") < pl.col("examples"))
+        | (pl.col("noise_multiplier") != pl.col("noise_multiplier_after"))
+        | (pl.col("rounds") != pl.col("rounds_after"))
+        | (pl.col("settings") != pl.col("settings_after"))
+    )
+    which = f"certificate {before.digest[:8]}"
+    failures = [
+        f"{name}: run {key[:8]}, which {which} knew, is not counted"
+        for key, name in gone.select("key", "name").iter_rows()
+    ] + [
+        f"{name}: run {key[:8]} was otherwise in {which}"
+        for key, name in changed.select("key", "name").iter_rows()
+    ]
+    more = len(failures) - _MOST
+    return failures[:_MOST] + ([f"and {more} more"] if more > 0 else [])
+
+
+def _drawn(certificate: Certificate, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """key · name · noise_multiplier · rounds · settings · examples: what all runs, its own too, drew of secrets."""
+    names = tables["secrets.parquet"].select("secret_id", "name")
+    columns = ["key", "name", "noise_multiplier", "rounds", "settings", "examples"]
+    earlier = (
+        tables["history.parquet"]
+        .join(tables["runs.parquet"], on="run")
+        .join(names, on="secret_id")
+        .select(columns)
+    )
+    plan = certificate.facts.plan
+    own = tables["bounds.parquet"].filter(pl.col("examples") > 0).join(names, on="secret_id")
+    own = own.select(
+        pl.lit(certificate.facts.run).alias("key"), "name",
+        pl.lit(plan.noise_multiplier).alias("noise_multiplier"), pl.lit(plan.rounds, pl.UInt32).alias("rounds"),
+        pl.lit(plan.settings).alias("settings"), "examples",
+    )  # fmt: skip
+    return pl.concat([earlier, own])
