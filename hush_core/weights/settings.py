@@ -67,7 +67,9 @@ def weight_settings(
         noise_multiplier=scale.noise_multiplier,
         without_secret=weights.without_secret,
         held_back=config.audit.held_back,
-        mechanism=Mechanism(config.train.rounds * config.runs, config.train.batch, method)
+        mechanism=Mechanism(
+            rounds=config.train.rounds * config.runs, expected_batch=config.train.batch, method=method
+        )
         if equalised
         else None,
         objective=weights.objective,
