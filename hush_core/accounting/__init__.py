@@ -24,6 +24,8 @@ from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all
 from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
+from hush_core.accounting.many_secrets.history import History
+from hush_core.accounting.many_secrets.run_bounds import RunBounds, certify_runs
 from hush_core.accounting.many_secrets.secret_bounds import bound_secrets
 from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
@@ -34,13 +36,16 @@ __all__ = [
     "Calibration",
     "Curves",
     "Divergence",
+    "History",
     "Participation",
     "PosteriorCurve",
     "PrivacyProfile",
     "Run",
+    "RunBounds",
     "bound_of_runs",
     "bound_secrets",
     "calibrate",
+    "certify_runs",
     "curve_of_runs",
     "f_divergence",
     "largest_expected_count",

@@ -78,10 +78,10 @@ class Composed:
     moved_up: mass that all rounds together hold above its true place.
     """
 
-    def __init__(self, parts: Parts, prior: float, cut: float, lower: bool) -> None:
+    def __init__(self, parts: Parts, prior: float, cut: float, lower: bool, coarser: float = 1.0) -> None:
         self.parts = [OnePair(pair, rounds, prior, cut) for pair, rounds in parts]
         self.rounds = sum(part.rounds for part in self.parts)
-        self.prior, self.lower = prior, lower
+        self.prior, self.lower, self.tolerance = prior, lower, _TOLERANCE * coarser
         self.moved_up = sum(part.rounds * part.pair.moved_up for part in self.parts)
         self.detected = some_round([(part.pair.p_above(part.high), part.rounds) for part in self.parts])
 
@@ -104,7 +104,7 @@ class Composed:
         """Cells that suit the saddle's tilt, by part."""
         found = []
         for part, spread in zip(self.parts, self.saddle[1], strict=True):
-            cell = np.sqrt(_TOLERANCE / (self.curvature * spread)) if spread > 0 else np.inf
+            cell = np.sqrt(self.tolerance / (self.curvature * spread)) if spread > 0 else np.inf
             found.append(cut_into_cells(part.pair, low=part.low, high=part.high, cell=cell))
         return found
 
@@ -116,7 +116,7 @@ class Composed:
 
     @cached_property
     def finest(self) -> list[DiscreteLoss]:
-        return self.on_grid(np.sqrt(_TOLERANCE / self.curvature))
+        return self.on_grid(np.sqrt(self.tolerance / self.curvature))
 
     @cached_property
     def cells(self) -> list[Cells]:
