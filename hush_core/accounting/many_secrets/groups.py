@@ -2,13 +2,14 @@
 
 In each run a secret's count is dominated by Binomial(n, 1 − e^{−H/n}), n ≥ #examples, H ≥ Σ −log(1−ρ)
 (docs/guarantee.md, Proposition 7), so a group's is with the largest n and H of its members (and a secret that was
-not in a run has H = 0). A product of pairs is dominated factor by factor (Proposition 13). So whatever secrets are put
-together, the bound holds; how they are put together, here by halving along what differs most, decides how loose it is.
-That is told by the Gaussian limit, μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), which is a guide and proves nothing.
+not in a run has H = 0). A product of pairs is dominated factor by factor (Proposition 14). So whatever secrets are
+put together, the bound holds; how they are put together, here by halving along what differs most, decides how loose
+it is. That is told by the Gaussian limit, μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), which is a guide and proves nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,8 @@ from hush_core.accounting.runs import Run
 
 _ROUND_OFF = 1e-9
 """Relative: the sum of hazards is this good."""
-_MERGED = 1.001
-"""Runs of one σ whose hazards are at most so far apart share the largest."""
+_BATCH = 2.0
+"""Tilts so far apart are read on one grid."""
 _COLUMNS = 3
 """So many runs, those in which a group differs most, are tried for the next cut."""
 
@@ -57,10 +58,32 @@ def log_bound(priors: np.ndarray, mu: np.ndarray) -> np.ndarray:
     return log_ndtr(ndtri(priors) + mu)
 
 
-def grouped(cases: Cases, looseness: float) -> list[np.ndarray]:
-    """Groups of cases, as places, such that in the Gaussian limit no bound is inherited `looseness` too high.
+def growth(priors: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """d log r / d log μ in the Gaussian limit."""
+    z = ndtri(priors) + mu
+    return np.exp(-(z**2) / 2 - log_ndtr(z)) / np.sqrt(2 * np.pi) * mu
 
-    looseness: relative, for example 0.04.
+
+def batches(cases: Cases, groups: list[np.ndarray]) -> Iterator[tuple[list[np.ndarray], int]]:
+    """(groups whose saddle points lie within _BATCH of each other, the place of the one in the middle)."""
+    if not groups:
+        return
+    mu = np.array([np.sqrt(cases.pull[members].max(axis=0).sum()) for members in groups])
+    priors = np.array([cases.priors[members].min() for members in groups])
+    tilt = np.maximum(-ndtri(priors) - mu, 0.5) / mu
+    order = np.argsort(tilt, kind="stable")
+    start = 0
+    while start < len(order):
+        end = int(np.searchsorted(tilt[order], tilt[order[start]] * _BATCH, side="right"))
+        own = order[start:end]
+        yield [groups[i] for i in own], len(own) // 2
+        start = end
+
+
+def grouped(cases: Cases, looseness: np.ndarray) -> list[np.ndarray]:
+    """Groups of cases, as places, such that in the Gaussian limit none inherits a bound `looseness` too high.
+
+    looseness: (k,) relative, for example 0.04.
     """
     left = [np.arange(len(cases.secrets))]
     found = []
@@ -70,7 +93,7 @@ def grouped(cases: Cases, looseness: float) -> list[np.ndarray]:
         members = left.pop()
         pull = cases.pull[members]
         top = log_bound(cases.priors[members], np.sqrt(pull.max(axis=0).sum()))
-        if len(members) == 1 or np.all(top - own[members] <= allowed):
+        if len(members) == 1 or np.all(top - own[members] <= allowed[members]):
             found.append(members)
             continue
         upper = _cut(pull)
@@ -106,7 +129,7 @@ def _cut(pull: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Dominating:
-    """What dominates a group: examples, rate: (R,) of a binomial in each run, 0 where none of the group is in it."""
+    """What dominates a group: examples, rate: (R,) of a binomial in each run, 0 where none of the group is in."""
 
     examples: np.ndarray
     rate: np.ndarray
@@ -124,19 +147,15 @@ class Dominating:
         ]
 
 
-def dominating(cases: Cases, members: np.ndarray) -> Dominating:
-    """The binomials of a group: one n for all runs, a power of two; hazards of nearly equal runs made equal."""
+def dominating(cases: Cases, members: np.ndarray, step: float) -> Dominating:
+    """The binomials of a group: one n for all runs, a power of two; hazards on a geometric grid of this step, so that
+    runs and groups have binomials in common."""
     examples = cases.examples[members].max(axis=0)
     hazard = cases.hazard[members].max(axis=0) * (1 + _ROUND_OFF)
     n = 1 << int(np.ceil(np.log2(max(int(examples.max()), 1))))
-    sigma = cases.history.noise_multiplier
-    for value in np.unique(sigma):
-        own = np.flatnonzero((sigma == value) & (hazard > 0))
-        most = np.inf
-        for k in own[np.argsort(-hazard[own], kind="stable")]:
-            if not hazard[k] * _MERGED >= most:
-                most = hazard[k]
-            hazard[k] = most
+    with np.errstate(divide="ignore", invalid="ignore"):
+        raised = np.exp(np.ceil(np.log(hazard) / np.log(step)) * np.log(step))
+    hazard = np.where((hazard > 0) & np.isfinite(hazard), np.maximum(raised, hazard), hazard)
     rate = np.where(np.isinf(hazard), 1.0, np.minimum(-np.expm1(-hazard / n) * (1 + 1e-15), 1.0))
     drawn = hazard > 0
     return Dominating(np.where(drawn, n, 0), np.where(drawn, rate, 0.0))

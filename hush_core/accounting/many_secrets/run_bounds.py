@@ -11,33 +11,49 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.accounting.bounds import BoundMethod, curve_of_runs
+from hush_core.accounting.bounds import BoundMethod, PosteriorCurve, curve_of_runs
 from hush_core.accounting.many_secrets.dominance import on_grid_of_priors
-from hush_core.accounting.many_secrets.groups import Cases, Dominating, dominating, grouped
+from hush_core.accounting.many_secrets.groups import (
+    Cases,
+    Dominating,
+    batches,
+    dominating,
+    grouped,
+    growth,
+    log_bound,
+)
 from hush_core.accounting.many_secrets.history import History
+from hush_core.accounting.many_secrets.shared_laws import SharedLaws
 from hush_core.accounting.noise_search import check_target
+from hush_core.accounting.runs import Run, merged
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
 
 OWN = 64
-"""Up to so many different histories, every one gets a bound by its own rates; and so many of those that groups leave
-above their target."""
-LOOSENESS, _FINER = 0.04, 0.003
-"""By how much a bound may be inherited too high, in the Gaussian limit: for all; for those that miss their target."""
-_FAR = 2.0
+"""Up to so many different histories, every one gets a bound by its own rates; and so many of those that groups
+leave above their target."""
+_FAR, _FAR_LOOSENESS = 3.0, 0.10
+"""Where a secret's bound seems to be below its target by this factor, it may be inherited so much too high."""
+_LOOSENESS, _FINER = 0.03, 0.003
+"""The same for others; for those that miss their target. All in the Gaussian limit."""
+_STEPS = 0.5
+"""Binomials are rounded up to a grid that adds this share of the allowed looseness at most."""
+_BEYOND = 2.0
 """A bound that is so many times the target would still be above it in a finer group."""
 _HOPELESS = 1.05
 """A bound by the finest groups that is this much above the target would still be above it by the own rates."""
-_COARSER = 20.0
-"""Grids that add so many times the usual share (1e-4 or so) will do for groups, which are looser than that."""
+_COARSER = 40.0
+"""Grids that add so many times the usual share (5e-5 or so) will do for groups, which are looser than that."""
+_FEW = 4
+"""Fewer groups than this share no laws."""
 _PRIORS_STEP = 1.005
 
 
 @dataclass(frozen=True, eq=False)
 class RunBounds:
     """`table`: one row a secret: secret · runs (that drew it) · prior · posterior (the target) · bound · method ·
-        numerical_error · lower (by own rates; null where inherited) · group · group_prior (null where the bound is by
-        the own rates).
+        numerical_error · lower (by own rates; null where inherited) · group · group_prior (null where the bound is
+        by the own rates).
     `groups`: group · run · examples · rate: in each run, the binomial that dominates all members' counts.
         `bound_of_runs` of these, at group_prior, gives the bound again, to the width of the grid.
     """
@@ -99,9 +115,9 @@ def certify_runs(
     rows.method[untouched] = "blow_up" if method == "best" else method
     by_history = _alike(history, drawn)
     if len(by_history) > OWN:
-        ratio = _inherit(history, drawn, priors, targets, rows, groups, LOOSENESS, method, progress)
-        near = drawn[(ratio > 1) & ((ratio <= _FAR) | np.isinf(ratio))]
-        ratio = _inherit(history, near, priors, targets, rows, groups, _FINER, method, progress)
+        ratio = _inherit(history, drawn, priors, targets, rows, groups, False, method, progress)
+        near = drawn[(ratio > 1) & ((ratio <= _BEYOND) | np.isinf(ratio))]
+        ratio = _inherit(history, near, priors, targets, rows, groups, True, method, progress)
         order = np.argsort(ratio, kind="stable")
         close = near[order][(ratio[order] > 1) & (ratio[order] <= _HOPELESS)]
         left = np.concatenate([close, drawn[np.isinf(rows.bound[drawn])]])
@@ -139,32 +155,66 @@ def _inherit(
     targets: np.ndarray,
     rows: _Rows,
     groups: list[Dominating],
-    looseness: float,
+    finer: bool,
     method: BoundMethod,
     progress: Progress | None,
 ) -> np.ndarray:
     """Fill in what dominating groups prove, where that is better. Returns: bound/target by secret."""
     if not len(secrets):
         return np.empty(0)
-    cases = Cases(history, secrets, priors[secrets])
     raised = on_grid_of_priors(priors, _PRIORS_STEP, upwards=True)
-    found = grouped(cases, looseness)
-    for done, members in enumerate(found):
-        own, rival = secrets[members], dominating(cases, members)
-        asked, back = np.unique(raised[own], return_inverse=True)
-        try:
-            curve = curve_of_runs(rival.runs(history), priors=asked, method=method, coarser=_COARSER)
-        except CertificationError:
-            continue
-        better = curve.values[back] < rows.bound[own]
-        place, back = own[better], back[better]
-        rows.bound[place], rows.method[place] = curve.values[back], curve.methods[back]
-        rows.error[place], rows.group_prior[place] = curve.numerical_errors[back], asked[back]
-        rows.group[place] = len(groups)
-        groups.append(rival)
-        if progress:
-            progress("bounds of all runs", done + 1, len(found))
+    cases = Cases(history, secrets, raised[secrets])
+    mu = np.sqrt(cases.pull.sum(axis=1))
+    far = log_bound(cases.priors, mu) < np.log(targets[secrets] / _FAR)
+    loose = np.full(len(secrets), _FINER) if finer else np.where(far, _FAR_LOOSENESS, _LOOSENESS)
+    found = grouped(cases, loose * (1 - _STEPS))
+    done = 0
+    for batch, middle in batches(cases, found):
+        most = max(float(growth(cases.priors[own], mu[own]).max()) for own in batch)
+        step = 1 + _STEPS * min(float(loose[own].min()) for own in batch) / max(most, 0.05)
+        rivals = [dominating(cases, own, step) for own in batch]
+        least = float(min(cases.priors[own].min() for own in batch))
+        shared = _shared(rivals[middle].runs(history), least, method, len(batch))
+        for own, rival in zip(batch, rivals, strict=True):
+            done += 1
+            asked, back = np.unique(cases.priors[own], return_inverse=True)
+            curve = _curve(rival.runs(history), asked, method, shared)
+            if curve is None:
+                continue
+            place = secrets[own]
+            better = curve.values[back] < rows.bound[place]
+            place, back = place[better], back[better]
+            rows.bound[place], rows.method[place] = curve.values[back], curve.methods[back]
+            rows.error[place], rows.group_prior[place] = curve.numerical_errors[back], asked[back]
+            rows.group[place] = len(groups)
+            groups.append(rival)
+            if progress:
+                progress("bounds of all runs", done, len(found))
     return rows.bound[secrets] / targets[secrets]
+
+
+def _shared(guide: list[Run], prior: float, method: BoundMethod, size: int) -> SharedLaws | None:
+    if method not in ("best", "blow_up") or size < _FEW:
+        return None
+    try:
+        return SharedLaws(guide, prior, _COARSER)
+    except CertificationError:
+        return None
+
+
+def _curve(
+    runs: list[Run], priors: np.ndarray, method: BoundMethod, shared: SharedLaws | None
+) -> PosteriorCurve | None:
+    """By laws that are composed already where that is certified, else by itself; None where that is refused."""
+    if shared is not None:
+        try:
+            return shared.curve(merged(runs), priors)
+        except CertificationError:
+            pass
+    try:
+        return curve_of_runs(runs, priors=priors, method=method, coarser=_COARSER)
+    except CertificationError:
+        return None
 
 
 def _own_bounds(
