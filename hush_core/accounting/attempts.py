@@ -31,7 +31,7 @@ _TILTS = (0.5, 0.75, 1.0)
 shorter window."""
 _POINTS = (512, 2048, 4096, 8192)
 """Sizes of the two grids, tried in turn, where no tilt suits (two_scales.py)."""
-_FLAT = 5.0
+FLAT = 5.0
 """A loss of −log P(K = 0) up to this is taken for the origin of the grid: most rounds have hardly any other."""
 _BEYOND_PRIOR = 32.0
 """A loss above log(1/p) + 32 counts as certain detection: Q gives it less than e^{−32}·p."""
@@ -68,7 +68,7 @@ class OnePair:
         self.low = -9.0 * pair.sigma
         self.end = pair.upper_end(cut)
         self.high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), self.low, self.end)
-        self.origin = pair.lowest_loss if pair.lowest_loss > -_FLAT else 0.0
+        self.origin = pair.lowest_loss if pair.lowest_loss > -FLAT else 0.0
 
 
 class Composed:

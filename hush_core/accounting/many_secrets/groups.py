@@ -4,7 +4,8 @@ In each run a secret's count is dominated by Binomial(n, 1 − e^{−H/n}), n �
 (docs/guarantee.md, Proposition 7), so a group's is with the largest n and H of its members (and a secret that was
 not in a run has H = 0). A product of pairs is dominated factor by factor (Proposition 14). So whatever secrets are
 put together, the bound holds; how they are put together, here by halving along what differs most, decides how loose
-it is. That is told by the Gaussian limit, μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), which is a guide and proves nothing.
+it is. That is told by the Gaussian limit, μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), a guide that
+proves nothing.
 """
 
 from __future__ import annotations
@@ -148,8 +149,8 @@ class Dominating:
 
 
 def dominating(cases: Cases, members: np.ndarray, step: float) -> Dominating:
-    """The binomials of a group: one n for all runs, a power of two; hazards on a geometric grid of this step, so that
-    runs and groups have binomials in common."""
+    """The binomials of a group: one n for all runs, a power of two; hazards on a geometric grid of this step, so
+    that runs and groups have binomials in common."""
     examples = cases.examples[members].max(axis=0)
     hazard = cases.hazard[members].max(axis=0) * (1 + _ROUND_OFF)
     n = 1 << int(np.ceil(np.log2(max(int(examples.max()), 1))))

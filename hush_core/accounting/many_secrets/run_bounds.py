@@ -25,7 +25,7 @@ from hush_core.accounting.many_secrets.groups import (
 from hush_core.accounting.many_secrets.history import History
 from hush_core.accounting.many_secrets.shared_laws import SharedLaws
 from hush_core.accounting.noise_search import check_target
-from hush_core.accounting.runs import Run, merged
+from hush_core.accounting.runs import Run
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
 
@@ -42,8 +42,8 @@ _BEYOND = 2.0
 """A bound that is so many times the target would still be above it in a finer group."""
 _HOPELESS = 1.05
 """A bound by the finest groups that is this much above the target would still be above it by the own rates."""
-_COARSER = 40.0
-"""Grids that add so many times the usual share (5e-5 or so) will do for groups, which are looser than that."""
+_COARSER = 1300.0
+"""Grids that add so many times the usual share (5e-5 or so) for each unit of looseness will do for groups."""
 _FEW = 4
 """Fewer groups than this share no laws."""
 _PRIORS_STEP = 1.005
@@ -174,11 +174,12 @@ def _inherit(
         step = 1 + _STEPS * min(float(loose[own].min()) for own in batch) / max(most, 0.05)
         rivals = [dominating(cases, own, step) for own in batch]
         least = float(min(cases.priors[own].min() for own in batch))
-        shared = _shared(rivals[middle].runs(history), least, method, len(batch))
+        coarser = _COARSER * min(float(loose[own].min()) for own in batch)
+        shared = _shared(rivals[middle].runs(history), least, method, coarser) if len(batch) >= _FEW else None
         for own, rival in zip(batch, rivals, strict=True):
             done += 1
             asked, back = np.unique(cases.priors[own], return_inverse=True)
-            curve = _curve(rival.runs(history), asked, method, shared)
+            curve = _curve(rival.runs(history), asked, method, shared, coarser)
             if curve is None:
                 continue
             place = secrets[own]
@@ -193,26 +194,26 @@ def _inherit(
     return rows.bound[secrets] / targets[secrets]
 
 
-def _shared(guide: list[Run], prior: float, method: BoundMethod, size: int) -> SharedLaws | None:
-    if method not in ("best", "blow_up") or size < _FEW:
+def _shared(guide: list[Run], prior: float, method: BoundMethod, coarser: float) -> SharedLaws | None:
+    if method not in ("best", "blow_up"):
         return None
     try:
-        return SharedLaws(guide, prior, _COARSER)
+        return SharedLaws(guide, prior, coarser)
     except CertificationError:
         return None
 
 
 def _curve(
-    runs: list[Run], priors: np.ndarray, method: BoundMethod, shared: SharedLaws | None
+    runs: list[Run], priors: np.ndarray, method: BoundMethod, shared: SharedLaws | None, coarser: float
 ) -> PosteriorCurve | None:
     """By laws that are composed already where that is certified, else by itself; None where that is refused."""
     if shared is not None:
         try:
-            return shared.curve(merged(runs), priors)
+            return shared.curve(runs, priors)
         except CertificationError:
             pass
     try:
-        return curve_of_runs(runs, priors=priors, method=method, coarser=_COARSER)
+        return curve_of_runs(runs, priors=priors, method=method, coarser=coarser)
     except CertificationError:
         return None
 

@@ -1,21 +1,22 @@
 """Tight bounds of very many histories that share runs: the law of each run's rounds is composed once.
 
-Histories in one batch are read on one grid under one tilt, so that "T rounds of this run with this binomial" is one law
-for all of them. A history's law is then one convolution of as many laws as it has runs. Grid and tilt are those that
-suit the history of the batch that loses most; they touch accuracy, not validity (docs/guarantee.md §5). The same
+Histories in one batch are read on one grid under one tilt, so that "T rounds of this run with this binomial" is one
+law for all of them. A history's law is then one convolution of as many laws as it has runs. Grid and tilt are those
+that suit the history in the middle of the batch; they touch accuracy, not validity (docs/guarantee.md §5). The same
 charges as in `bound_of_runs`, by the same code; only from above.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from hush_core.accounting.attempts import Composed
+from hush_core.accounting.attempts import FLAT, Composed, OnePair
 from hush_core.accounting.bounds import CUT, LEAST_NOISE, LEAST_PRIOR, MOST_NOISE, MOST_ROUNDS, PosteriorCurve
-from hush_core.accounting.composition import TiltedLaw, compose, convolve, find_window
+from hush_core.accounting.composition import TiltedLaw, convolve, find_window
 from hush_core.accounting.discretise import cut_into_cells, on_grid
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import Participation
@@ -29,13 +30,15 @@ _NEGLIGIBLE = 1e-4
 """Relative to the prior: what windows may cut."""
 _LARGEST_CUT = 5e-3
 """Relative to the bound: beyond this share for cuts and round-off it is left to `bound_of_runs`."""
+_LONGEST = 1 << 18
+"""Points of a law."""
 _SHIFTS = np.concatenate([np.geomspace(0.02, 20.0, 8), np.geomspace(25.0, 4000.0, 10)])
 
 
 @dataclass(frozen=True)
 class _Rounds:
-    """All rounds of one run: their law, its shift; beyond it `detected` and `truncated`, of K's tail, as logs of
-    what is left."""
+    """All rounds of one run. shift: of the law's values. log_kept: log of what is not beyond the grid of x in any
+    round. tail: of K, in all rounds."""
 
     law: TiltedLaw
     shift: float
@@ -45,8 +48,17 @@ class _Rounds:
     @cached_property
     def cumulants(self) -> tuple[np.ndarray, np.ndarray]:
         """At _SHIFTS up, and down."""
-        up = np.array([self.law.log_moment(float(s)) for s in _SHIFTS])
-        return up, np.array([self.law.log_moment(float(-s)) for s in _SHIFTS])
+        return _cumulants(self.law)
+
+
+def _cumulants(law: TiltedLaw) -> tuple[np.ndarray, np.ndarray]:
+    kept = law.masses > 0
+    values, masses = law.values[kept], law.masses[kept]
+    found = []
+    for end, sign in ((values[-1], 1), (values[0], -1)):
+        weight = np.exp(sign * _SHIFTS[:, None] * (values - end)) @ masses
+        found.append(np.log(weight) + sign * _SHIFTS * end)
+    return found[0], found[1]
 
 
 class SharedLaws:
@@ -65,6 +77,7 @@ class SharedLaws:
         self.cell = float(np.sqrt(composed.tolerance / (composed.curvature * max(self.spread, 1e-300))))
         # a run's rounds widen the grid's steps once as much as each of them did alone
         self.factor = max(1, int(np.sqrt(self.rounds / len(guide))))
+        self._ends: dict[float, float] = {}
         self._found: dict[tuple[float, int, Participation], _Rounds] = {}
 
     def _pair(self, run: Run) -> DominatingPair:
@@ -78,16 +91,24 @@ class SharedLaws:
 
     def _compose(self, run: Run) -> _Rounds:
         counts = run.participation.distribution.trimmed(self.cut)
-        (own,) = Composed(
-            [(DominatingPair(counts, run.noise_multiplier), run.rounds)], self.prior, self.cut, False
-        ).parts
-        cells = cut_into_cells(own.pair, low=own.low, high=own.high, cell=self.cell)
-        loss = on_grid(cells, self.step, own.origin)
-        law = TiltedLaw.of(loss.step, loss.first, loss.mass, self.tilt)
-        (law,) = compose([[(law, run.rounds)]], np.log(_NEGLIGIBLE * self.prior * run.rounds / self.rounds))
-        if law.step > self.step:
-            raise CertificationError("a run has too many rounds to share its law")
-        shift = run.rounds * own.origin
+        pair = DominatingPair(counts, run.noise_multiplier)
+        # what lies beyond is charged wherever the end is
+        high = self._ends.get(run.noise_multiplier, 0.0)
+        if pair.p_above(high) > self.cut:
+            high = OnePair(pair, run.rounds, self.prior, self.cut).high
+            self._ends[run.noise_multiplier] = high
+        origin = pair.lowest_loss if pair.lowest_loss > -FLAT else 0.0
+        cells = cut_into_cells(pair, low=-9.0 * pair.sigma, high=high, cell=self.cell)
+        loss = on_grid(cells, self.step, origin)
+        one = TiltedLaw.of(loss.step, loss.first, loss.mass, self.tilt)
+        parts = [(one, run.rounds)]
+        up, down = (run.rounds * own for own in _cumulants(one))
+        pairs = list(zip(_SHIFTS, up, strict=True)), list(zip(_SHIFTS, down, strict=True))
+        window = find_window(parts, np.log(_NEGLIGIBLE * self.prior * run.rounds / self.rounds), pairs)
+        if len(window) > _LONGEST:
+            raise CertificationError("a run's law is too wide for its grid")
+        law = convolve(parts, window)
+        shift = run.rounds * origin
         kept = run.rounds * np.log1p(-min(loss.infinity, 1 - 1e-9))
         return _Rounds(law.coarsened(self.factor), shift, kept, run.rounds * counts.tail)
 
@@ -101,11 +122,12 @@ class SharedLaws:
         if not (fine and rounds <= MOST_ROUNDS and min(priors.min(), self.prior) >= LEAST_PRIOR * (1 - 1e-9)):
             raise CertificationError("out of the range that is certified")
         found = [self._of(run) for run in runs]
-        parts = [(own.law, 1) for own in found]
+        times = Counter(map(id, found))
+        parts = [(own.law, times[id(own)]) for own in {id(own): own for own in found}.values()]
         up, down = (sum(own.cumulants[i] for own in found) for i in (0, 1))
         pairs = list(zip(_SHIFTS, up, strict=True)), list(zip(_SHIFTS, down, strict=True))
         window = find_window(parts, np.log(_NEGLIGIBLE * self.prior), pairs)
-        if len(window) > 1 << 18:
+        if len(window) > _LONGEST:
             raise CertificationError("the composed law is too wide for its grid")
         law = convolve(parts, window)
         detected = -float(np.expm1(sum(own.log_kept for own in found)))
