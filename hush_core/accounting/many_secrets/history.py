@@ -8,7 +8,7 @@ array([0, 1, 1])
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -150,6 +150,11 @@ class History:
             )
             for i in order[starts[secret] : starts[secret + 1]]
         ]
+
+    def restricted(self, secrets: np.ndarray) -> History:
+        """The rows of these secrets only; places stay as they are."""
+        kept = np.isin(self.secret, secrets)
+        return replace(self, secret=self.secret[kept], run=self.run[kept], profile=self.profile[kept])
 
     def with_run(
         self, noise_multiplier: float, rounds: int, secret: np.ndarray, participations: Sequence[Participation],

@@ -1,4 +1,4 @@
-"""Several different runs on one secret: closed forms, brute force in extended precision, order, planted mistakes."""
+"""Several runs on one secret: closed forms, brute force in extended precision, order, planted mistakes."""
 
 import mpmath as mp
 import numpy as np
