@@ -24,9 +24,13 @@ from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all
 from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
+from hush_core.accounting.many_secrets.history import History
+from hush_core.accounting.many_secrets.run_bounds import RunBounds, certify_runs
+from hush_core.accounting.many_secrets.run_noise import NextRun, RunsNoise, TargetsSpent, noise_for_runs
 from hush_core.accounting.many_secrets.secret_bounds import bound_secrets
 from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
+from hush_core.accounting.renyi_filter import best_order, budget, filter_bound, spent
 from hush_core.accounting.runs import Run, merged
 
 __all__ = [
@@ -34,24 +38,35 @@ __all__ = [
     "Calibration",
     "Curves",
     "Divergence",
+    "History",
+    "NextRun",
     "Participation",
     "PosteriorCurve",
     "PrivacyProfile",
     "Run",
+    "RunBounds",
+    "RunsNoise",
+    "TargetsSpent",
+    "best_order",
     "bound_of_runs",
     "bound_secrets",
+    "budget",
     "calibrate",
+    "certify_runs",
     "curve_of_runs",
     "f_divergence",
+    "filter_bound",
     "largest_expected_count",
     "leakage_bits",
     "merged",
     "noise_for_all",
+    "noise_for_runs",
     "posterior_bound",
     "posterior_by_divergence",
     "posterior_curve",
     "posterior_curves",
     "privacy_profile",
     "smallest_noise",
+    "spent",
     "target_kl",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ _TILTS = (0.5, 0.75, 1.0)
 shorter window."""
 _POINTS = (512, 2048, 4096, 8192)
 """Sizes of the two grids, tried in turn, where no tilt suits (two_scales.py)."""
-_FLAT = 5.0
+FLAT = 5.0
 """A loss of −log P(K = 0) up to this is taken for the origin of the grid: most rounds have hardly any other."""
 _BEYOND_PRIOR = 32.0
 """A loss above log(1/p) + 32 counts as certain detection: Q gives it less than e^{−32}·p."""
@@ -68,7 +68,7 @@ class OnePair:
         self.low = -9.0 * pair.sigma
         self.end = pair.upper_end(cut)
         self.high = pair.inverse_loss(_BEYOND_PRIOR - np.log(prior), self.low, self.end)
-        self.origin = pair.lowest_loss if pair.lowest_loss > -_FLAT else 0.0
+        self.origin = pair.lowest_loss if pair.lowest_loss > -FLAT else 0.0
 
 
 class Composed:
@@ -78,10 +78,10 @@ class Composed:
     moved_up: mass that all rounds together hold above its true place.
     """
 
-    def __init__(self, parts: Parts, prior: float, cut: float, lower: bool) -> None:
+    def __init__(self, parts: Parts, prior: float, cut: float, lower: bool, coarser: float = 1.0) -> None:
         self.parts = [OnePair(pair, rounds, prior, cut) for pair, rounds in parts]
         self.rounds = sum(part.rounds for part in self.parts)
-        self.prior, self.lower = prior, lower
+        self.prior, self.lower, self.tolerance = prior, lower, _TOLERANCE * coarser
         self.moved_up = sum(part.rounds * part.pair.moved_up for part in self.parts)
         self.detected = some_round([(part.pair.p_above(part.high), part.rounds) for part in self.parts])
 
@@ -104,7 +104,7 @@ class Composed:
         """Cells that suit the saddle's tilt, by part."""
         found = []
         for part, spread in zip(self.parts, self.saddle[1], strict=True):
-            cell = np.sqrt(_TOLERANCE / (self.curvature * spread)) if spread > 0 else np.inf
+            cell = np.sqrt(self.tolerance / (self.curvature * spread)) if spread > 0 else np.inf
             found.append(cut_into_cells(part.pair, low=part.low, high=part.high, cell=cell))
         return found
 
@@ -116,7 +116,7 @@ class Composed:
 
     @cached_property
     def finest(self) -> list[DiscreteLoss]:
-        return self.on_grid(np.sqrt(_TOLERANCE / self.curvature))
+        return self.on_grid(np.sqrt(self.tolerance / self.curvature))
 
     @cached_property
     def cells(self) -> list[Cells]:

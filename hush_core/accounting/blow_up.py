@@ -55,12 +55,15 @@ class BlowUp:
     cut: np.ndarray
 
 
-def blow_up_posteriors(parts: Parts, priors: np.ndarray, *, cut: float, lower: bool = False) -> BlowUp:
+def blow_up_posteriors(
+    parts: Parts, priors: np.ndarray, *, cut: float, lower: bool = False, coarser: float = 1.0
+) -> BlowUp:
     """The tight posterior after all rounds, for every prior.
 
     Args:
         parts: dominating pairs of a round, mass 1, and how many rounds of each. priors: (k,), each in (0, 1).
         cut: mass that P may lose per round in the tail of the loss (added at infinity).
+        coarser: grids that add so many times as much to the bound will do.
 
     Errors: `CertificationError` where a check fails or the cuts are not small against the result.
     """
@@ -79,7 +82,7 @@ def blow_up_posteriors(parts: Parts, priors: np.ndarray, *, cut: float, lower: b
     rare = sum(rounds * pair.mean for pair, rounds in parts) < _RARELY
     while open_.any():
         prior = float(priors[open_].min())
-        composed = Composed(parts, prior, cut, lower)
+        composed = Composed(parts, prior, cut, lower, coarser)
         if composed.detected >= _SURE:
             share = np.minimum(priors[open_] / max(composed.falsely, 1e-300), 1.0)
             sure = (composed.detected - moved_up) * share
@@ -104,7 +107,7 @@ def blow_up_posteriors(parts: Parts, priors: np.ndarray, *, cut: float, lower: b
             value = result.upper[open_]
             gap = found.excess if found.lower is None else value - result.lower[open_]
             sound = result.cut[open_] <= _ENOUGH * value
-            good = sound & (gap <= (_LOOSE if found.lower is None else _CLOSE) * value)
+            good = sound & (gap <= (_LOOSE if found.lower is None else _CLOSE) * coarser * value)
             if good[own].all():
                 break
             done |= _pointless(kind, bool(sound[own].all()), float((gap / value)[own].max()))

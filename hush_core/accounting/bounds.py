@@ -159,9 +159,15 @@ def bound_of_runs(
 
 
 def curve_of_runs(
-    runs: Sequence[Run], *, priors: ArrayLike, method: BoundMethod = "best", lower: bool = False
+    runs: Sequence[Run],
+    *,
+    priors: ArrayLike,
+    method: BoundMethod = "best",
+    lower: bool = False,
+    coarser: float = 1.0,
 ) -> PosteriorCurve:
-    """`bound_of_runs` for many priors (k,) at once."""
+    """`bound_of_runs` for many priors (k,) at once. coarser: grids of losses that add so many times the usual share
+    of 1e-4 or so to the tight bound will do; as valid, and several times faster."""
     priors = np.atleast_1d(np.asarray(priors, dtype=np.float64))
     wrong = ~((priors > 0) & (priors < 1))
     if priors.ndim != 1 or not len(priors) or wrong.any():
@@ -182,8 +188,8 @@ def curve_of_runs(
             f"rounds and priors from {LEAST_PRIOR:g}"
         )
     if method == "best":
-        return _rising(_best(runs, priors, lower))
-    return _rising(_by(method, runs, priors, lower))
+        return _rising(_best(runs, priors, lower, coarser))
+    return _rising(_by(method, runs, priors, lower, coarser))
 
 
 def _rising(curve: PosteriorCurve) -> PosteriorCurve:
@@ -197,12 +203,12 @@ def _rising(curve: PosteriorCurve) -> PosteriorCurve:
     return replace(curve, values=values, lower=lower)
 
 
-def _best(runs: Sequence[Run], priors: np.ndarray, lower: bool) -> PosteriorCurve:
+def _best(runs: Sequence[Run], priors: np.ndarray, lower: bool, coarser: float) -> PosteriorCurve:
     """The exact blow-up function is below every divergence's bound, so the others can only win by its error."""
     found, note = [], ""
     for each in ("blow_up", "renyi", "kl"):
         try:
-            found.append(_by(each, runs, priors, lower))
+            found.append(_by(each, runs, priors, lower, coarser))
         except CertificationError as refusal:
             note = note or f"{each} refused: {refusal}"
             continue
@@ -226,7 +232,9 @@ def _best(runs: Sequence[Run], priors: np.ndarray, lower: bool) -> PosteriorCurv
     )
 
 
-def _by(method: str, runs: Sequence[Run], priors: np.ndarray, lower: bool) -> PosteriorCurve:
+def _by(
+    method: str, runs: Sequence[Run], priors: np.ndarray, lower: bool, coarser: float = 1.0
+) -> PosteriorCurve:
     cut = CUT * float(priors.min()) / sum(run.rounds for run in runs)
     trimmed = cut if method == "blow_up" else min(cut, DIVERGENCE_CUT)
     counts = [run.participation.distribution.trimmed(trimmed) for run in runs]
@@ -237,7 +245,7 @@ def _by(method: str, runs: Sequence[Run], priors: np.ndarray, lower: bool) -> Po
     truncated = sum(run.rounds * own.tail for own, run in zip(counts, runs, strict=True))
     errors, least = np.full(len(priors), truncated), np.full(len(priors), np.nan)
     if method == "blow_up":
-        result = blow_up_posteriors(parts, priors, cut=cut, lower=lower)
+        result = blow_up_posteriors(parts, priors, cut=cut, lower=lower, coarser=coarser)
         values, errors = result.upper, errors + result.cut
         known = lower | (result.lower > 0)
         least = np.where(known, np.maximum(result.lower, priors), least)

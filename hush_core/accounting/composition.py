@@ -135,13 +135,18 @@ class Window:
         return self.last - self.first + 1
 
 
-def find_window(parts: Parts, log_negligible: float) -> Window:
+Cumulants = tuple[Sequence[tuple[float, float]], Sequence[tuple[float, float]]]
+"""(s, cumulant of the sum at s) for shifts s up, and (s, cumulant at −s) down."""
+
+
+def find_window(parts: Parts, log_negligible: float, cumulants: Cumulants | None = None) -> Window:
     """Where the composed law lies: outside is tilted mass below 1e-13, above is mass below `log_negligible`.
 
-    Chernoff's bounds, computed from the very masses that are composed, so rigorous for them.
+    Chernoff's bounds, computed from the very masses that are composed, so rigorous for them. `cumulants`: those of
+    `parts`, where they are known already.
     """
     step, tilt, scale = _common(parts)
-    rising, falling = _chernoff(parts)
+    rising, falling = cumulants or _chernoff(parts)
     ends = [(log - np.log(_WRAPPED)) / s for s, log in rising]
     # a bound on mass without the tilt needs an exponent above 0
     upwards = [(s, log) for s, log in rising if tilt + s > 0]
@@ -165,8 +170,7 @@ def _support(parts: Parts) -> tuple[int, int]:
     return sum(n * law.first for law, n in parts), sum(n * law.last for law, n in parts)
 
 
-def _chernoff(parts: Parts) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """(s, cumulant of the sum at s) for shifts s up, and (s, cumulant at −s) down."""
+def _chernoff(parts: Parts) -> Cumulants:
     spread = np.sqrt(sum(n * law.variance for law, n in parts))
     shifts = np.geomspace(0.02, 20.0, 12)
     if spread > 0:

@@ -193,7 +193,7 @@ def renyi_posteriors(
     if len(searched) < len(distinct):  # spread over the range, not over the priors
         even = np.geomspace(distinct[0], distinct[-1], _SEARCHED)
         searched = np.unique(np.append(searched, np.searchsorted(distinct, even * (1 - 1e-12))))
-    orders, values, best = _best_orders(MomentCurve(parts), distinct[searched], preservation)
+    orders, values, best = best_orders(MomentCurve(parts), distinct[searched], preservation)
     if not len(orders):
         return np.ones(len(priors))
     right = np.searchsorted(searched, np.arange(len(distinct)))
@@ -202,7 +202,7 @@ def renyi_posteriors(
     return found[back]
 
 
-def _best_orders(
+def best_orders(
     moments: MomentCurve, priors: np.ndarray, preservation: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(orders, M at each, the place of the best one for every prior)."""

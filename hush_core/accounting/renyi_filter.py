@@ -1,0 +1,95 @@
+"""Runs whose σ, rates and rounds are chosen after seeing earlier models: a Rényi filter.
+
+Fix an order α, and for each secret a budget M, before the first run. Where no round is released that would bring what
+the runs spend at α, in all, above M, the secret's bound is the Rényi bound of M, whatever the choices hung on
+(docs/guarantee.md §8, Proposition 15).
+
+>>> k = Participation.binomial(count=100, rate=2048 / 1.2e6)
+>>> plan = [Run(k, 4.0, 500)] * 4
+>>> order = best_order(plan, prior=1e-10)
+>>> spent(plan, order) <= budget(1e-10, filter_bound(1e-10, order, spent(plan, order)), order) * (1 + 1e-6)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hush_core.accounting.bernoulli import log_ratios
+from hush_core.accounting.bounds import DIVERGENCE_CUT
+from hush_core.accounting.mixture import DominatingPair
+from hush_core.accounting.noise_search import check_target
+from hush_core.accounting.participation import CountDistribution
+from hush_core.accounting.renyi import MomentCurve, best_orders, log_gauge, posterior_by_lemma
+from hush_core.accounting.runs import Run, merged
+from hush_core.errors import CertificationError, InputError
+
+
+def spent(runs: Sequence[Run], order: float) -> float:
+    """M = Σ T·log E_Q[(P/Q)^α] in nats, from above: what these runs take from the budget of one secret.
+
+    A tail of K that the moments do without (below 1e-25 in all rounds) is no part of it; `tail_of` says how much.
+
+    Raises:
+        InputError: α ≤ 1. CertificationError: the order is too large for the numerics here.
+    """
+    _check_order(order)
+    parts = [(DominatingPair(_counts(run), run.noise_multiplier), run.rounds) for run in merged(runs)]
+    return float(MomentCurve(parts)(np.array([order]))[0]) if parts else 0.0
+
+
+def tail_of(runs: Sequence[Run]) -> float:
+    """The mass of K's tails in all rounds, which `spent` does without: added to the posterior."""
+    return sum(run.rounds * _counts(run).tail for run in merged(runs))
+
+
+def budget(prior: float, target: float, order: float) -> float:
+    """The largest M found with a posterior of at most `target` at this order: what may be spent, in nats.
+
+    Lemma 3.2 of Hush! backwards: e^M = r^α·p^{1−α} + (1−r)^α·(1−p)^{1−α}, less 1e-9 of itself. `filter_bound` of
+    what is returned is at most `target`.
+    """
+    _check_order(order)
+    check_target("target", prior, target)
+    up, down = log_ratios(np.array([prior]), np.array([target - prior]))
+    log_excess = float(
+        np.logaddexp(np.log(prior) + log_gauge(up, order), np.log1p(-prior) + log_gauge(down, order)).item()
+    )
+    return float(np.logaddexp(0.0, log_excess)) * (1 - 1e-9)
+
+
+def filter_bound(prior: float, order: float, spent: float) -> float:
+    """The posterior that `spent` nats at this order allow at most."""
+    _check_order(order)
+    if spent <= 0:
+        return prior
+    return float(posterior_by_lemma(np.array([spent]), np.array([order]), np.array([prior]))[0])
+
+
+def best_order(planned: Sequence[Run], *, prior: float) -> float:
+    """The α at which the planned runs have the least Rényi bound: to be fixed before the first of them.
+
+    A wrong plan costs tightness and not validity.
+
+    Raises:
+        InputError: no planned run draws the secret. CertificationError: the plan proves nothing at any order.
+    """
+    runs = merged(planned)
+    if not runs:
+        raise InputError("planned", "no run draws the secret", "give the runs that are planned")
+    parts = [(DominatingPair(_counts(run), run.noise_multiplier), run.rounds) for run in runs]
+    orders, _, best = best_orders(MomentCurve(parts), np.array([prior]), preservation=False)
+    if not len(orders):
+        raise CertificationError("no order proves anything for the planned runs")
+    return float(orders[best[0]])
+
+
+def _counts(run: Run) -> CountDistribution:
+    return run.participation.distribution.trimmed(DIVERGENCE_CUT)
+
+
+def _check_order(order: float) -> None:
+    if not (np.isfinite(order) and order > 1):
+        raise InputError("order", f"{order!r} is not a finite number above 1", "see `best_order`")
