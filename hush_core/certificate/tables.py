@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from hush_core.certificate.redaction import REDACTED
+from hush_core.history.bounds import FILTER
 from hush_core.weights.roles import ROLES
 
 MAY_BE_EMPTY = (REDACTED, "history.parquet", "runs.parquet")
@@ -51,7 +52,7 @@ SCHEMAS: dict[str, dict[str, Column]] = {
         "dominating_prior": Column(pl.Float64, most=1.0, above=True, nullable=True),
         "noise_needed": Column(pl.Float64, nullable=True), "earlier_runs": _ID,
         "bare": Column(pl.Boolean), "all_runs": Column(pl.Float64, most=1.0, above=True, nullable=True),
-        "all_runs_method": Column(pl.String, nullable=True, values=METHODS),
+        "all_runs_method": Column(pl.String, nullable=True, values=(*METHODS, FILTER)),
         "all_runs_lower": Column(pl.Float64, most=1.0, nullable=True), "curve": _ID,
     },
     "curves.parquet": {

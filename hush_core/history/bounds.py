@@ -1,8 +1,9 @@
 """What this run and all earlier ones prove together of each secret: the bound of who sees all that they released.
 
-Runs of equal settings were decided before any of them was seen, and compose as a product (docs/guarantee.md §8),
-each with all rounds of its plan. Where settings differ, somebody may have decided after looking at a model: then
-only the filter's promise stands, and only if every run promised the same prior and target.
+Runs of equal settings were decided before any of them was seen, and compose as a product (docs/guarantee.md §8,
+Proposition 13), each with all rounds of its plan. Where settings differ, somebody may have decided after looking at
+a model: then a Rényi filter (Proposition 15) proves the target itself, if every run promised the same prior and
+target and all together spend no more than its budget. Its order hangs on these two alone, so nobody chooses it later.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import Participation, Run, bound_of_runs
+from hush_core.accounting import History, Participation, Run, budget, certify_runs, spent
 from hush_core.accounting.bounds import BoundMethod
+from hush_core.accounting.renyi_filter import tail_of
+from hush_core.errors import CertificationError
 from hush_core.history.earlier import Earlier
 from hush_core.progress import Progress
 
 ALL_RUNS = {
     "secret_id": pl.UInt32, "all_runs": pl.Float64, "all_runs_method": pl.String, "all_runs_lower": pl.Float64,
 }  # fmt: skip
+FILTER = "renyi_filter"
 
 
 def bounds_of_all_runs(
@@ -32,62 +36,102 @@ def bounds_of_all_runs(
     rounds: int,
     settings: str,
     method: BoundMethod = "best",
-    times: int = 1,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """secret_id · all_runs · all_runs_method · all_runs_lower; all null where nothing can be said.
 
     Args:
         edges, rates, noise_multiplier, rounds, method: as for `bound_secrets`. bounds: its rows, of this run alone.
-        settings: this run's (`RunText`). times: as if this run were made so often.
+        settings: this run's (`RunText`).
 
     Guarantee: as of `posterior_bound`, for who sees every round of this run and of those in `earlier`.
 
     Raises:
         CertificationError: no method certifies the runs of a secret.
     """
-    own = _own_rates(edges, rates, len(earlier.bare))
-    others = by_secret(earlier, settings)
-    done: dict[tuple, tuple[float, str, float | None]] = {}
-    rows: list[tuple] = []
-    for row in bounds.sort("secret_id").iter_rows(named=True):
-        secret = row["secret_id"]
-        before = others.get(secret, ())
-        if earlier.unknown or earlier.bare[secret] or before is None:
-            rows.append((secret, None, None, None))
-        elif not before and times == 1:
-            rows.append((secret, row["bound"], row["method"], row["lower"]))
-        else:
-            key = (own[secret].tobytes(), before, row["prior"])
-            if key not in done:
-                mine = Run(Participation.from_rates(own[secret]), noise_multiplier, rounds * times)
-                found = bound_of_runs(
-                    [mine, *(Run(Participation.binomial(n, rate), sigma, t) for sigma, t, n, rate in before)],
-                    prior=row["prior"], method=method, lower=method in ("best", "blow_up"),
-                )  # fmt: skip
-                done[key] = found.value, found.method, found.lower
-                if progress and not len(done) % 64:
-                    progress("all runs together", secret, bounds.height)
-            rows.append((secret, *done[key]))
-    return pl.DataFrame(rows, schema=ALL_RUNS, orient="row")
+    found = bounds.sort("secret_id").select(
+        "secret_id", all_runs="bound", all_runs_method="method", all_runs_lower="lower"
+    )
+    alike, unlike = by_settings(earlier, settings)
+    own = own_participations(edges, rates, bounds.height)
+    if alike.height:
+        together = history_of(earlier, alike).with_run(
+            noise_multiplier, rounds, np.arange(bounds.height), own, np.arange(bounds.height)
+        )
+        ids = alike["secret_id"].unique().sort().to_numpy()
+        priors, targets = (_by_secret(bounds, name) for name in ("prior", "posterior"))
+        done = certify_runs(
+            together.restricted(ids), priors, targets, method=method, progress=progress
+        ).table[ids]
+        names = {
+            "secret": "secret_id",
+            "bound": "all_runs",
+            "method": "all_runs_method",
+            "lower": "all_runs_lower",
+        }
+        found = found.update(done.select(names.keys()).rename(names), on="secret_id", include_nulls=True)
+    nothing = set(range(bounds.height)) if earlier.unknown else set(np.flatnonzero(earlier.bare).tolist())
+    filtered = _filtered(unlike, [Run(each, noise_multiplier, rounds) for each in own], bounds)
+    nothing |= set(unlike["secret_id"].to_list()) - filtered
+    lost, proved = (pl.col("secret_id").is_in(sorted(ids)) for ids in (nothing, filtered - nothing))
+    values = {"all_runs": pl.Series(_by_secret(bounds, "posterior")), "all_runs_method": pl.lit(FILTER)}
+    return found.with_columns(
+        pl.when(lost).then(None).when(proved).then(values.get(name)).otherwise(name).alias(name)
+        for name in ("all_runs", "all_runs_method", "all_runs_lower")
+    ).cast(dict(ALL_RUNS))
 
 
-def _own_rates(edges: pl.DataFrame, rates: np.ndarray, secrets: int) -> list[np.ndarray]:
-    """By secret: its examples' rates above 0, ascending."""
-    drawn = rates[edges["example_id"].to_numpy()]
-    owner = edges["secret_id"].to_numpy()
-    order = np.lexsort((drawn, owner))
-    order = order[drawn[order] > 0]
+def own_participations(edges: pl.DataFrame, rates: np.ndarray, secrets: int) -> list[Participation]:
+    """By secret: the law of how many of its examples a round draws."""
+    drawn, owner = rates[edges["example_id"].to_numpy()], edges["secret_id"].to_numpy()
+    order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], np.arange(secrets + 1))
-    return [drawn[order][first:last] for first, last in pairwise(starts)]
+    return [Participation.from_rates(drawn[order][first:last]) for first, last in pairwise(starts)]
 
 
-def by_secret(earlier: Earlier, settings: str) -> dict[int, tuple | None]:
-    """(σ, T, examples, rate) of each earlier run of a secret; None where one of them had other settings."""
+def by_settings(earlier: Earlier, settings: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of `earlier.profiles` with their runs: of secrets whose runs all had these settings; of others."""
     rows = earlier.profiles.join(earlier.runs, on="run").sort("secret_id", "run")
-    found: dict[int, tuple | None] = {}
-    for group in rows.partition_by("secret_id", maintain_order=True):
-        same = (group["settings"] == settings).all()
-        mechanisms = tuple(group.select("noise_multiplier", "rounds", "examples", "rate").iter_rows())
-        found[group["secret_id"][0]] = mechanisms if same else None
-    return found
+    same = (pl.col("settings") == settings).all().over("secret_id")
+    marked = rows.with_columns(same=same)
+    return marked.filter("same"), marked.filter(~pl.col("same"))
+
+
+def history_of(earlier: Earlier, rows: pl.DataFrame) -> History:
+    """The earlier runs of these rows, in the accountants' columns; all rounds of each plan."""
+    runs = earlier.runs.sort("run")
+    return History.of_binomials(
+        runs["noise_multiplier"].to_numpy(), runs["rounds"].to_numpy(), secret=rows["secret_id"].to_numpy(),
+        run=rows["run"].to_numpy(), examples=rows["examples"].to_numpy(), rate=rows["rate"].to_numpy(),
+    )  # fmt: skip
+
+
+def _by_secret(bounds: pl.DataFrame, name: str) -> np.ndarray:
+    """A column by secret_id."""
+    return bounds.sort("secret_id")[name].to_numpy()
+
+
+def filter_order(prior: float, target: float) -> float:
+    """The α at which Gaussian releases spend least of the target's budget: 1/(1 − √(log r/log p))."""
+    return float(1 / (1 - np.sqrt(np.log(target) / np.log(prior))))
+
+
+def _filtered(unlike: pl.DataFrame, mine: list[Run], bounds: pl.DataFrame) -> set[int]:
+    """The secrets whose runs, of whatever settings, keep within the filter's budget."""
+    priors, targets = (_by_secret(bounds, name) for name in ("prior", "posterior"))
+    kept = set()
+    for group in unlike.partition_by("secret_id", maintain_order=True):
+        secret = int(group["secret_id"][0])
+        if not group["same_promise"].all():
+            continue
+        columns = group.select("examples", "rate", "noise_multiplier", "released").iter_rows()
+        runs = [Run(Participation.binomial(n, rate), sigma, t) for n, rate, sigma, t in columns]
+        prior, target = float(priors[secret]), float(targets[secret])
+        order = filter_order(prior, target)
+        try:
+            room = target * (1 - 1e-9) - tail_of([*runs, mine[secret]])
+            if spent([*runs, mine[secret]], order) <= budget(prior, room, order):
+                kept.add(secret)
+        except CertificationError:
+            continue  # the order is too large for the numerics here: nothing is said
+    return kept
