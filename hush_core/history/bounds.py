@@ -3,7 +3,7 @@
 Runs of equal settings were decided before any of them was seen, and compose as a product (docs/guarantee.md §8,
 Proposition 13), each with all rounds of its plan. Where settings differ, somebody may have decided after looking at
 a model: then a Rényi filter (Proposition 15) proves the target itself, if every run promised the same prior and
-target and all together spend no more than its budget. Its order hangs on these two alone, so nobody chooses it later.
+target and all together spend no more than its budget. Its order hangs on these two alone: nobody chooses it later.
 """
 
 from __future__ import annotations

@@ -97,15 +97,12 @@ def test_a_budget_that_is_spent_leaves_nothing(graph):
 
 
 def test_the_filters_order_is_the_gaussian_best(graph):
-    """A Gaussian release with μ that reaches r: μ²α/2 of the budget at α; no other α leaves a smaller share spent."""
-    from hush_core.accounting import budget
-
+    """A Gaussian release of μ spends α(α − 1)μ²/2 nats: no other order leaves a smaller share spent."""
     prior, target = 1e-10, 1e-3
     best = filter_order(prior, target)
-    share = {
-        order: order / budget(prior, target, order) for order in (best / 1.5, best / 1.1, best, best * 1.1)
-    }
-    assert min(share, key=share.get) == best
+    orders = [best * factor for factor in (0.7, 0.9, 1.0, 1.1, 1.5)]
+    share = [order * (order - 1) / budget(prior, target, order) for order in orders]
+    assert share.index(min(share)) == 2
 
 
 def test_unknown_runs_and_text_trained_without_noise_leave_nothing(graph):
