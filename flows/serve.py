@@ -40,7 +40,7 @@ def serve(
     prefect_port: int = 4200,
     mlflow_port: int = 5000,
 ) -> None:
-    """Serve the deployments train, plan, secrets and review until interrupted.
+    """Serve the deployments train, plan, rehearse, secrets and review until interrupted.
 
     `train` runs on the schedule when `config_file` is given. With `with_servers`, a Prefect and an MLflow
     server are started on loopback in place of those that the environment does not name.
@@ -71,6 +71,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from prefect.schedules import Cron
 
     from flows.plan import plan
+    from flows.rehearse import rehearse
     from flows.review import review
     from flows.secrets import secrets
     from flows.train import train
@@ -87,6 +88,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     run_deployments(
         train.to_deployment(**common, **given, schedules=schedules, concurrency_limit=one),
         plan.to_deployment(**common, **given),
+        rehearse.to_deployment(**common, **given),
         secrets.to_deployment(**common, **given),
         review.to_deployment(**common),
     )

@@ -33,6 +33,9 @@ def test_a_cron_deployment_yields_scheduled_runs(served):
     deployment = served.deployment("train")
     assert deployment["schedules"][0]["schedule"]["cron"] == "* * * * *"
     assert deployment["concurrency_options"]["collision_strategy"] == "ENQUEUE"
+    assert (
+        served.deployment("rehearse")["parameters"]["config_file"] == deployment["parameters"]["config_file"]
+    )
     body = {"deployments": {"id": {"any_": [deployment["id"]]}}}
     deadline = monotonic() + 60
     while not (runs := served.call("/flow_runs/filter", body)):
@@ -131,7 +134,8 @@ def test_prefect_yaml_deploys_every_flow(servers, job, tmp_path):
     train = servers.deployment("train")
     assert train["work_pool_name"] == "hush-process" and train["parameters"]["config_file"] == str(job)
     assert train["schedules"][0]["schedule"]["timezone"] == "UTC"
-    assert servers.deployment("review") and servers.deployment("plan") and servers.deployment("secrets")
+    for flow in ("review", "plan", "rehearse", "secrets"):
+        assert servers.deployment(flow)
 
 
 def test_the_compose_file_is_valid():
