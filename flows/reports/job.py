@@ -18,7 +18,7 @@ from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
 from hush_core.figures import METHOD_LABELS, short_name
 from tasks.description import model_in_words
-from tasks.outcome import Outcome, gain, losses
+from tasks.outcome import Outcome, all_runs, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
 
@@ -60,6 +60,12 @@ class Report(BaseModel):
     """The paper's method on the paper's own program, at equal retained weight."""
     rounds: int
     rounds_released: int
+    promised_runs: int | None = None
+    """So many runs keep every target together; None: this one alone is promised."""
+    earlier_runs: int = 0
+    """The most that any secret had."""
+    worst_of_all_runs: float | None = None
+    """The largest bound/target over all runs; None where nothing is promised of them."""
     expected_batch: int
     clip_norm: float
     model: str
@@ -84,7 +90,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
     """Gather the report of a finished job from its tables."""
     extracted, weighed, calibrated = outcome.extracted, outcome.weighed, outcome.calibrated
     certificate = store.path(outcome.certificate)
-    rows = _rows(store, outcome)
+    rows, together = _rows(store, outcome), all_runs(store, outcome)
     return Report(
         model_uri=registered.model_uri,
         run_url=registered.link,
@@ -106,6 +112,9 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         paper_noise=outcome.by_paper,
         rounds=calibrated.rounds,
         rounds_released=outcome.trained.rounds_released,
+        promised_runs=config.promise.runs if config.promise else None,
+        earlier_runs=together.most,
+        worst_of_all_runs=together.worst,
         expected_batch=calibrated.expected_batch,
         clip_norm=calibrated.clip_norm,
         model=model_in_words(config),
@@ -185,6 +194,8 @@ def render(report: Report, console: Console) -> None:
         f"{report.rounds_released} of {report.rounds} rounds released, "
         f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}",
     )
+    if report.promised_runs or report.earlier_runs:
+        line("runs", _runs(report))
     if report.losses:
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
         line("loss", bits)
@@ -220,6 +231,16 @@ def _noise(report: Report) -> str:
         return text
     shown = " · ".join(f"{METHOD_LABELS.get(m, m)} {s:.3g}" if s else f"{m} -" for m, s in others.items())
     return f"{text} [dim](on these weights {shown})[/dim]"
+
+
+def _runs(report: Report) -> str:
+    before = report.earlier_runs
+    text = f"after {before} earlier {'one' if before == 1 else 'ones'} in this store"
+    if report.promised_runs:
+        text = f"{before + 1} of {report.promised_runs} that keep every target together"
+    if report.worst_of_all_runs is None:
+        return f"{text}; nothing is promised of all together"
+    return f"{text}; worst bound of all together [bold]{report.worst_of_all_runs:.3g}[/bold] of its target"
 
 
 def _paper(report: Report, paper: float) -> str:

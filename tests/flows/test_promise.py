@@ -38,10 +38,12 @@ tracking: {{experiment: job, model: job}}
 """
 
 CHILD = """
-import json, sys
+import io, json, sys
+from rich.console import Console
 from tasks.runtime.environment import prepare_environment
 prepare_environment()
 from prefect import flow
+from flows.reports.job import render
 from flows.train import train
 from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
@@ -63,7 +65,9 @@ for config, fails in json.loads(sys.argv[1]):
     except InputError as error:
         print("RAN", json.dumps(str(error)), flush=True)
         continue
-    told = {"sigma": report.noise_multiplier, "warnings": report.warnings, "reused": report.reused,
+    screen = Console(record=True, width=120, file=io.StringIO())
+    render(report, screen)
+    told = {"screen": screen.export_text(), "warnings": report.warnings, "reused": report.reused,
             "certificate": report.certificate_dir, "rows": [row.model_dump() for row in report.rows]}
     print("RAN", json.dumps(told), flush=True)
 """
@@ -128,6 +132,14 @@ def test_the_bounds_of_all_runs_are_those_of_an_independent_computation_and_with
             assert row["bound"] <= row["all_runs"] <= row["target"]
     last = finished[-1]["rows"]
     assert max(row["all_runs"] / row["target"] for row in last) > 0.95, "noise is wasted"
+
+
+def test_the_report_says_which_run_it_is_and_what_all_came_to(told):
+    for run, number in ((0, 1), (3, 2), (5, 3)):
+        worst = max(row["all_runs"] / row["target"] for row in told[run]["rows"])
+        says = f"{number} of 3 that keep every target together; worst bound of all together {worst:.3g} of"
+        assert says in " ".join(told[run]["screen"].split())
+        assert ("all runs" in told[run]["screen"]) == (number > 1)
 
 
 def test_each_certificate_carries_on_the_one_before(told):
