@@ -6,6 +6,7 @@ A parameter that no rule covers is refused by name before training: it is clippe
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -41,6 +42,19 @@ class Outer:
     def float(self) -> Outer:
         """The same in float32."""
         return Outer(self.left if self.one_hot else self.left.float(), self.right.float())
+
+    def aligned(self) -> Outer:
+        """The same with zero tokens at the end, until each example's numbers begin at a multiple of 64 bytes.
+
+        Kernels round otherwise where memory begins otherwise: without this an example's norm depends on its row.
+        """
+        floats = [self.right] if self.one_hot else [self.left, self.right]
+        step = max(64 // math.gcd(64, x.shape[2] * x.element_size()) for x in floats)
+        more = -self.tokens % step
+        if not more:
+            return self
+        left = functional.pad(self.left, (0, more) if self.one_hot else (0, 0, 0, more))
+        return Outer(left, functional.pad(self.right, (0, 0, 0, more)))
 
 
 Use = tuple[str, Outer | Tensor]
@@ -129,7 +143,7 @@ def is_scaling(layer: nn.Module) -> bool:
 
 def _over_tokens(x: Tensor) -> Tensor:
     """(B, T, d) → (B, d). As a product with ones: up to ten times faster than sum(1) on CPU."""
-    return torch.bmm(x.new_ones(x.shape[0], 1, x.shape[1]), x).squeeze(1)
+    return torch.bmm(x.new_ones(1, 1, x.shape[1]).expand(x.shape[0], -1, -1), x).squeeze(1)
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer
-from hush_core.training.norms import Size, add_rows
+from hush_core.training.norms import Size, add_rows, is_large
 
 LARGEST = 2.0**52
 """Grid steps that a total may hold: half of what float64 counts without a gap."""
@@ -22,6 +22,10 @@ _TILE = {"cpu": (1 << 18, 768)}
 """Numbers, and how many of them in a row, that are multiplied out, rounded and added while they are in the cache:
 measured on one core, shapes 768 × 768, 768 × 3072 and 30522 × 128."""
 _TILE_ELSEWHERE = (1 << 26, 1 << 26)
+COARSE = 2.0**10
+"""How much coarser: rounding costs at most 2^-11 of the clip norm, and fp32 adds what stays below 2^24 exactly."""
+_COUNTS = 2.0**24
+"""Whole numbers up to here are added without an error in fp32."""
 _HUGE = 2.0**100
 """Lengths beyond this could overflow in fp32: such an example is left out."""
 
@@ -35,7 +39,7 @@ def rounding_charge(uses: Iterable[Outer], shape: torch.Size, kept: bool) -> flo
     for use in uses:
         numbers = use.tokens**2 * shape[1] if use.one_hot else shape.numel()
         # one_hot: a row that every token of an example touches is rounded as often
-        steps += 0.501 * numbers**0.5
+        steps += 0.501 * numbers**0.5 * (COARSE if is_large(shape) and not use.one_hot else 1)
     return steps
 
 
@@ -49,7 +53,7 @@ def scales(sizes: list[Size], bound: float, grid: float) -> Tensor:
     reach, peak = (torch.stack([getattr(s, name) for s in sizes]).sum(0) for name in ("reach", "peak"))
     exact = (bound / norms).clamp(max=1) / grid
     exact = torch.minimum(exact, 0.25 * LARGEST / reach)
-    fits = norms.isfinite() & (peak.clamp(min=1) * exact.clamp(min=1) < _HUGE)
+    fits = norms.isfinite() & (reach < _HUGE) & (peak.clamp(min=1) * exact.clamp(min=1) < _HUGE)
     rounded = exact.to(torch.float32)
     lower = torch.nextafter(rounded, torch.zeros_like(rounded))
     return torch.where(fits, torch.where(rounded.to(torch.float64) > exact, lower, rounded), 0)
@@ -69,7 +73,8 @@ def add_instances(total: Tensor, gradient: Tensor, scale: Tensor, grid: float) -
 
 
 def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float) -> None:
-    """total (rows, columns) += Σ_b round(scale_b · Σ_t left[b,t] ⊗ right[b,t]) · grid.
+    """total (rows, columns) += Σ_b round(scale_b · Σ_t left[b,t] ⊗ right[b,t]) · grid, for a large matrix to the
+    coarser grid.
 
     Tile by tile, each example by itself: its product never meets another's before it is rounded.
     """
@@ -77,20 +82,55 @@ def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float) -> None:
     if use.one_hot:
         add_rows(total, left, (right * scale[:, None, None]).round_().to(torch.float64).mul_(grid))
         return
-    if left.shape[2] <= right.shape[2]:
+    large = is_large(total.shape)
+    if large:
+        scale, grid = scale / COARSE, grid * COARSE  # powers of two: exactly
+    half = left.dtype == torch.bfloat16
+    peaks = (scale * _highest(left) * _highest(right)).tolist() if large else []
+    if not half and left.shape[2] <= right.shape[2]:
         left = left * scale[:, None, None]
-    else:
+    elif not half:
         right = right * scale[:, None, None]
     (rows, columns), (most, wide) = total.shape, _tile(total)
     width = min(columns, wide)
     height = max(1, min(rows, most // width))
     together = max(1, most // (height * width))
+    factors, runs = scale.tolist(), _exact_runs(peaks)
     for top in range(0, rows, height):
         for first in range(0, columns, width):
             down, across = slice(top, top + height), slice(first, first + width)
-            parts = left[:, :, down].split(together), right[:, :, across].split(together)
-            for a, b in zip(*parts, strict=True):
-                _add(total[down, across], torch.bmm(a.transpose(1, 2), b), grid)
+            a, b, here = left[:, :, down].transpose(1, 2), right[:, :, across], total[down, across]
+            if not large:
+                for one, other in zip(a.split(together), b.split(together), strict=True):
+                    _add(here, torch.bmm(one, other), grid)
+            for run in runs:
+                counted: Tensor | None = None
+                for i in run:
+                    product = torch.bmm(a[i : i + 1], b[i : i + 1])[0]
+                    if half:
+                        product = product.float().mul_(factors[i])
+                    product.round_()
+                    counted = product if counted is None else counted.add_(product)
+                here.add_(counted, alpha=grid)
+
+
+def _highest(factor: Tensor) -> Tensor:
+    """(B,) the greatest norm of a column (over the tokens): by Cauchy-Schwarz no number of a product of two
+    factors is above the product of theirs."""
+    return torch.linalg.vector_norm(factor, dim=1, dtype=torch.float32).amax(1)
+
+
+def _exact_runs(peaks: list[float]) -> list[range]:
+    """Neighbouring examples whose numbers, at most `peaks`, stay in the range that fp32 adds without an error;
+    an example that leaves it alone is alone. What is added is the same to the bit however it is divided."""
+    runs, start, reached = [], 0, 0.0
+    for i, peak in enumerate(peaks):
+        peak = 1.01 * peak + 1  # the norms' and the product's own rounding, and that to a whole number
+        if i > start and not reached + peak < _COUNTS:
+            runs.append(range(start, i))
+            start, reached = i, 0.0
+        reached += peak
+    return [*runs, range(start, len(peaks))] if peaks else []
 
 
 def check_range(examples: int, clip_norm: float, grid: float) -> None:
