@@ -94,10 +94,9 @@ class _Book:
             if not parameter.requires_grad:
                 continue
             if isinstance(part, Outer):
-                tokens, part = part.tokens, part.aligned()
-                if part.one_hot or not keeps_instance(parameter.shape, tokens):
+                if part.one_hot or not keeps_instance(parameter.shape, part.tokens):
                     half = multiplies_in_half(part, parameter.shape)
-                    self.outers.setdefault(parameter, []).append(part if half else part.float().aligned())
+                    self.outers.setdefault(parameter, []).append(part if half else part.float())
                     continue
                 part = instance(part, parameter.shape)
             part = part.float()  # from here on norms and sums see the same float32 numbers, bf16 or not

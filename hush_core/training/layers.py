@@ -6,7 +6,6 @@ A parameter that no rule covers is refused by name before training: it is clippe
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -42,19 +41,6 @@ class Outer:
     def float(self) -> Outer:
         """The same in float32."""
         return Outer(self.left if self.one_hot else self.left.float(), self.right.float())
-
-    def aligned(self) -> Outer:
-        """The same with zero tokens at the end, until each example's numbers begin at a multiple of 64 bytes.
-
-        Kernels round otherwise where memory begins otherwise: without this an example's norm depends on its row.
-        """
-        floats = [self.right] if self.one_hot else [self.left, self.right]
-        step = max(64 // math.gcd(64, x.shape[2] * x.element_size()) for x in floats)
-        more = -self.tokens % step
-        if not more:
-            return self
-        left = functional.pad(self.left, (0, more) if self.one_hot else (0, 0, 0, more))
-        return Outer(left, functional.pad(self.right, (0, 0, 0, more)))
 
 
 Use = tuple[str, Outer | Tensor]

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from hush_core.training.layers import Outer
 
@@ -34,6 +35,8 @@ LARGE = 1 << 16
 factors are bf16."""
 STRIP = 64
 """Rows of the token × token products computed at once: a triangle in 4 strips takes ⅝ of the square's time."""
+_LINE = 16
+"""fp32 numbers in 64 bytes."""
 _CHUNK = 1 << 22
 """Numbers of token × token products held at once."""
 
@@ -126,14 +129,13 @@ def size_of(uses: list[Outer], shape: torch.Size) -> Size:
         ) * reach
 
     total, reach, lefts, rights, halved = 0.0, 0.0, 0.0, 0.0, 0.0
-    whole = [use.float() for use in uses]
-    for i, one in enumerate(whole):
+    for i, one in enumerate(uses):
         squared, left, right = _own(one)
         own = (squared, (left * right).sum(1), left.sum(1), right.sum(1))
-        if uses[i].left.dtype == torch.bfloat16:
-            halved = halved + HALF_UNIT * bound(*own)
+        if one.left.dtype == torch.bfloat16:  # what is released is rounded to it
+            halved = halved + HALF_UNIT * bound(*own) + TINY * shape.numel() ** 0.5
         total, reach, lefts, rights = (a + b for a, b in zip((total, reach, lefts, rights), own, strict=True))
-        for other in whole[i + 1 :]:
+        for other in uses[i + 1 :]:
             total = total + 2 * _inner(one, other)
     norm = bound(total, reach, lefts, rights) + halved
     return Size(norm, reach, torch.maximum(lefts, rights))
@@ -235,9 +237,18 @@ def _gram(one: Tensor, other: Tensor) -> Tensor:
     """(B, T, S) float64: the products of (B, T, k) and (B, S, k), by blocks of k."""
     total = None
     for a, b in zip(one.split(BLOCK, 2), other.split(BLOCK, 2), strict=True):
-        product = torch.bmm(a, b.transpose(1, 2))
+        product = torch.bmm(_whole_lines(a), _whole_lines(b).transpose(1, 2))
         total = product.to(torch.float64) if total is None else total.add_(product)
     return total
+
+
+def _whole_lines(block: Tensor) -> Tensor:
+    """(B, T, k) in fp32, each example's numbers at the same place in a line of memory, by zeros behind them.
+
+    Kernels round otherwise where memory begins otherwise: an example's norm would depend on its row.
+    """
+    block = block.float()
+    return block if block.stride(0) % _LINE == 0 else functional.pad(block, (0, -block.shape[2] % _LINE))
 
 
 def _pick(floats: Tensor, numbers: Tensor) -> Tensor:
