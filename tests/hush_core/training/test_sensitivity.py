@@ -28,7 +28,8 @@ def found(setting, seeds=PAIRS):
 @pytest.mark.parametrize("shape", neighbours.PLANES, ids=str)
 def test_adversarial_gradients_move_the_sum_by_at_most_c(shape, half):
     ratio, alone = found(neighbours.planes(*shape, half=half))
-    assert 0.999 < ratio <= 1 and alone  # and some are clipped: else nothing would be shown
+    least = 0.99 if half and shape[1] * shape[2] >= norms.LARGE else 0.999  # bf16's own rounding is charged
+    assert least < ratio <= 1 and alone  # and some are clipped: else nothing would be shown
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
