@@ -23,7 +23,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from hush_core.errors import InputError
 from hush_core.training.layers import Outer, rule_for, trainable_layers
 from hush_core.training.noise import grid_step
-from hush_core.training.norms import instance, instance_size, keeps_instance, size_of
+from hush_core.training.norms import instance, instance_size, keeps_instance, multiplies_in_half, size_of
 from hush_core.training.sums import add_instances, add_products, rounding_charge, scales
 
 SHRINK = 2.0**-20
@@ -95,7 +95,8 @@ class _Book:
                 continue
             if isinstance(part, Outer):
                 if part.one_hot or not keeps_instance(parameter.shape, part.tokens):
-                    self.outers.setdefault(parameter, []).append(part.float())
+                    half = multiplies_in_half(part, parameter.shape)
+                    self.outers.setdefault(parameter, []).append(part if half else part.float())
                     continue
                 part = instance(part, parameter.shape)
             part = part.float()  # from here on norms and sums see the same float32 numbers, bf16 or not
@@ -252,7 +253,7 @@ def _clip(
     """Add what each example releases to `into`, layer by layer; the norms before clipping."""
     for parameter in book.instances.keys() & book.outers.keys():  # uses of different length: the cross term
         for use in book.outers.pop(parameter):
-            book.instances[parameter] += instance(use, parameter.shape)
+            book.instances[parameter] += instance(use.float(), parameter.shape)
     sizes = [instance_size(gradient) for gradient in book.instances.values()]
     sizes += [size_of(uses, parameter.shape) for parameter, uses in book.outers.items()]
     norms = torch.stack([size.norm for size in sizes]).square().sum(0).sqrt()

@@ -129,7 +129,7 @@ def is_scaling(layer: nn.Module) -> bool:
 
 def _over_tokens(x: Tensor) -> Tensor:
     """(B, T, d) → (B, d). As a product with ones: up to ten times faster than sum(1) on CPU."""
-    return torch.bmm(x.new_ones(x.shape[0], 1, x.shape[1]), x).squeeze(1)
+    return torch.bmm(x.new_ones(1, 1, x.shape[1]).expand(x.shape[0], -1, -1), x).squeeze(1)
 
 
 @torch.no_grad()

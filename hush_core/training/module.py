@@ -141,6 +141,12 @@ class PrivateModule(_ManualModule):
             raise InputError(
                 "TF32", "is on: norms and sums would be rounded to 10 bits", f"turn it off, and unset {_TF32}"
             )
+        if torch.get_float32_matmul_precision() != "highest":
+            raise InputError(
+                "the precision of float32 products",
+                f"is {torch.get_float32_matmul_precision()!r}: kernels may round them to bf16",
+                "torch.set_float32_matmul_precision('highest')",
+            )
         if type(trainer.strategy).__name__ not in ("SingleDeviceStrategy", "DDPStrategy"):
             raise InputError(
                 f"Trainer(strategy={type(trainer.strategy).__name__})",

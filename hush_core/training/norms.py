@@ -9,14 +9,18 @@ in docs/training.md ("Rounding"): fp32 adds up at most BLOCK products at a time,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from hush_core.training.layers import Outer
 
 UNIT = 2.0**-24
 """The unit round-off of fp32: one operation errs by at most this, relatively."""
+HALF_UNIT = 2.0**-8
+"""The unit round-off of bf16."""
 TINY = 2.0**-125
 """More than twice what one fp32 product may lose to underflow, flushed to zero or not."""
 BLOCK = 256
@@ -26,8 +30,13 @@ _SQUARES = 64
 GHOST_CONSTANT = 96.0
 """Below T² = 96·rows·columns/(rows+columns) the ghost norm and the sum take less time than an instance that is
 written, read for its norm and read again for the sum; measured on one CPU core, fp32."""
-STRIP = 32
+LARGE = 1 << 16
+"""Numbers from which on a matrix is rounded to a coarser grid, added up in fp32, and multiplied in bf16 where its
+factors are bf16."""
+STRIP = 64
 """Rows of the token × token products computed at once: a triangle in 4 strips takes ⅝ of the square's time."""
+_LINE = 16
+"""fp32 numbers in 64 bytes."""
 _CHUNK = 1 << 22
 """Numbers of token × token products held at once."""
 
@@ -60,6 +69,34 @@ def keeps_instance(shape: torch.Size, tokens: int) -> bool:
     return tokens >= harmonic and tokens**2 >= GHOST_CONSTANT * harmonic
 
 
+def multiplies_in_half(use: Outer, shape: torch.Size) -> bool:
+    """Whether the sum of a large matrix multiplies bf16 factors as such: on a CPU whose kernels do, adding up in
+    fp32 and rounding once (oneDNN's strict accumulation, its default). A GPU may add up in bf16: fp32 there."""
+    return (
+        not use.one_hot
+        and use.left.dtype == use.right.dtype == torch.bfloat16
+        and use.left.device.type == "cpu"
+        and is_large(shape)
+        and _adds_in_fp32()
+    )
+
+
+@lru_cache(maxsize=1)
+def _adds_in_fp32() -> bool:
+    """Tried: 1 and 4,095 times 2^-9 are almost 9, of which a sum in bf16 keeps the 1 alone."""
+    if not torch.backends.mkldnn.is_available() or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return False
+    column = torch.full((1, 4096, 64), 2.0**-9, dtype=torch.bfloat16)
+    column[:, 0] = 1.0
+    found = torch.bmm(column.transpose(1, 2), torch.ones_like(column)).float()
+    return bool((found - (1 + 4095 * 2.0**-9)).abs().max() <= 9 * HALF_UNIT)
+
+
+def is_large(shape: torch.Size) -> bool:
+    """Whether a parameter is a matrix that `sums.add_products` rounds to the coarser grid."""
+    return len(shape) == 2 and shape.numel() >= LARGE
+
+
 def instance(use: Outer, shape: torch.Size) -> Tensor:
     """(B, rows, columns): the per-example gradient of one use."""
     if not use.one_hot:
@@ -80,20 +117,28 @@ def size_of(uses: list[Outer], shape: torch.Size) -> Size:
     """Of the gradient of ONE parameter, over all of its uses, as `sums.add_products` makes it."""
     if len(uses) == 1 and uses[0].one_hot:
         return _embedding_size(uses[0], shape[0])
-    total, reach, lefts, rights = 0.0, 0.0, 0.0, 0.0
-    for i, one in enumerate(uses):
-        squared, left, right = _own(one)
-        total, reach = total + squared, reach + (left * right).sum(1)
-        lefts, rights = lefts + left.sum(1), rights + right.sum(1)
-        for other in uses[i + 1 :]:
-            total = total + 2 * _inner(one, other)
     tokens, width = max(use.tokens for use in uses), sum(shape)
     in_float64 = (len(uses) ** 2 * tokens**2 + width) * 2.0**-52
     one_side, other_side = (gamma(min(BLOCK, wide) + 1) for wide in shape)
     share = one_side + other_side + one_side * other_side + in_float64
-    squared = total.clamp_min(0) + share * reach.square()
-    squared = squared + TINY * width * (lefts.square() + rights.square())
-    return Size(squared.sqrt() + gamma(tokens + 2) * reach, reach, torch.maximum(lefts, rights))
+
+    def bound(squared: Tensor, reach: Tensor, lefts: Tensor, rights: Tensor) -> Tensor:
+        squared = squared.clamp_min(0) + share * reach.square()
+        return (squared + TINY * width * (lefts.square() + rights.square())).sqrt() + gamma(
+            tokens + 2
+        ) * reach
+
+    total, reach, lefts, rights, halved = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i, one in enumerate(uses):
+        squared, left, right = _own(one)
+        own = (squared, (left * right).sum(1), left.sum(1), right.sum(1))
+        if one.left.dtype == torch.bfloat16:  # what is released is rounded to it
+            halved = halved + HALF_UNIT * bound(*own) + TINY * shape.numel() ** 0.5
+        total, reach, lefts, rights = (a + b for a, b in zip((total, reach, lefts, rights), own, strict=True))
+        for other in uses[i + 1 :]:
+            total = total + 2 * _inner(one, other)
+    norm = bound(total, reach, lefts, rights) + halved
+    return Size(norm, reach, torch.maximum(lefts, rights))
 
 
 def add_rows(total: Tensor, numbers: Tensor, rows: Tensor) -> None:
@@ -192,9 +237,18 @@ def _gram(one: Tensor, other: Tensor) -> Tensor:
     """(B, T, S) float64: the products of (B, T, k) and (B, S, k), by blocks of k."""
     total = None
     for a, b in zip(one.split(BLOCK, 2), other.split(BLOCK, 2), strict=True):
-        product = torch.bmm(a, b.transpose(1, 2))
+        product = torch.bmm(_whole_lines(a), _whole_lines(b).transpose(1, 2))
         total = product.to(torch.float64) if total is None else total.add_(product)
     return total
+
+
+def _whole_lines(block: Tensor) -> Tensor:
+    """(B, T, k) in fp32, each example's numbers at the same place in a line of memory, by zeros behind them.
+
+    Kernels round otherwise where memory begins otherwise: an example's norm would depend on its row.
+    """
+    block = block.float()
+    return block if block.stride(0) % _LINE == 0 else functional.pad(block, (0, -block.shape[2] % _LINE))
 
 
 def _pick(floats: Tensor, numbers: Tensor) -> Tensor:

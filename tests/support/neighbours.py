@@ -235,4 +235,5 @@ def settings() -> list[Setting]:
     return made + [gpt(lora=lora, precision=p) for lora in (False, True) for p in ("fp32", "bf16")]
 
 
-PLANES = ((4, 8, 16, 11), (40, 16, 24, 50), (256, 32, 64, 40), (512, 24, 24, 30))
+PLANES = ((4, 8, 16, 11), (40, 16, 24, 50), (256, 32, 64, 40), (512, 24, 24, 30), (24, 264, 256, 300))
+"""tokens, rows, columns, vocabulary; the last with matrices that are added up in fp32, and multiplied in bf16."""

@@ -283,3 +283,17 @@ def test_tf32_is_refused_on_a_gpu(tmp_path, way, monkeypatch):
                 private.on_fit_start()
         finally:
             torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def test_float32_products_of_lower_precision_are_refused(tmp_path, monkeypatch):
+    """On a CPU "medium" lets oneDNN round the factors of float32 products to bf16."""
+    model = gpt()
+    private, ledger = made(tmp_path, model.network, model.losses)
+    plain = {"gradient_clip_val": None, "accumulate_grad_batches": 1, "world_size": 1, "precision": "32-true"}
+    trainer = SimpleNamespace(**plain, strategy=type("SingleDeviceStrategy", (), {})())
+    monkeypatch.setattr(PrivateModule, "trainer", trainer)
+    with ledger:
+        private.on_fit_start()
+        monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
+        with pytest.raises(InputError, match="float32 products"):
+            private.on_fit_start()

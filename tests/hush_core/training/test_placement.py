@@ -31,7 +31,7 @@ def test_rows_are_computed_by_themselves(lora, precision):
     assert all(computed_alone(model.at(precision), 5, length) for length in (16, 28, 40))
 
 
-@pytest.mark.parametrize(("name", "precision"), [("bert", "fp32"), ("llama", "bf16")])
+@pytest.mark.parametrize(("name", "precision"), [("bert", "fp32"), ("bert", "bf16"), ("llama", "bf16")])
 def test_rows_of_other_architectures_are_computed_by_themselves(name, precision, tmp_path):
     model = tiny_model(tmp_path, name).at(precision)
     assert rows_that_hold(model, 3) == 3

@@ -28,7 +28,8 @@ def found(setting, seeds=PAIRS):
 @pytest.mark.parametrize("shape", neighbours.PLANES, ids=str)
 def test_adversarial_gradients_move_the_sum_by_at_most_c(shape, half):
     ratio, alone = found(neighbours.planes(*shape, half=half))
-    assert 0.999 < ratio <= 1 and alone  # and some are clipped: else nothing would be shown
+    least = 0.99 if half and shape[1] * shape[2] >= norms.LARGE else 0.999  # bf16's own rounding is charged
+    assert least < ratio <= 1 and alone  # and some are clipped: else nothing would be shown
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -99,6 +100,7 @@ def test_norms_in_fp32_are_caught(monkeypatch):
 def test_ghost_norms_of_long_fp32_sums_without_a_charge_are_caught(monkeypatch):
     """Products of 65,536 equal terms. In blocks the error is too small to show, and is charged all the same."""
     assert constant(64, 65536, 8, weight=0.1) <= 1
+    monkeypatch.setattr(sums, "COARSE", 1.0)  # whose charge would hide it
     monkeypatch.setattr(norms, "gamma", lambda terms: 0.0)
     monkeypatch.setattr(norms, "BLOCK", 1 << 20)
     assert constant(64, 65536, 8, weight=0.1) > 1.00001
