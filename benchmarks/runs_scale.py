@@ -2,9 +2,9 @@
 
 Each run has a σ and rates of its own (σ within 3 %, rates drifting by some tenths of a percent a run, a secret's
 own by 0.05 %), T = 2000; a fifth of the secrets appear later than the first run, and 2 % of the rows hold one
-example more. p = 1e-10, r uniform in [2e-4, 1e-3]. Prints seconds of the processor, peak memory, and for a sample of
-secrets the inherited bound over the secret's own. Then one history of 52 different runs by hush and by dp_accounting,
-whose grids are refined until it is within 0.1 % of the tight bound.
+example more. p = 1e-10, r uniform in [2e-4, 1e-3]. Prints seconds of the processor, peak memory, and for a sample
+of secrets the inherited bound over the secret's own. Then one history of 52 different runs by hush and by
+dp_accounting, whose grids are refined until it is within 0.1 % of the tight bound.
 
 One core. --quick: 2,000 secrets × 12 runs, no comparison. --secrets, --runs, --same-noise (one σ for all runs).
 """

@@ -358,7 +358,9 @@ def test_the_second_route_lies_between_the_first_ones_sides_for_several_runs(cas
     assert first.lower * (1 - 2e-5) <= found <= first.value * (1 + 2e-5)
     assert posterior_of_runs(runs[::-1], prior=prior).value == pytest.approx(found, rel=1e-5)
     for alone in runs:
-        with contextlib.suppress(NotConfirmed, OverflowError):  # where one run alone is too rare for this route
+        with contextlib.suppress(
+            NotConfirmed, OverflowError
+        ):  # where one run alone is too rare for this route
             assert posterior_of_runs([alone], prior=prior).value < found
 
 
