@@ -32,11 +32,12 @@ from hush_core.progress import Progress
 OWN = 64
 """Up to so many different histories, every one gets a bound by its own rates; and so many of those that groups
 leave above their target."""
-_FAR, _FAR_LOOSENESS = 3.0, 0.10
+_FAR, _FAR_LOOSENESS = 3.0, 0.15
 """Where a secret's bound seems to be below its target by this factor, it may be inherited so much too high."""
-_LOOSENESS, _FINER = 0.03, 0.003
+_LOOSENESS, _FINER = 0.04, 0.003
 """The same for others; for those that miss their target. All in the Gaussian limit."""
-_STEPS = 0.5
+_FIRST = (_LOOSENESS, _FAR_LOOSENESS)
+_STEPS = 0.4
 """Binomials are rounded up to a grid that adds this share of the allowed looseness at most."""
 _BEYOND = 2.0
 """A bound that is so many times the target would still be above it in a finer group."""
@@ -115,9 +116,11 @@ def certify_runs(
     rows.method[untouched] = "blow_up" if method == "best" else method
     by_history = _alike(history, drawn)
     if len(by_history) > OWN:
-        ratio = _inherit(history, drawn, priors, targets, rows, groups, False, method, progress)
+        for which, looseness in zip(_near_and_far(history, drawn, priors, targets), _FIRST, strict=True):
+            _inherit(history, which, priors, targets, rows, groups, looseness, method, progress)
+        ratio = rows.bound[drawn] / targets[drawn]
         near = drawn[(ratio > 1) & ((ratio <= _BEYOND) | np.isinf(ratio))]
-        ratio = _inherit(history, near, priors, targets, rows, groups, True, method, progress)
+        ratio = _inherit(history, near, priors, targets, rows, groups, _FINER, method, progress)
         order = np.argsort(ratio, kind="stable")
         close = near[order][(ratio[order] > 1) & (ratio[order] <= _HOPELESS)]
         left = np.concatenate([close, drawn[np.isinf(rows.bound[drawn])]])
@@ -148,6 +151,15 @@ def _alike(history: History, secrets: np.ndarray) -> list[np.ndarray]:
     return [np.array(each) for each in found.values()]
 
 
+def _near_and_far(
+    history: History, secrets: np.ndarray, priors: np.ndarray, targets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """By the Gaussian limit, which may be far off: it decides how loose a bound is, and no more."""
+    cases = Cases(history, secrets, priors[secrets])
+    far = log_bound(cases.priors, np.sqrt(cases.pull.sum(axis=1))) < np.log(targets[secrets] / _FAR)
+    return secrets[~far], secrets[far]
+
+
 def _inherit(
     history: History,
     secrets: np.ndarray,
@@ -155,7 +167,7 @@ def _inherit(
     targets: np.ndarray,
     rows: _Rows,
     groups: list[Dominating],
-    finer: bool,
+    looseness: float,
     method: BoundMethod,
     progress: Progress | None,
 ) -> np.ndarray:
@@ -165,16 +177,13 @@ def _inherit(
     raised = on_grid_of_priors(priors, _PRIORS_STEP, upwards=True)
     cases = Cases(history, secrets, raised[secrets])
     mu = np.sqrt(cases.pull.sum(axis=1))
-    far = log_bound(cases.priors, mu) < np.log(targets[secrets] / _FAR)
-    loose = np.full(len(secrets), _FINER) if finer else np.where(far, _FAR_LOOSENESS, _LOOSENESS)
-    found = grouped(cases, loose * (1 - _STEPS))
-    done = 0
+    found = grouped(cases, np.full(len(secrets), looseness * (1 - _STEPS)))
+    coarser, done = _COARSER * looseness, 0
     for batch, middle in batches(cases, found):
         most = max(float(growth(cases.priors[own], mu[own]).max()) for own in batch)
-        step = 1 + _STEPS * min(float(loose[own].min()) for own in batch) / max(most, 0.05)
+        step = 1 + _STEPS * looseness / max(most, 0.05)
         rivals = [dominating(cases, own, step) for own in batch]
         least = float(min(cases.priors[own].min() for own in batch))
-        coarser = _COARSER * min(float(loose[own].min()) for own in batch)
         shared = _shared(rivals[middle].runs(history), least, method, coarser) if len(batch) >= _FEW else None
         for own, rival in zip(batch, rivals, strict=True):
             done += 1

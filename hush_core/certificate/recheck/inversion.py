@@ -239,7 +239,8 @@ class _Line:
     def _decay(self, spread: float) -> float:
         """Where |M| has fallen to e^{−34} of its value at the tilt."""
         probe = 2.0 ** np.arange(0, 60) / spread / 4
-        loud = np.flatnonzero(self._log_moment(probe).real > -34)
+        size = sum(rounds * table.log_moment(probe).real for table, rounds in self.tables)
+        loud = np.flatnonzero(size > -34)
         return float(probe[min(loud[-1] + 1, len(probe) - 1)] if len(loud) else probe[0])
 
     def _log_moment(self, frequency: np.ndarray) -> np.ndarray:

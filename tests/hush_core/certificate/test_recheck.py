@@ -1,5 +1,6 @@
 """The second route is right by itself, agrees with the first, and refuses what a broken first route states."""
 
+import contextlib
 import itertools
 import math
 import re
@@ -10,7 +11,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from hush_core import plan
-from hush_core.accounting import Participation, posterior_bound
+from hush_core.accounting import Participation, Run, bound_of_runs, posterior_bound
 from hush_core.accounting.many_secrets import calibration, curves, profiles
 from hush_core.accounting.many_secrets import secret_bounds as certification
 from hush_core.certificate import verify, verify_certificate, write
@@ -22,6 +23,7 @@ from hush_core.certificate.recheck import (
     Secrets,
     check,
     posterior,
+    posterior_of_runs,
     recheck_bounds,
     recheck_curves,
 )
@@ -307,3 +309,71 @@ def test_a_missed_target_gets_no_certificate(made, build_certificate, tmp_path):
     with pytest.raises(CertificationError, match="1 secrets miss their target"):
         build_certificate(tmp_path / "certificate", made / "model", miss=1)
     assert not list(tmp_path.iterdir())
+
+
+# --- several runs ------------------------------------------------------------------------------------------
+
+
+def one_law(m, rate):
+    return np.array([rate]), np.array([m])
+
+
+def test_a_sure_example_in_different_runs_has_the_gaussian_closed_form():
+    runs = [(*one_law(1, 1.0), 20.0, 100), (*one_law(1, 1.0), 35.0, 300), (*one_law(1, 1.0), 11.0, 10)]
+    exact = ndtr(ndtri(1e-8) + math.sqrt(100 / 20**2 + 300 / 35**2 + 10 / 11**2))
+    assert posterior_of_runs(runs, prior=1e-8).value == pytest.approx(exact, rel=1e-7)
+    for wrong in (runs[:2], [(*run[:3], 100) for run in runs], [(*run[:2], 20.0, run[3]) for run in runs]):
+        assert posterior_of_runs(wrong, prior=1e-8).value != pytest.approx(exact, rel=1e-3)
+
+
+SEVERAL = [
+    ([(100, 2048 / 1.2e6, 3.0, 2000), (60, 2048 / 1.3e6, 4.0, 1000)], 1e-10),
+    ([(1, 1e-4, 1.0, 1000), (3, 2e-5, 0.6, 2000)], 1e-9),  # rare in both: the lump of no draw at all
+    ([(1, 1e-4, 0.7, 1000), (100, 2048 / 1.2e6, 6.0, 2000)], 1e-9),
+    ([(1, 1.0, 35.0, 300), (3, 1e-3, 1.5, 1000)], 1e-7),
+    ([(5, 0.1, 1.0, 1), (2, 0.3, 2.0, 1)], 1e-3),
+]
+
+
+@pytest.mark.parametrize("case, prior", SEVERAL)
+def test_the_second_route_lies_between_the_first_ones_sides_for_several_runs(case, prior):
+    runs = [(*one_law(m, rate), sigma, rounds) for m, rate, sigma, rounds in case]
+    first = bound_of_runs(
+        [Run(Participation.binomial(m, rate), sigma, rounds) for m, rate, sigma, rounds in case],
+        prior=prior,
+        method="blow_up",
+        lower=True,
+    )
+    found = posterior_of_runs(runs, prior=prior).value
+    assert first.lower * (1 - 2e-5) <= found <= first.value * (1 + 2e-5)
+    assert posterior_of_runs(runs[::-1], prior=prior).value == pytest.approx(found, rel=1e-5)
+    for alone in runs:
+        with contextlib.suppress(
+            NotConfirmed, OverflowError
+        ):  # where one run alone is too rare for this route
+            assert posterior_of_runs([alone], prior=prior).value < found
+
+
+def test_equal_runs_are_one_by_the_second_route_too():
+    law = one_law(100, 2048 / 1.2e6)
+    once = posterior_of_runs([(*law, 3.0, 2000)], prior=1e-10).value
+    assert posterior_of_runs([(*law, 3.0, 700), (*law, 3.0, 1300)], prior=1e-10).value == pytest.approx(
+        once, rel=1e-6
+    )
+    nothing = (np.zeros(1), np.ones(1, int), 3.0, 10)
+    assert posterior_of_runs([nothing], prior=0.1).value == 0.1
+    assert posterior_of_runs([nothing, (*law, 3.0, 2000)], prior=1e-10).value == pytest.approx(once, rel=1e-9)
+
+
+def test_extremes_of_several_runs():
+    """Both inequalities for products, where one run alone would not do."""
+    sure = [(1.0, 3.0, 40), (1.0, 4.0, 80)]
+    exact = ndtr(ndtri(1e-3) + math.sqrt(40 / 9 + 80 / 16))
+    assert 1 - exact <= shortfall_from_one(sure, 1e-3) < min(shortfall_from_one([one], 1e-3) for one in sure)
+    weak = [
+        (RoundLoss(count_law(np.array([rate]), np.ones(1, int), cut=1e-30), 2.0), rounds)
+        for rate, rounds in ((1e-6, 50), (3e-6, 20))
+    ]
+    alone = [excess_over_prior([one], 1e-3) for one in weak]
+    together = excess_over_prior(weak, 1e-3)
+    assert max(alone) < together < 1

@@ -121,7 +121,7 @@ def test_groups_that_do_not_dominate_are_found(mistake, monkeypatch):
         return right(cases, members[one : one + 1], step)
 
     monkeypatch.setattr(run_bounds, "dominating", wrong)
-    monkeypatch.setattr(run_bounds, "_FAR_LOOSENESS", 1.0)
+    monkeypatch.setattr(run_bounds, "_FIRST", (1.0, 1.0))
     monkeypatch.setattr(run_bounds, "_STEPS", 1e-3)
     found = certify_runs(own, np.full(120, PRIOR), np.full(120, 0.9), method="kl")
     below = 0
