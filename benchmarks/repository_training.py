@@ -1,0 +1,172 @@
+"""The models that real_repository.py compares, and what each knows; finished ones are kept.
+
+All are trained from the same public start, at rates that fall to 0 (`fit_untagged`), and all but the start and the plain
+one work through equally many examples in expectation. None but the protected one protects anything.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from arxiv_rows import bits_and_bytes
+from repository_data import Data
+
+from hush_core.auditing import exposure
+from hush_core.config import TrainConfig, UntaggedConfig
+from hush_core.plan import ProtectionPlan, make_plan
+from hush_core.training import (
+    LanguageModel,
+    byte_gpt,
+    fit_plain,
+    fit_private,
+    fit_untagged,
+    load_model,
+    save_model,
+    split_public,
+)
+from hush_core.weights import check_untagged, tagged_examples, weigh, weight_settings, with_role
+from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
+
+START, BEFORE, PROTECTED = "public start", "plain: without the certified rounds", "protected"
+RETAINED, EVERYTHING = "non-private on the retained data", "non-private on all"
+FASTER = "protected, three times the rate"
+QUIET = "control: the same rounds without noise"
+MODELS = (START, BEFORE, PROTECTED, RETAINED, EVERYTHING, FASTER, QUIET)
+PLACES = 20
+"""An example that the plain phase sees as often as any other has so many places in the list of the retained data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """One share and one repetition; `seed` is of the initial state and of every batch without noise."""
+
+    data: Data
+    work: Path
+    share: int
+    seed: int
+
+    @cached_property
+    def roles(self) -> pl.Series:
+        return self._weighing.roles
+
+    @cached_property
+    def train(self) -> TrainConfig:
+        """As the config, its batch such that tagged text is drawn as often as untagged text is in the plain phase."""
+        train, untagged = self.data.config.train, self.data.config.untagged
+        tagged = int(tagged_examples(self.data.edges, len(self.data.texts)).sum())
+        draws = untagged.steps * untagged.batch / len(self.ids(PLAIN)) * tagged
+        return train.model_copy(update={"batch": max(1, round(draws / train.rounds))})
+
+    @cached_property
+    def plan(self) -> ProtectionPlan:
+        """Certified for every secret at its target."""
+        train, data = self.train, self.data
+        return make_plan(
+            self._weighing.weights, data.edges, data.secrets, rounds=train.rounds, expected_batch=train.batch,
+            clip_norm=train.clip_norm, method=data.config.method,
+        )  # fmt: skip
+
+    @cached_property
+    def _weighing(self):
+        settings = weight_settings(self.data.config)
+        return weigh(self.data.edges, self.data.secrets, n_examples=len(self.data.texts), settings=settings)
+
+    def ids(self, *roles: str) -> np.ndarray:
+        return with_role(self.roles, *roles)
+
+    def pick(self, ids: Sequence[int] | np.ndarray) -> list[bytes]:
+        return [self.data.texts[i] for i in ids]
+
+    def retained(self) -> np.ndarray:
+        """Ids, each as often as the protected model expects to draw it, relative to the untagged ones' `PLACES`."""
+        untagged, plain = self.data.config.untagged, self.ids(PLAIN)
+        epochs = untagged.steps * untagged.batch / len(plain)
+        draws = self.plan.rates * self.plan.rounds
+        draws[plain] = epochs
+        return np.repeat(np.arange(len(draws)), np.rint(PLACES * draws / epochs).astype(int))
+
+    def model(self, name: str) -> LanguageModel:
+        """The finished model; trained now if it is not kept."""
+        folder = self.work / (f"start-{self.seed}" if name == START else f"{self.share}-{self.seed}") / name.replace(":", "")
+        if not (folder / "done.json").exists():
+            began = time.process_time()
+            model = self._make(name, folder)
+            save_model(model, folder / "model")
+            (folder / "done.json").write_text(json.dumps({"cpu_seconds": round(time.process_time() - began)}))
+        return load_model(folder / "model")
+
+    def _make(self, name: str, folder: Path) -> LanguageModel:
+        config, untagged = self.data.config, self.data.config.untagged
+        if name == START:
+            model, pre = byte_gpt(config.model, config.chunk_bytes, seed=self.seed), config.pretrain
+            public, _ = split_public(self.data.public)
+            return fit_plain(
+                public, model, steps=pre.steps, batch=pre.batch, learning_rate=pre.learning_rate, micro_batch=16,
+                seed=self.seed,
+            )  # fmt: skip
+        if name == BEFORE:
+            check_untagged(self.ids(PLAIN, VALIDATION, HELD_OUT), self.data.edges)
+            return self._ordinary(self.pick(self.ids(PLAIN)), untagged)
+        if name in (PROTECTED, FASTER, QUIET):
+            return self._rounds(name, folder)
+        steps = untagged.steps + round(self.plan.rounds * self.plan.expected_batch / untagged.batch)
+        longer = untagged.model_copy(update={"steps": steps})
+        kept_out = self.ids(VALIDATION, HELD_OUT)
+        everything = np.setdiff1d(np.arange(len(self.data.texts)), kept_out)
+        return self._ordinary(self.pick(self.retained() if name == RETAINED else everything), longer)
+
+    def _ordinary(self, texts: list[bytes], settings: UntaggedConfig) -> LanguageModel:
+        validation = self.pick(self.ids(VALIDATION))
+        model = self.model(START)
+        return fit_untagged(texts, validation, model, settings, micro_batch=16, seed=self.seed).model
+
+    def _rounds(self, name: str, folder: Path) -> LanguageModel:
+        """By the plan; QUIET by one of no promise whose noise is a thousandth."""
+        plan, train = self.plan, self.train
+        if name == QUIET:
+            none = plan.certificates.clear()
+            plan = replace(plan, noise_multiplier=plan.noise_multiplier / 1000, certificates=none)
+        if name == FASTER:
+            train = train.model_copy(update={"learning_rate": 3 * train.learning_rate})
+        return fit_private(plan, self.data.texts, self.model(BEFORE), train, folder / "run").model
+
+    def scores(self, name: str) -> dict[str, np.ndarray]:
+        """(n, 2) bits and bytes of each text without a secret, and of each with one, that no model was trained on."""
+        texts = {"untagged": self.pick(self.ids(HELD_OUT)), "tagged": self.data.tagged_back}
+        path = self._kept(name, "scores.npz")
+        if not path.exists():
+            model = self.model(name)
+            np.savez(path, **{kind: bits_and_bytes(model, some) for kind, some in texts.items()})
+        with np.load(path) as kept:
+            return dict(kept)
+
+    def attack(self, name: str) -> pl.DataFrame:
+        """Rank, exposure and extraction of every planted value."""
+        path = self._kept(name, "exposure.parquet")
+        if not path.exists():
+            data = self.data
+            exposure(
+                self.model(name), data.texts, data.occurrences, data.secrets, seed=7,
+                alternatives=data.config.audit.alternatives,
+            ).write_parquet(path)  # fmt: skip
+        return pl.read_parquet(path)
+
+    def _kept(self, name: str, file: str) -> Path:
+        folder = self.work / f"{self.share}-{self.seed}" / name.replace(":", "")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / file
+
+
+def interval(statistic: Callable[[np.ndarray], float], count: int, *, resamples: int = 2000) -> tuple[float, float]:
+    """95 % by bootstrap over `count` texts: `statistic` is given the ids that were drawn, the same for all models."""
+    drawn = np.random.default_rng(0)
+    values = [statistic(drawn.integers(count, size=count)) for _ in range(resamples)]
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
