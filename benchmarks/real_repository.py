@@ -1,17 +1,17 @@
 """A real repository with its history: what hush's way loses on text without a secret, and gains on text with one.
 
-Teams, paths and rare authors over 5, 10 and 20 % of the files are secrets, and credentials planted in real files. From
-the config through extraction, weights and plan to training as `weights.without_secret: plain` does it; compared are
+Teams, paths and rare authors over 5, 10 and 20 % of the files are secrets, and credentials planted in real files.
+From the config through extraction, weights and plan to training as `weights.without_secret: plain` does it; compared
+by bits per byte on held-out text without a secret and on held-back text with one, and by the planted values' ranks:
 
     public start · plain (the same without the certified rounds) · protected · non-private training on the retained
     data: each example drawn as often as the protected model expects to · non-private training on all
 
-by bits per byte on held-out text without a secret and on held-back text with one, and by the ranks of the planted
-values. Targets: held-out loss within 2 % of non-private training on the retained data, and no planted value ranked
-better after the certified rounds than before. Intervals are over texts, paired (bootstrap).
+Targets: held-out loss within 2 % of non-private training on the retained data, and no planted value ranked better
+after the certified rounds than before. Intervals are over texts, paired (bootstrap).
 
-Without --repo it says what it needs and ends. Finished models are kept in --work, so that a stopped run goes on. About
-25 CPU-minutes a start; --quick takes one and shows only that it works.
+Without --repo it says what it needs and ends. Finished models are kept in --work, so that a stopped run goes on.
+About 20 CPU-minutes a start; --quick takes one and shows only that it works.
 """
 
 from __future__ import annotations
@@ -26,10 +26,21 @@ from pathlib import Path
 import numpy as np
 import torch
 from repository_data import SHARES, Data, build, read
-from repository_training import BEFORE, EVERYTHING, FASTER, MODELS, PROTECTED, QUIET, RETAINED, Runs, interval
+from repository_training import (
+    BEFORE,
+    EVERYTHING,
+    FASTER,
+    MODELS,
+    PROTECTED,
+    QUIET,
+    RETAINED,
+    Runs,
+    interval,
+)
 
 from hush_core.config import ByteGptModel
 from hush_core.weights import expected_distinct
+from hush_core.weights.roles import CERTIFIED
 
 TARGET = 1.02
 SEED = 7
@@ -51,7 +62,10 @@ def main() -> None:
     shares = {share: read(arguments.work, share) for share in arguments.shares}
     if arguments.quick:
         shares = {share: _quick(data) for share, data in shares.items()}
-    grid = [[Runs(data, arguments.work, share, start) for start in arguments.starts] for share, data in shares.items()]
+    grid = [
+        [Runs(data, arguments.work, share, start) for start in arguments.starts]
+        for share, data in shares.items()
+    ]
     for names, starts in ((CORE, grid), (EXTRA, [row[:1] for row in grid])):
         for runs in sorted((runs for row in starts for runs in row), key=lambda runs: runs.seed):
             for name in names:
@@ -73,7 +87,8 @@ def _result(starts: Sequence[Runs]) -> dict:
     facts = data.facts | {
         "share": first.share, "starts": [runs.seed for runs in starts], "rounds": plan.rounds,
         "batch": plan.expected_batch, "sigma": plan.noise_multiplier, "tagged_draws": float(drawn.sum()),
-        "distinct": float(expected_distinct(plan.rates, plan.rounds)), "never_drawn": int((drawn[data.edges["example_id"].unique().to_numpy()] == 0).sum()),
+        "distinct": float(expected_distinct(plan.rates, plan.rounds)),
+        "never_drawn": int((drawn[first.ids(CERTIFIED)] == 0).sum()),
         "worst_bound_to_target": float((plan.certificates["bound"] / plan.certificates["posterior"]).max()),
     }  # fmt: skip
     rows = [_row(name, starts[:1] if name in EXTRA else starts) for name in MODELS]
@@ -131,8 +146,8 @@ def _bits(name: str, starts: Sequence[Runs], kind: str) -> tuple[np.ndarray, np.
 
 def _show(result: dict) -> None:
     print(
-        f"\n{result['share']} % of the files: {result['with_secret']:,} of {result['examples']:,} examples hold one of "
-        f"{result['secrets']} secrets; σ {result['sigma']:.2f}, T {result['rounds']}, B {result['batch']}, "
+        f"\n{result['share']} % of the files: {result['with_secret']:,} of {result['examples']:,} examples hold one "
+        f"of {result['secrets']} secrets; σ {result['sigma']:.2f}, T {result['rounds']}, B {result['batch']}, "
         f"{result['distinct']:.0f} distinct; {len(result['starts'])} starts"
     )
     for row in result["models"]:
@@ -140,13 +155,13 @@ def _show(result: dict) -> None:
         low, high = held["gain_interval"]
         print(
             f"  {row['model']:<40} {plain['bits_per_byte']:.4f}  {held['bits_per_byte']:.4f} "
-            f"({held['gain_over_plain']:+.4f}, {low:+.4f} to {high:+.4f})  exposure {row['exposure_bits']:.2f} bits, "
-            f"ranks {row['ranks']}, extracted {row['extracted']}"
+            f"({held['gain_over_plain']:+.4f}, {low:+.4f} to {high:+.4f})  exposure "
+            f"{row['exposure_bits']:.2f} bits, ranks {row['ranks']}, extracted {row['extracted']}"
         )
     within, (low, high) = result["within"], result["within"]["untagged_interval"]
     print(
-        f"  protected / retained: {within['untagged']:.4f} ({low:.4f} to {high:.4f}) on text without a secret, target "
-        f"{TARGET}: {'met' if within['untagged'] <= TARGET else 'MISSED'}; {within['tagged']:.4f} with one, "
+        f"  protected / retained: {within['untagged']:.4f} ({low:.4f} to {high:.4f}) on text without a secret, "
+        f"target {TARGET}: {'met' if within['untagged'] <= TARGET else 'MISSED'}; {within['tagged']:.4f} with one, "
         f"{within['by_shares']:.4f} by their shares",
         flush=True,
     )
@@ -166,12 +181,16 @@ def _quick(data: Data) -> Data:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repo", type=Path, help="a git repository with its whole history, bare or not")
     parser.add_argument("--rev", default="HEAD", help="the commit to build on")
     parser.add_argument("--work", type=Path, default=Path("real_work"))
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--shares", type=int, nargs="*", default=list(SHARES), choices=SHARES, help="per cent of the files")
+    parser.add_argument(
+        "--shares", type=int, nargs="*", default=list(SHARES), choices=SHARES, help="per cent of the files"
+    )
     parser.add_argument("--starts", type=int, nargs="*", default=[0, 1], help="repetitions")
     parser.add_argument("--quick", action="store_true", help="a minute: to see that it works, not to compare")
     arguments = parser.parse_args()

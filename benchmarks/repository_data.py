@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
@@ -88,7 +89,9 @@ def read(work: Path, share: int) -> Data:
     number[stays] = np.arange(len(stays))
     texts = examples["text"].to_list()
     whole = edges.join(
-        found.secrets.filter(~pl.col("name").str.contains("/")).select("secret_id"), on="secret_id", how="semi"
+        found.secrets.filter(~pl.col("name").str.contains("/")).select("secret_id"),
+        on="secret_id",
+        how="semi",
     )["example_id"].unique()
     files = examples.group_by("path").agg(pl.col("example_id").is_in(whole.implode()).any().alias("held"))
     facts = {
@@ -127,7 +130,11 @@ def _config(entries: list[dict]) -> dict:
         "pretrain": {"steps": 600, "batch": 16, "learning_rate": 2e-3},
         "untagged": {"steps": 750, "batch": 16, "evaluate_every": 50},
         "train": {
-            "rounds": 40, "batch": 16, "learning_rate": 1e-3, "schedule": "linear", "freeze": ["embedding", "matrices"],
+            "rounds": 40,
+            "batch": 16,
+            "learning_rate": 1e-3,
+            "schedule": "linear",
+            "freeze": ["embedding", "matrices"],
             "micro_batch": 64,
         },
         "audit": {"alternatives": 300},
@@ -141,7 +148,9 @@ def _entries(files: dict[str, bytes], authors: dict[str, list[str]], seed: int) 
     size, mean = max(1, round(len(files) / GROUPS)), sum(map(len, files.values())) / GROUPS
     fits = lambda area: mean / 2 <= sum(len(files[path]) for path in area) <= 3 * mean / 2  # noqa: E731
     runs = [run for i in range(len(paths) - size) if fits(run := paths[i : i + size])]
-    rare = [author for author in sorted(authors) if len(authors[author]) <= 2 * size and fits(authors[author])]
+    rare = [
+        author for author in sorted(authors) if len(authors[author]) <= 2 * size and fits(authors[author])
+    ]
     chance.shuffle(runs)
     chance.shuffle(rare)
     entries, taken = [], set()
@@ -149,11 +158,17 @@ def _entries(files: dict[str, bytes], authors: dict[str, list[str]], seed: int) 
         number = len(entries)
         kind = ("codeowners", "path", "contributors")[number % 3]
         if kind == "contributors":
-            author = next(a for a in rare if taken.isdisjoint(authors[a]))
-            area, given = authors[author], {"emails": [author]}
+            author = next((a for a in rare if taken.isdisjoint(authors[a])), None)
+            area, given = authors[author] if author else [], {"emails": [author]}
         else:
-            area = next(run for run in runs if taken.isdisjoint(run))
-            given = {"teams": [f"@acme/{number}"]} if kind == "codeowners" else {"globs": [f"/{path}" for path in area]}
+            area = next((run for run in runs if taken.isdisjoint(run)), [])
+            given = (
+                {"teams": [f"@acme/{number}"]}
+                if kind == "codeowners"
+                else {"globs": [f"/{path}" for path in area]}
+            )
+        if not area:
+            raise InputError("repository", f"has too few files or authors for {kind}", "give a larger one")
         taken |= set(area)
         entries.append({"id": f"{kind}-{number}", "kind": kind, "level": "high"} | given | {"_files": area})
     return entries
@@ -211,7 +226,16 @@ def _paths(git: Path, rev: str) -> list[str]:
 
 def _authors(git: Path, rev: str, present: set[str]) -> dict[str, list[str]]:
     """E-mail → the present files that its commits changed, under whatever name they had then."""
-    log = _git(git, "log", "-M", "--diff-merges=first-parent", "--name-status", "--topo-order", "--format=%x01%ae", rev)
+    log = _git(
+        git,
+        "log",
+        "-M",
+        "--diff-merges=first-parent",
+        "--name-status",
+        "--topo-order",
+        "--format=%x01%ae",
+        rev,
+    )
     now = {path: path for path in present}
     found: dict[str, set[str]] = defaultdict(set)
     for part in log.decode("utf-8", "replace").split("\x01")[1:]:
@@ -223,7 +247,8 @@ def _authors(git: Path, rev: str, present: set[str]) -> dict[str, list[str]]:
     return {author: sorted(paths) for author, paths in found.items() if paths}
 
 
-def _commit(message: str, files: dict[str, bytes], gone: list[str] = (), base: str = "") -> bytes:  # type: ignore[assignment]
+def _commit(message: str, files: dict[str, bytes], gone: Sequence[str] = (), base: str = "") -> bytes:
+    """In git fast-import's format."""
     out = bytearray(b"commit refs/heads/hush\nauthor " + _WHO + b"\ncommitter " + _WHO + b"\n")
     out += b"data %d\n%s\n" % (len(message), message.encode())
     if base:
@@ -246,5 +271,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     )  # fmt: skip
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"git {arguments[0]}", said[-1] if said else "failed", "give a repository with its history")
+        raise InputError(
+            f"git {arguments[0]}", said[-1] if said else "failed", "give a repository with its history"
+        )
     return done.stdout

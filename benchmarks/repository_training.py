@@ -1,7 +1,7 @@
 """The models that real_repository.py compares, and what each knows; finished ones are kept.
 
-All are trained from the same public start, at rates that fall to 0 (`fit_untagged`), and all but the start and the plain
-one work through equally many examples in expectation. None but the protected one protects anything.
+All are trained from the same public start, at rates that fall to 0 (`fit_untagged`), and all but the start and the
+plain one work through equally many examples in expectation. Only the protected ones protect anything.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ from hush_core.training import (
     save_model,
     split_public,
 )
-from hush_core.weights import check_untagged, tagged_examples, weigh, weight_settings, with_role
+from hush_core.weights import (
+    check_untagged,
+    largest_batch,
+    tagged_examples,
+    weigh,
+    weight_settings,
+    with_role,
+)
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 
 START, BEFORE, PROTECTED = "public start", "plain: without the certified rounds", "protected"
@@ -40,7 +47,7 @@ FASTER = "protected, three times the rate"
 QUIET = "control: the same rounds without noise"
 MODELS = (START, BEFORE, PROTECTED, RETAINED, EVERYTHING, FASTER, QUIET)
 PLACES = 20
-"""An example that the plain phase sees as often as any other has so many places in the list of the retained data."""
+"""An example that the plain phase sees as often as any other has so many places in the list of retained data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +65,13 @@ class Runs:
 
     @cached_property
     def train(self) -> TrainConfig:
-        """As the config, its batch such that tagged text is drawn as often as untagged text is in the plain phase."""
+        """As the config, its batch such that tagged text is drawn as often as untagged text is in the plain phase,
+        as far as the weights allow."""
         train, untagged = self.data.config.train, self.data.config.untagged
         tagged = int(tagged_examples(self.data.edges, len(self.data.texts)).sum())
         draws = untagged.steps * untagged.batch / len(self.ids(PLAIN)) * tagged
-        return train.model_copy(update={"batch": max(1, round(draws / train.rounds))})
+        batch = min(max(1, round(draws / train.rounds)), largest_batch(self._weighing.weights))
+        return train.model_copy(update={"batch": batch})
 
     @cached_property
     def plan(self) -> ProtectionPlan:
@@ -94,7 +103,11 @@ class Runs:
 
     def model(self, name: str) -> LanguageModel:
         """The finished model; trained now if it is not kept."""
-        folder = self.work / (f"start-{self.seed}" if name == START else f"{self.share}-{self.seed}") / name.replace(":", "")
+        folder = (
+            self.work
+            / (f"start-{self.seed}" if name == START else f"{self.share}-{self.seed}")
+            / name.replace(":", "")
+        )
         if not (folder / "done.json").exists():
             began = time.process_time()
             model = self._make(name, folder)
@@ -138,7 +151,7 @@ class Runs:
         return fit_private(plan, self.data.texts, self.model(BEFORE), train, folder / "run").model
 
     def scores(self, name: str) -> dict[str, np.ndarray]:
-        """(n, 2) bits and bytes of each text without a secret, and of each with one, that no model was trained on."""
+        """(n, 2) bits and bytes of each text, without a secret and with one, that no model was trained on."""
         texts = {"untagged": self.pick(self.ids(HELD_OUT)), "tagged": self.data.tagged_back}
         path = self._kept(name, "scores.npz")
         if not path.exists():
@@ -164,8 +177,10 @@ class Runs:
         return folder / file
 
 
-def interval(statistic: Callable[[np.ndarray], float], count: int, *, resamples: int = 2000) -> tuple[float, float]:
-    """95 % by bootstrap over `count` texts: `statistic` is given the ids that were drawn, the same for all models."""
+def interval(
+    statistic: Callable[[np.ndarray], float], count: int, *, resamples: int = 2000
+) -> tuple[float, float]:
+    """95 % by bootstrap over `count` texts: `statistic` is given the ids that were drawn."""
     drawn = np.random.default_rng(0)
     values = [statistic(drawn.integers(count, size=count)) for _ in range(resamples)]
     low, high = np.quantile(values, (0.025, 0.975))
