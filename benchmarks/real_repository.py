@@ -1,8 +1,8 @@
 """A real repository with its history: what hush's way loses on text without a secret, and gains on text with one.
 
 Teams, paths and rare authors over 5, 10 and 20 % of the files are secrets, and credentials planted in real files.
-From the config through extraction, weights and plan to training as `weights.without_secret: plain` does it;
-compared by bits per byte on held-out text without a secret and on held-back text with one, and by the planted values' ranks:
+From the config through extraction, weights and plan to training as `weights.without_secret: plain` does it. Bits per
+byte on held-out text without a secret and on held-back text with one, and the ranks of the planted values, of
 
     public start · plain (the same without the certified rounds) · protected · non-private training on the retained
     data: each example drawn as often as the protected model expects to · non-private training on all
@@ -146,8 +146,8 @@ def _bits(name: str, starts: Sequence[Runs], kind: str) -> tuple[np.ndarray, np.
 
 def _show(result: dict) -> None:
     print(
-        f"\n{result['share']} % of the files: {result['with_secret']:,} of {result['examples']:,} examples "
-        f"hold one of {result['secrets']} secrets; σ {result['sigma']:.2f}, T {result['rounds']}, B {result['batch']}, "
+        f"\n{result['share']} % of the files: {result['with_secret']:,} of {result['examples']:,} examples hold "
+        f"one of {result['secrets']} secrets; σ {result['sigma']:.2f}, T {result['rounds']}, B {result['batch']}, "
         f"{result['distinct']:.0f} distinct; {len(result['starts'])} starts"
     )
     for row in result["models"]:
