@@ -1,7 +1,7 @@
 """A real repository with its history: what hush's way loses on text without a secret, and gains on text with one.
 
 Teams, paths and rare authors over 5, 10 and 20 % of the files are secrets, and credentials planted in real files.
-From the config through extraction, weights and plan to training as `weights.without_secret: plain` does it. Bits per
+From the config through extraction, weights and plan to training, as `weights.without_secret: plain` does it. Bits a
 byte on held-out text without a secret and on held-back text with one, and the ranks of the planted values, of
 
     public start · plain (the same without the certified rounds) · protected · non-private training on the retained
@@ -30,6 +30,7 @@ from repository_training import (
     BEFORE,
     EVERYTHING,
     FASTER,
+    LONGER,
     MODELS,
     PROTECTED,
     QUIET,
@@ -45,9 +46,9 @@ from hush_core.weights.roles import CERTIFIED
 TARGET = 1.02
 SEED = 7
 """Of owners, planted values and where they stand: the same for all starts."""
-CORE = tuple(name for name in MODELS if name not in (FASTER, QUIET))
-EXTRA = (FASTER, QUIET)
-"""Of the first start alone."""
+EXTRA = (LONGER, FASTER, QUIET)
+"""Controls, of the first start alone."""
+CORE = tuple(name for name in MODELS if name not in EXTRA)
 
 
 def main() -> None:
@@ -60,26 +61,27 @@ def main() -> None:
     arguments.work.mkdir(mode=0o700, parents=True, exist_ok=True)
     build(arguments.repo, arguments.work, arguments.rev, seed=SEED)
     shares = {share: read(arguments.work, share) for share in arguments.shares}
+    models = arguments.work / ("quick" if arguments.quick else "models")
     if arguments.quick:
         shares = {share: _quick(data) for share, data in shares.items()}
     grid = [
-        [Runs(data, arguments.work, share, start) for start in arguments.starts]
-        for share, data in shares.items()
+        [Runs(data, models, share, start) for start in arguments.starts] for share, data in shares.items()
     ]
-    for names, starts in ((CORE, grid), (EXTRA, [row[:1] for row in grid])):
+    stages = [(CORE, grid)] if arguments.core else [(CORE, grid), (EXTRA, [row[:1] for row in grid])]
+    for names, starts in stages:
         for runs in sorted((runs for row in starts for runs in row), key=lambda runs: runs.seed):
             for name in names:
                 runs.scores(name)
                 runs.attack(name)
                 print(f"start {runs.seed}, {runs.share} %: {name}", flush=True)
-    results = [_result(row) for row in grid]
+    results = [_result(row, CORE if arguments.core else MODELS) for row in grid]
     for result in results:
         _show(result)
     if arguments.out:
         arguments.out.write_text(json.dumps(results, indent=2) + "\n")
 
 
-def _result(starts: Sequence[Runs]) -> dict:
+def _result(starts: Sequence[Runs], names: Sequence[str]) -> dict:
     """Of one share: what the plan is, and a row a model."""
     first = starts[0]
     plan, data = first.plan, first.data
@@ -91,7 +93,7 @@ def _result(starts: Sequence[Runs]) -> dict:
         "never_drawn": int((drawn[first.ids(CERTIFIED)] == 0).sum()),
         "worst_bound_to_target": float((plan.certificates["bound"] / plan.certificates["posterior"]).max()),
     }  # fmt: skip
-    rows = [_row(name, starts[:1] if name in EXTRA else starts) for name in MODELS]
+    rows = [_row(name, starts[:1] if name in EXTRA else starts) for name in names]
     return facts | {"within": _within(starts), "models": rows}
 
 
@@ -192,6 +194,9 @@ def _arguments() -> argparse.Namespace:
         "--shares", type=int, nargs="*", default=list(SHARES), choices=SHARES, help="per cent of the files"
     )
     parser.add_argument("--starts", type=int, nargs="*", default=[0, 1], help="repetitions")
+    parser.add_argument(
+        "--core", action="store_true", help="without the controls, which the first start alone has"
+    )
     parser.add_argument("--quick", action="store_true", help="a minute: to see that it works, not to compare")
     arguments = parser.parse_args()
     if arguments.quick:

@@ -43,9 +43,10 @@ from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 
 START, BEFORE, PROTECTED = "public start", "plain: without the certified rounds", "protected"
 RETAINED, EVERYTHING = "non-private on the retained data", "non-private on all"
+LONGER = "plain, with the rounds' examples too"
 FASTER = "protected, three times the rate"
 QUIET = "control: the same rounds without noise"
-MODELS = (START, BEFORE, PROTECTED, RETAINED, EVERYTHING, FASTER, QUIET)
+MODELS = (START, BEFORE, PROTECTED, RETAINED, EVERYTHING, LONGER, FASTER, QUIET)
 PLACES = 20
 """An example that the plain phase sees as often as any other has so many places in the list of retained data."""
 
@@ -131,9 +132,9 @@ class Runs:
             return self._rounds(name, folder)
         steps = untagged.steps + round(self.plan.rounds * self.plan.expected_batch / untagged.batch)
         longer = untagged.model_copy(update={"steps": steps})
-        kept_out = self.ids(VALIDATION, HELD_OUT)
-        everything = np.setdiff1d(np.arange(len(self.data.texts)), kept_out)
-        return self._ordinary(self.pick(self.retained() if name == RETAINED else everything), longer)
+        everything = np.setdiff1d(np.arange(len(self.data.texts)), self.ids(VALIDATION, HELD_OUT))
+        seen = {RETAINED: self.retained(), EVERYTHING: everything, LONGER: self.ids(PLAIN)}[name]
+        return self._ordinary(self.pick(seen), longer)
 
     def _ordinary(self, texts: list[bytes], settings: UntaggedConfig) -> LanguageModel:
         validation = self.pick(self.ids(VALIDATION))
