@@ -19,25 +19,14 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from repository_data import SHARES, Data, build, read
-from repository_training import (
-    BEFORE,
-    EVERYTHING,
-    FASTER,
-    LONGER,
-    MODELS,
-    PROTECTED,
-    QUIET,
-    RETAINED,
-    Runs,
-    interval,
-)
+from repository_training import EVERYTHING, LABELS, PLAIN_ONLY, PROTECTED, RETAINED, Runs, interval
 
 from hush_core.config import ByteGptModel
 from hush_core.weights import expected_distinct
@@ -46,9 +35,6 @@ from hush_core.weights.roles import CERTIFIED
 TARGET = 1.02
 SEED = 7
 """Of owners, planted values and where they stand: the same for all starts."""
-EXTRA = (LONGER, FASTER, QUIET)
-"""Controls, of the first start alone."""
-CORE = tuple(name for name in MODELS if name not in EXTRA)
 
 
 def main() -> None:
@@ -64,80 +50,88 @@ def main() -> None:
     models = arguments.work / ("quick" if arguments.quick else "models")
     if arguments.quick:
         shares = {share: _quick(data) for share, data in shares.items()}
-    grid = [
-        [Runs(data, models, share, start) for start in arguments.starts] for share, data in shares.items()
+    for start in arguments.starts:
+        for share, data in shares.items():
+            runs = Runs(data, models, share, start)
+            for name in LABELS:
+                if not arguments.only or name in arguments.only:
+                    runs.scores(name)
+                    runs.attack(name)
+                    print(f"start {start}, {share} %: {LABELS[name]}", flush=True)
+    every = range(1 + max(arguments.starts))
+    results = [
+        _result([Runs(data, models, share, start) for start in every]) for share, data in shares.items()
     ]
-    stages = [(CORE, grid)] if arguments.core else [(CORE, grid), (EXTRA, [row[:1] for row in grid])]
-    for names, starts in stages:
-        for runs in sorted((runs for row in starts for runs in row), key=lambda runs: runs.seed):
-            for name in names:
-                runs.scores(name)
-                runs.attack(name)
-                print(f"start {runs.seed}, {runs.share} %: {name}", flush=True)
-    results = [_result(row, CORE if arguments.core else MODELS) for row in grid]
     for result in results:
         _show(result)
     if arguments.out:
         arguments.out.write_text(json.dumps(results, indent=2) + "\n")
 
 
-def _result(starts: Sequence[Runs], names: Sequence[str]) -> dict:
-    """Of one share: what the plan is, and a row a model."""
+def _result(starts: Sequence[Runs]) -> dict:
+    """Of one share: what the plan is, and a row a model that was measured, in this call or before."""
     first = starts[0]
     plan, data = first.plan, first.data
     drawn = plan.rates * plan.rounds
     facts = data.facts | {
-        "share": first.share, "starts": [runs.seed for runs in starts], "rounds": plan.rounds,
+        "share": first.share, "rounds": plan.rounds,
         "batch": plan.expected_batch, "sigma": plan.noise_multiplier, "tagged_draws": float(drawn.sum()),
         "distinct": float(expected_distinct(plan.rates, plan.rounds)),
         "never_drawn": int((drawn[first.ids(CERTIFIED)] == 0).sum()),
         "worst_bound_to_target": float((plan.certificates["bound"] / plan.certificates["posterior"]).max()),
     }  # fmt: skip
-    rows = [_row(name, starts[:1] if name in EXTRA else starts) for name in names]
-    return facts | {"within": _within(starts), "models": rows}
+    measured = {name: [runs for runs in starts if runs.has(name)] for name in LABELS}
+    rows = [_row(name, some) for name, some in measured.items() if some]
+    both = [runs for runs in measured[PROTECTED] if runs.has(RETAINED)]
+    return facts | {"within": _within(both) if both else None, "models": rows}
 
 
 def _row(name: str, starts: Sequence[Runs]) -> dict:
-    row: dict = {"model": name}
+    """Losses, gains over the plain model of the same starts, and their share of what non-private training gains."""
+    row: dict = {"model": name, "starts": [runs.seed for runs in starts]}
+    paired = [runs for runs in starts if runs.has(PLAIN_ONLY)]
     for kind in ("untagged", "tagged"):
         bits, count = _bits(name, starts, kind)
-        before, _ = _bits(BEFORE, starts, kind)
-        best = {other: _bits(other, starts, kind)[0] for other in (RETAINED, EVERYTHING)}
-        saved = lambda ids, of=bits, than=before, n=count: float((than[ids] - of[ids]).sum() / n[ids].sum())  # noqa: E731
-        whole = np.arange(len(count))
         row[kind] = {
             "bits_per_byte": float(bits.sum() / count.sum()),
             "by_start": [float(_bits(name, [runs], kind)[0].sum() / count.sum()) for runs in starts],
-            "gain_over_plain": saved(whole),
-            "gain_interval": interval(saved, len(count)),
-            "share_of_gain": {
-                other: saved(whole) / gain for other, of in best.items() if (gain := saved(whole, of=of))
-            },
-        }  # fmt: skip
+        }
+        if paired:
+            gain, whole = _gain(name, paired, kind), np.arange(len(count))
+            row[kind] |= {"gain_over_plain": gain(whole), "gain_interval": interval(gain, len(count))}
+            for other in (RETAINED, EVERYTHING):
+                if some := [runs for runs in paired if runs.has(other)]:
+                    share = _gain(name, some, kind)(whole) / _gain(other, some, kind)(whole)
+                    row[kind][f"share_of_{other}"] = share
     attacked = [runs.attack(name) for runs in starts]
     row["ranks"] = [table["rank"].to_list() for table in attacked]
-    row["alternatives"] = int(attacked[0]["alternatives"].max() or 0)
     row["exposure_bits"] = float(np.mean([table["exposure_bits"].mean() for table in attacked]))
     row["extracted"] = [int(table["extracted"].sum()) for table in attacked]
     return row
 
 
+def _gain(name: str, starts: Sequence[Runs], kind: str) -> Callable[[np.ndarray], float]:
+    """Bits a byte by which it is better than the plain model, on the texts with these places."""
+    (bits, count), (plain, _) = _bits(name, starts, kind), _bits(PLAIN_ONLY, starts, kind)
+    return lambda ids: float((plain - bits)[ids].sum() / count[ids].sum())
+
+
+def _ratio(ours: np.ndarray, theirs: np.ndarray) -> Callable[[np.ndarray], float]:
+    return lambda ids: float(ours[ids].sum() / theirs[ids].sum())
+
+
 def _within(starts: Sequence[Runs]) -> dict:
     """Protected loss over that of non-private training on the retained data: on untagged text (the target), on
     tagged text, and on both by their shares of the corpus."""
-    facts = starts[0].data.facts
+    facts, found, losses = starts[0].data.facts, {"starts": [runs.seed for runs in starts]}, {}
+    for kind in ("untagged", "tagged"):
+        (ours, count), (theirs, _) = (_bits(name, starts, kind) for name in (PROTECTED, RETAINED))
+        ratio = _ratio(ours, theirs)
+        found[kind], found[f"{kind}_interval"] = ratio(np.arange(len(count))), interval(ratio, len(count))
+        losses[kind] = np.array([ours.sum(), theirs.sum()]) / count.sum()
     tagged = facts["with_secret"] / facts["examples"]
-    (ours, n), (theirs, _) = (_bits(name, starts, "untagged") for name in (PROTECTED, RETAINED))
-    (ours_t, n_t), (theirs_t, _) = (_bits(name, starts, "tagged") for name in (PROTECTED, RETAINED))
-    mixed = lambda a, b: (1 - tagged) * a.sum() / n.sum() + tagged * b.sum() / n_t.sum()  # noqa: E731
-    ratio = lambda a, b: lambda ids: float(a[ids].sum() / b[ids].sum())  # noqa: E731
-    return {
-        "untagged": ratio(ours, theirs)(np.arange(len(n))),
-        "untagged_interval": interval(ratio(ours, theirs), len(n)),
-        "tagged": ratio(ours_t, theirs_t)(np.arange(len(n_t))),
-        "tagged_interval": interval(ratio(ours_t, theirs_t), len(n_t)),
-        "by_shares": float(mixed(ours, ours_t) / mixed(theirs, theirs_t)),
-    }
+    ours, theirs = (1 - tagged) * losses["untagged"] + tagged * losses["tagged"]
+    return found | {"by_shares": float(ours / theirs)}
 
 
 def _bits(name: str, starts: Sequence[Runs], kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -150,23 +144,24 @@ def _show(result: dict) -> None:
     print(
         f"\n{result['share']} % of the files: {result['with_secret']:,} of {result['examples']:,} examples hold "
         f"one of {result['secrets']} secrets; σ {result['sigma']:.2f}, T {result['rounds']}, B {result['batch']}, "
-        f"{result['distinct']:.0f} distinct; {len(result['starts'])} starts"
+        f"{result['distinct']:.0f} distinct"
     )
     for row in result["models"]:
-        plain, held = row["untagged"], row["tagged"]
-        low, high = held["gain_interval"]
+        held = row["tagged"]
+        gain, (low, high) = held.get("gain_over_plain", np.nan), held.get("gain_interval", (np.nan, np.nan))
         print(
-            f"  {row['model']:<40} {plain['bits_per_byte']:.4f}  {held['bits_per_byte']:.4f} "
-            f"({held['gain_over_plain']:+.4f}, {low:+.4f} to {high:+.4f})  exposure "
-            f"{row['exposure_bits']:.2f} bits, ranks {row['ranks']}, extracted {row['extracted']}"
+            f"  {LABELS[row['model']]:<40} {row['untagged']['bits_per_byte']:.4f}  {held['bits_per_byte']:.4f} "
+            f"({gain:+.4f}, {low:+.4f} to {high:+.4f})  exposure {row['exposure_bits']:.2f} bits, ranks "
+            f"{row['ranks']}, extracted {row['extracted']}; {len(row['starts'])} starts"
         )
-    within, (low, high) = result["within"], result["within"]["untagged_interval"]
-    print(
-        f"  protected / retained: {within['untagged']:.4f} ({low:.4f} to {high:.4f}) on text without a secret, "
-        f"target {TARGET}: {'met' if within['untagged'] <= TARGET else 'MISSED'}; {within['tagged']:.4f} with one, "
-        f"{within['by_shares']:.4f} by their shares",
-        flush=True,
-    )
+    if within := result["within"]:
+        low, high = within["untagged_interval"]
+        print(
+            f"  protected / retained: {within['untagged']:.4f} ({low:.4f} to {high:.4f}) on text without a secret, "
+            f"target {TARGET}: {'met' if within['untagged'] <= TARGET else 'MISSED'}; {within['tagged']:.4f} with "
+            f"one, {within['by_shares']:.4f} by their shares",
+            flush=True,
+        )
 
 
 def _quick(data: Data) -> Data:
@@ -195,7 +190,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--starts", type=int, nargs="*", default=[0, 1], help="repetitions")
     parser.add_argument(
-        "--core", action="store_true", help="without the controls, which the first start alone has"
+        "--only", nargs="*", choices=LABELS, help="which models are trained in this call (all)"
     )
     parser.add_argument("--quick", action="store_true", help="a minute: to see that it works, not to compare")
     arguments = parser.parse_args()

@@ -41,12 +41,19 @@ from hush_core.weights import (
 )
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 
-START, BEFORE, PROTECTED = "public start", "plain: without the certified rounds", "protected"
-RETAINED, EVERYTHING = "non-private on the retained data", "non-private on all"
-LONGER = "plain, with the rounds' examples too"
-FASTER = "protected, three times the rate"
-QUIET = "control: the same rounds without noise"
-MODELS = (START, BEFORE, PROTECTED, RETAINED, EVERYTHING, LONGER, FASTER, QUIET)
+START, PLAIN_ONLY, PROTECTED, RETAINED, EVERYTHING = "start", "plain", "protected", "retained", "all"
+LONGER, FASTER, QUIET = "plain-longer", "protected-faster", "no-noise"
+LABELS = {
+    START: "public start",
+    PLAIN_ONLY: "plain: without the certified rounds",
+    PROTECTED: "protected",
+    RETAINED: "non-private on the retained data",
+    EVERYTHING: "non-private on all",
+    LONGER: "plain, with the rounds' examples too",
+    FASTER: "protected, three times the rate",
+    QUIET: "control: the same rounds without noise",
+}
+"""Name → what it is, in the order of the table."""
 PLACES = 20
 """An example that the plain phase sees as often as any other has so many places in the list of retained data."""
 
@@ -104,11 +111,7 @@ class Runs:
 
     def model(self, name: str) -> LanguageModel:
         """The finished model; trained now if it is not kept."""
-        folder = (
-            self.work
-            / (f"start-{self.seed}" if name == START else f"{self.share}-{self.seed}")
-            / name.replace(":", "")
-        )
+        folder = self.work / (f"start-{self.seed}" if name == START else f"{self.share}-{self.seed}") / name
         if not (folder / "done.json").exists():
             began = time.process_time()
             model = self._make(name, folder)
@@ -125,7 +128,7 @@ class Runs:
                 public, model, steps=pre.steps, batch=pre.batch, learning_rate=pre.learning_rate, micro_batch=16,
                 seed=self.seed,
             )  # fmt: skip
-        if name == BEFORE:
+        if name == PLAIN_ONLY:
             check_untagged(self.ids(PLAIN, VALIDATION, HELD_OUT), self.data.edges)
             return self._ordinary(self.pick(self.ids(PLAIN)), untagged)
         if name in (PROTECTED, FASTER, QUIET):
@@ -149,7 +152,11 @@ class Runs:
             plan = replace(plan, noise_multiplier=plan.noise_multiplier / 1000, certificates=none)
         if name == FASTER:
             train = train.model_copy(update={"learning_rate": 3 * train.learning_rate})
-        return fit_private(plan, self.data.texts, self.model(BEFORE), train, folder / "run").model
+        return fit_private(plan, self.data.texts, self.model(PLAIN_ONLY), train, folder / "run").model
+
+    def has(self, name: str) -> bool:
+        """Whether it was measured."""
+        return self._kept(name, "exposure.parquet").exists() and self._kept(name, "scores.npz").exists()
 
     def scores(self, name: str) -> dict[str, np.ndarray]:
         """(n, 2) bits and bytes of each text, without a secret and with one, that no model was trained on."""
@@ -157,6 +164,7 @@ class Runs:
         path = self._kept(name, "scores.npz")
         if not path.exists():
             model = self.model(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
             np.savez(path, **{kind: bits_and_bytes(model, some) for kind, some in texts.items()})
         with np.load(path) as kept:
             return dict(kept)
@@ -166,6 +174,7 @@ class Runs:
         path = self._kept(name, "exposure.parquet")
         if not path.exists():
             data = self.data
+            path.parent.mkdir(parents=True, exist_ok=True)
             exposure(
                 self.model(name), data.texts, data.occurrences, data.secrets, seed=7,
                 alternatives=data.config.audit.alternatives,
@@ -173,9 +182,7 @@ class Runs:
         return pl.read_parquet(path)
 
     def _kept(self, name: str, file: str) -> Path:
-        folder = self.work / f"{self.share}-{self.seed}" / name.replace(":", "")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / file
+        return self.work / f"{self.share}-{self.seed}" / name / file
 
 
 def interval(

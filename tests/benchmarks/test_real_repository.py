@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import real_repository  # noqa: E402
 import repository_data as data_module  # noqa: E402
-from repository_training import PLACES, START, Runs, interval  # noqa: E402
+from repository_training import LABELS, PLACES, PLAIN_ONLY, START, Runs, interval  # noqa: E402
 
 from flows.demo.credentials import make_credentials  # noqa: E402
 from flows.demo.history import Commit, Person, write_repository  # noqa: E402
@@ -141,8 +141,8 @@ def test_a_quick_run_writes_every_row_and_goes_on_where_it_stopped(work, tmp_pat
     real_repository.main()
     (result,) = json.loads(out.read_text())
     rows = {row["model"]: row for row in result["models"]}
-    assert list(rows) == list(real_repository.MODELS)
-    before = rows[real_repository.BEFORE]
+    assert list(rows) == list(LABELS)
+    before = rows[PLAIN_ONLY]
     assert before["tagged"]["gain_over_plain"] == 0
     assert rows[START]["untagged"]["bits_per_byte"] > before["untagged"]["bits_per_byte"]
     assert all(len(row["ranks"][0]) == len(data_module.COPIES) for row in rows.values())
