@@ -142,7 +142,9 @@ class Runs:
     def _ordinary(self, texts: list[bytes], settings: UntaggedConfig) -> LanguageModel:
         validation = self.pick(self.ids(VALIDATION))
         model = self.model(START)
-        return fit_untagged(texts, validation, model, settings, micro_batch=16, seed=self.seed).model
+        fit = fit_untagged(texts, validation, model, settings, micro_batch=16, seed=self.seed)
+        print(f"    best after {fit.steps} of {settings.steps} steps: {[round(loss, 3) for _, loss in fit.curve]}")
+        return fit.model
 
     def _rounds(self, name: str, folder: Path) -> LanguageModel:
         """By the plan; QUIET by one of no promise whose noise is a thousandth."""
