@@ -143,7 +143,9 @@ class Runs:
         validation = self.pick(self.ids(VALIDATION))
         model = self.model(START)
         fit = fit_untagged(texts, validation, model, settings, micro_batch=16, seed=self.seed)
-        print(f"    best after {fit.steps} of {settings.steps} steps: {[round(loss, 3) for _, loss in fit.curve]}")
+        print(
+            f"    best after {fit.steps} of {settings.steps} steps: {[round(loss, 3) for _, loss in fit.curve]}"
+        )
         return fit.model
 
     def _rounds(self, name: str, folder: Path) -> LanguageModel:
