@@ -11,7 +11,7 @@ Targets: held-out loss within 2 % of non-private training on the retained data, 
 after the certified rounds than before. Intervals are over texts, paired (bootstrap).
 
 Without --repo it says what it needs and ends. Finished models are kept in --work, so that a stopped run goes on.
-About 20 CPU-minutes a start; --quick takes one and shows only that it works.
+About 25 CPU-minutes a start; --quick takes one and shows only that it works.
 """
 
 from __future__ import annotations
