@@ -102,7 +102,8 @@ def certify_runs(
         priors, targets: (m,) p and r by secret, 0 < p < r < 1.
 
     Guarantee: as of `bound_of_runs`, for a history that dominates the secret's (docs/guarantee.md §8). Inherited
-        bounds lie some 2 % above the secrets' own (benchmarks/runs_scale.py); those near their target less.
+        bounds lie above the secrets' own, by 2 % (median) within a factor of 3 of the target and by 9 % elsewhere
+        (benchmarks/runs_scale.py).
 
     Raises:
         InputError: names the secret by its place. CertificationError: no method certifies a secret.
