@@ -1,8 +1,8 @@
 """What one run could have told of which secret, as its folder `store/history/KEY/` keeps it.
 
     run.json          the mechanism (σ, T, a digest of the settings), and names, priors and targets of the secrets
-    texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold;
-                      rate is null for a text that was trained or chosen on WITHOUT noise
+    texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold or that
+                      a secret was in; rate is null for a text that was trained or chosen on WITHOUT noise
     edges.parquet     secret · text: rows of the names and of the texts
     releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
 
@@ -83,7 +83,9 @@ class RunRecord:
 
     @classmethod
     def of(cls, text: RunText, key: bytes) -> RunRecord:
-        drawn = np.flatnonzero(text.rates > 0)
+        tagged = np.zeros(len(text.rates), dtype=bool)
+        tagged[text.edges["example_id"].to_numpy()] = True
+        drawn = np.flatnonzero((text.rates > 0) | tagged)
         place = np.full(len(text.rates), -1)
         place[drawn] = np.arange(len(drawn))
         owners, used = np.unique(

@@ -5,7 +5,9 @@ noise and the rounds of each of them, noted here, `bounds.py` beside this file b
 
 A secret was trained on by a run if the run names it, or if the run's batches could hold a text that is tagged with
 it now: so neither a new commit, a renamed file nor an entry that was renamed or added since hides a run. A value's
-name ends in a keyed digest of it, and that alone counts: lines, rules and entries are renamed.
+name ends in a keyed digest of it, and that alone counts: lines, rules and entries are renamed. Of a text that
+stands in many places (a licence, an empty form) all copies count that the run tagged with anything, and of those
+that it did not tag as many as are missing from those tagged now: the others are no secret's.
 """
 
 from __future__ import annotations
@@ -123,16 +125,13 @@ class RunHistory:
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
 
     def _tagged(self, text: RunText) -> pl.DataFrame:
-        """secret_id · hash of every text that is tagged now."""
+        """secret_id · hash · copies of every text that is tagged now."""
         tagged = text.edges["example_id"].unique().sort().to_numpy()
         hashes = np.zeros(len(text.texts), dtype=np.uint64)
         hashes[tagged] = hashes_of([text.texts[i] for i in tagged], self._key)
-        return pl.DataFrame(
-            {
-                "secret_id": text.edges["secret_id"].cast(pl.UInt32),
-                "hash": hashes[text.edges["example_id"].to_numpy()],
-            }
-        ).unique()
+        owners = text.edges["secret_id"].cast(pl.UInt32)
+        table = pl.DataFrame({"secret_id": owners, "hash": hashes[text.edges["example_id"].to_numpy()]})
+        return table.group_by("secret_id", "hash").agg(copies=pl.len())
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
         """Folder and releases of every other run that made any, in the order of their keys."""
@@ -156,10 +155,21 @@ class RunHistory:
 
 def _texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
     """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now."""
-    texts = record.texts.with_row_index("text")
+    texts = record.texts.with_row_index("text").with_columns(
+        tagged=pl.int_range(pl.len()).is_in(record.edges["text"].unique().to_list())
+    )
     by_name = known.join(record.edges, on="secret").select("secret_id", "text")
-    by_text = now.join(texts, on="hash").select("secret_id", "text")
-    return pl.concat([by_name, by_text]).unique().join(texts, on="text").select("secret_id", "text", "rate")
+    by_text = now.join(texts, on="hash")
+    copies = ["secret_id", "hash"]
+    others = by_text.filter(~pl.col("tagged")).join(
+        by_text.filter("tagged").group_by(copies).agg(counted=pl.len()), on=copies, how="left"
+    )
+    # what was trained without noise first, then what was drawn most often
+    others = others.sort("rate", descending=True, nulls_last=False)
+    missing = pl.col("copies").cast(pl.Int64) - pl.col("counted").fill_null(0)
+    others = others.filter(pl.int_range(pl.len()).over(copies) < missing)
+    pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
+    return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
 
 
 def _profile(held: pl.DataFrame) -> pl.DataFrame:

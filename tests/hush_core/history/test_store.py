@@ -124,6 +124,27 @@ def test_copies_of_a_text_are_as_many_chances(store):
     assert rows == [(0, 0, 3, 1 - (0.5 * 0.75**2) ** (1 / 3))]
 
 
+def test_copies_that_no_entry_names_are_no_secrets(store):
+    """A licence in 40 files, one of which is a secret: the other 39 say nothing of it, with noise or without."""
+    many = [b"licence"] * 40
+    released(store, KEY_A, text(*many, edges=((0, 0),)))
+    _, rows = profiles(store, KEY_B, text(*many, edges=((0, 0),)))
+    assert rows == [(0, 0, 1, 0.5)]
+    released(store, KEY_B, text(b"licence", edges=((0, 0),), without_noise=[b"licence"] * 39))
+    assert not history(store).earlier(KEY_C, text(*many, edges=((0, 0),))).bare.any()
+
+
+def test_a_copy_that_was_tagged_since_counts_and_one_of_weight_0_was_no_other(store):
+    """Three copies drawn, one of them tagged; now two are: as many as are missing, by their rates."""
+    released(store, KEY_A, text(b"x", b"x", b"x", rates=[0.25, 0.5, 0.75], edges=((0, 0),)))
+    _, rows = profiles(store, KEY_B, text(b"x", b"x", b"x", edges=((0, 0), (1, 0))))
+    assert rows == [(0, 0, 2, 1 - (0.75 * 0.25) ** 0.5)]
+    never = text(b"y", rates=[0.0], edges=((0, 1),), without_noise=[b"y"])
+    released(store, KEY_B, never)
+    assert not history(store).earlier(KEY_C, text(b"y", edges=((0, 1),))).bare.any()
+    assert history(store).earlier(KEY_C, text(b"y", b"y", edges=((0, 1), (1, 1)))).bare.tolist()[1]
+
+
 def test_text_that_was_trained_without_noise_before_an_entry_named_it_is_told(store):
     bare = text(b"a", edges=((0, 0),), without_noise=[b"plain", b"more"])
     released(store, KEY_A, bare)
