@@ -9,6 +9,7 @@ from __future__ import annotations
 import getpass
 import sys
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -216,7 +217,7 @@ def verify_registered(
 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
     """Against the nearest earlier version that can be read; where that is of another store, the next one too."""
-    found = verification
+    found, told = verification, []
     for earlier in earlier_versions(model_uri):
         try:
             folder = download_certificate(earlier, into / earlier.rpartition("/")[2])
@@ -225,9 +226,10 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
         except VerificationError:
             continue  # of an older hush, deleted, or damaged: nothing can be told from it
         found = carried_on(before, read_tables(folder), verification, earlier)
+        told.append(found.chain)
         if before.facts.store == verification.certificate.facts.store:
             break
-    return found
+    return replace(found, chain="; ".join(told))
 
 
 def _given(decision: str | None, reviewer: str | None, reason: str | None) -> Decision:

@@ -75,7 +75,9 @@ def run_job(config: HushConfig) -> Outcome:
         )  # fmt: skip
 
     calibrated = calibrate(config.method)
-    by_method = {method: compare_noise(calibrate, method) for method in METHODS}
+    # a plan that counts other runs in would ask more of another method than of the one that planned them
+    compared = METHODS if before is None else ()
+    by_method = {config.method: calibrated} | {m: compare_noise(calibrate, m) for m in compared}
     in_all = config.train.rounds * config.runs
     by_paper = paper_noise(weighed.weights, **graph, rounds=in_all, expected_batch=config.train.batch)
 

@@ -60,7 +60,8 @@ def run_history() -> RunHistory:
 def job_name(config: HushConfig, *tables: Ref) -> str:
     """Equal for one job done again: same tables, same config but for how the work is done and shown."""
     essential = config.model_copy(update={"train": config.train.essential()})
-    return content_key("job", 1, essential.model_dump(mode="json", exclude={"tracking"}), list(tables))
+    said = essential.model_dump(mode="json", exclude={"tracking", "audit"})
+    return content_key("job", 1, said, config.mechanism, list(tables))
 
 
 @task(name="look back")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 from prefect.logging import get_run_logger
@@ -86,13 +85,14 @@ def train_protected(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
     texts = store.read_frame(examples)["text"].to_list()
-    _, measured = split_public(store.read_frame(public)["text"].to_list())
+    known = store.read_frame(public)["text"].to_list()
+    _, measured = split_public(known)
     mixed, validation = (
         store.read_frame(table)["text"].to_list() for table in (texts_by_role.plain, texts_by_role.validation)
     )
     text = RunText(
         texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,
-        mechanism, [*mixed, *validation],
+        mechanism, [*known, *mixed, *validation, *store.read_frame(texts_by_role.held_out)["text"]],
     )  # fmt: skip
     history = run_history()
     witness = history.note(key, text, job=job, before=None if before is None else before.model_dump_json())
@@ -104,7 +104,7 @@ def train_protected(
             store.work_dir(key), lost,
         )  # fmt: skip
     counted = before.load(store) if before is not None else None
-    with store.scratch() as saved, history.alone(key, text, counted) if counted else nullcontext():
+    with store.scratch() as saved, history.training(key, text, counted):
         out = Path(saved) / "model"
         if run.processes > 1:
             fitted = fit_in_processes(

@@ -34,8 +34,8 @@ PROMISE = (
 )
 ALL_RUNS_PROMISE = (
     "For every secret with a number in `all_runs`: the same, with probability above `all_runs`, of an adversary "
-    "who sees besides what every run of runs.parquet released. Where `all_runs_method` is `renyi_filter` it is the "
-    "secret's target, which no later run of the store may break."
+    "who sees besides the noisy sum of every round of every run of runs.parquet. Where `all_runs_method` is "
+    "`renyi_filter` it is the secret's target, which no later run of the store may break."
 )
 """Of this run and the store's earlier ones together."""
 NOT_PROMISED = (
@@ -49,7 +49,8 @@ NOT_PROMISED = (
     "`bound` is of this run alone. Where `all_runs` is null nothing is promised of all runs together: an earlier "
     "run does not say how it drew the secret's text, was planned otherwise, or trained on the text WITHOUT noise "
     "before an entry named it. Runs outside this store are not counted, nor text that an earlier run cut otherwise "
-    "and did not tag.",
+    "and did not tag, nor what earlier runs released without noise (losses, attacks). That entries, globs and the "
+    "choice to make a run do not follow from what a model showed is assumed.",
     "A copy of a redacted value that the search did not find was trained on like any other text.",
 )
 """Both are part of the schema: a document that says anything else is none of this version."""

@@ -1,9 +1,10 @@
 """What this run and all earlier ones prove together of each secret: the bound of who sees all that they released.
 
-Runs of equal settings were decided before any of them was seen, and compose as a product (docs/guarantee.md §8,
-Proposition 13), each with all rounds of its plan. Where settings differ, somebody may have decided after looking at
-a model: then a Rényi filter (Proposition 15) proves the target itself, if every run promised the same prior and
-target and all together spend no more than its budget. Its order hangs on these two alone: nobody chooses it later.
+Runs of equal settings that promised a secret the same are taken to have been decided before any was seen, and
+compose as a product (docs/guarantee.md §8, Proposition 13), each with all rounds of its plan; that entries and globs
+were not changed for what a model showed is assumed. Of other runs a Rényi filter (Proposition 15) proves the target
+itself, if every run promised the same prior and target, and all together, with all planned rounds, spend no more
+than its budget. Its order hangs on these two alone: nobody chooses it later.
 """
 
 from __future__ import annotations
@@ -90,9 +91,10 @@ def own_participations(edges: pl.DataFrame, rates: np.ndarray, secrets: int) -> 
 
 
 def by_settings(earlier: Earlier, settings: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of `earlier.profiles` with their runs: of secrets whose runs all had these settings; of others."""
+    """The rows of `earlier.profiles` with their runs: of secrets whose runs all had these settings, and promised
+    them what this one does; of others."""
     rows = earlier.profiles.join(earlier.runs, on="run").sort("secret_id", "run")
-    same = (pl.col("settings") == settings).all().over("secret_id")
+    same = ((pl.col("settings") == settings) & pl.col("same_promise")).all().over("secret_id")
     marked = rows.with_columns(same=same)
     return marked.filter("same"), marked.filter(~pl.col("same"))
 
@@ -124,7 +126,7 @@ def _filtered(unlike: pl.DataFrame, mine: list[Run], bounds: pl.DataFrame) -> se
         secret = int(group["secret_id"][0])
         if not group["same_promise"].all():
             continue
-        columns = group.select("examples", "rate", "noise_multiplier", "released").iter_rows()
+        columns = group.select("examples", "rate", "noise_multiplier", "rounds").iter_rows()
         runs = [Run(Participation.binomial(n, rate), sigma, t) for n, rate, sigma, t in columns]
         prior, target = float(priors[secret]), float(targets[secret])
         order = filter_order(prior, target)

@@ -80,16 +80,22 @@ def _counted(earlier: Earlier, settings: str, runs: int, names: list[str]) -> pl
         raise InputError(
             WHERE,
             f"{earlier.unknown} runs of this store do not say how they drew which text",
-            "promise several runs from a fresh HUSH_HOME on, or leave the key out",
+            "leave the key out; a fresh HUSH_HOME counts anew, which is honest only if all earlier models are gone",
         )
     alike, unlike = by_settings(earlier, settings)
     bare = np.flatnonzero(earlier.bare).tolist()
     for found, why, mend in (
-        (bare, "an earlier run trained WITHOUT noise on text of", "drop or redact these secrets"),
+        (
+            bare,
+            "an earlier run trained WITHOUT noise on text of",
+            "drop or redact these secrets; the earlier models stay as they are",
+        ),
         (
             unlike["secret_id"].unique().sort().to_list(),
-            "an earlier run was planned otherwise (rounds, batch, weights, method, levels or promise) with",
-            "go back to those settings, or start a promise anew in a fresh HUSH_HOME",
+            "an earlier run was planned otherwise (rounds, batch, weights, method, levels or promise), or promised "
+            "otherwise or nothing, with",
+            "go back to those settings; a fresh HUSH_HOME counts anew, which is honest only if all earlier models "
+            "are gone",
         ),
     ):
         if found:

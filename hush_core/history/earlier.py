@@ -52,6 +52,12 @@ class Earlier:
     def most(self) -> int:
         return int(self.counts.max(initial=0))
 
+    def same_as(self, other: Earlier) -> bool:
+        """Whether both tell the same of every run and secret; not of how far an unfinished run has come."""
+        tables = (self.runs.drop("released"), other.runs.drop("released")), (self.profiles, other.profiles)
+        same = all(mine.equals(theirs) for mine, theirs in tables)
+        return same and np.array_equal(self.bare, other.bare) and self.unknown == other.unknown
+
     @classmethod
     def none(cls, secrets: int) -> Earlier:
         """No other run, of so many secrets."""

@@ -111,9 +111,11 @@ class RunRecord:
         """This and what the same run noted before: nothing that was noted is lost, and nothing is counted twice."""
         same = self.texts.equals(before.texts)
         offset = 0 if same else before.texts.height
-        added = self.secrets.filter(~pl.col("name").is_in(before.secrets["name"].to_list()))
+        mine = self.secrets.unique("name", keep="first", maintain_order=True)
+        added = mine.filter(~pl.col("name").is_in(before.secrets["name"].to_list()))
         secrets = pl.concat([before.secrets, added])
-        place = self.secrets.join(secrets.with_row_index("place"), on="name", maintain_order="left")["place"]
+        places = secrets.with_row_index("place").unique("name", keep="first")
+        place = self.secrets.join(places, on="name", maintain_order="left")["place"]
         own = pl.DataFrame(
             {"secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset}, schema=_EDGES
         )
@@ -123,6 +125,24 @@ class RunRecord:
             texts=before.texts if same else pl.concat([before.texts, self.texts]),
             edges=pl.concat([before.edges, own]).unique(maintain_order=True),
         )
+
+    def with_edges(self, held: pl.DataFrame, named: pl.DataFrame) -> RunRecord:
+        """The same, with what was found by its text under a secret's name of today: `held` has secret_id · text,
+        `named` secret_id · name. Nothing was promised of it then, so prior and target are null. Itself, where all
+        of it is noted."""
+        rows = self.secrets.with_row_index("secret").select("secret", "name")
+        noted = self.edges.join(rows, on="secret").select("name", "text")
+        found = held.select("secret_id", "text").join(named.select("secret_id", "name"), on="secret_id")
+        new = found.select("name", "text").unique().join(noted, on=["name", "text"], how="anti")
+        if not new.height:
+            return self
+        fresh = sorted(set(new["name"].to_list()) - set(self.secrets["name"].to_list()))
+        nothing = [None] * len(fresh)
+        added = pl.DataFrame({"name": fresh, "prior": nothing, "posterior": nothing}, schema=_SECRETS)
+        secrets = pl.concat([self.secrets, added])
+        places = secrets.with_row_index("secret").unique("name", keep="first").select("secret", "name")
+        edges = new.join(places, on="name").select("secret", "text").sort("secret", "text").cast(dict(_EDGES))
+        return replace(self, secrets=secrets, edges=pl.concat([self.edges, edges]))
 
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them; each whole or not at all, and durable."""

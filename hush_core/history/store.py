@@ -72,25 +72,25 @@ class RunHistory:
         return None
 
     @contextlib.contextmanager
-    def alone(self, run: str, text: RunText, counted: Earlier) -> Iterator[None]:
-        """No other run under a promise of several trains meanwhile, and the plan has counted in all that released.
+    def training(self, run: str, text: RunText, counted: Earlier | None) -> Iterator[None]:
+        """Held while a run trains. Of a run under a promise of several, `counted` is what its plan counted in: no
+        other run trains meanwhile, and nothing was released that the plan does not know of.
 
         Raises:
-            InputError: another one trains, or released something since this plan was made. A run that has released
-                anything itself goes on: those that came since have counted it in.
+            InputError: another run trains, or released something since this one was planned. A run that has
+                released anything itself goes on: those that came since have counted it in.
         """
         private_folder(self._root)
         with open(self._root / ".training", "w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, (fcntl.LOCK_EX if counted else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except OSError:
                 raise InputError(
                     str(self._root),
-                    "another run under a promise of several is training",
+                    "another run is training, and one of the two is under a promise of several runs",
                     "wait for it to end",
                 ) from None
-            now = self.earlier(run, text)
-            if not self._releases(run) and not now.runs["key"].equals(counted.runs["key"]):
+            if counted and not self._releases(run) and not self.earlier(run, text).same_as(counted):
                 raise InputError(
                     str(self._root),
                     "another run released something since this one was planned",
@@ -99,7 +99,10 @@ class RunHistory:
             yield
 
     def earlier(self, run: str, text: RunText) -> Earlier:
-        """All other runs that released one round or more: finished, failed, killed, cancelled or rejected."""
+        """All other runs that released one round or more: finished, failed, killed, cancelled or rejected.
+
+        What is found by its text is noted in that run by its name, so that the next change of it hides nothing.
+        """
         secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
         named, now = secrets.with_row_index("secret_id"), self._tagged(text)
         runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
@@ -111,6 +114,8 @@ class RunHistory:
                 continue
             known = record.secrets.with_row_index("secret").join(named, on="name")
             held = _texts_held(record, known, now)
+            if (more := record.with_edges(held, named)) is not record:
+                more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
             profile = _profile(held)
             if profile.height:
@@ -125,13 +130,14 @@ class RunHistory:
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
 
     def _tagged(self, text: RunText) -> pl.DataFrame:
-        """secret_id · hash · copies of every text that is tagged now."""
+        """secret_id · hash · copies of every text that is tagged now; copies: under whatever tag."""
         tagged = text.edges["example_id"].unique().sort().to_numpy()
         hashes = np.zeros(len(text.texts), dtype=np.uint64)
         hashes[tagged] = hashes_of([text.texts[i] for i in tagged], self._key)
+        copies = pl.DataFrame({"hash": hashes[tagged]}).group_by("hash").agg(copies=pl.len())
         owners = text.edges["secret_id"].cast(pl.UInt32)
         table = pl.DataFrame({"secret_id": owners, "hash": hashes[text.edges["example_id"].to_numpy()]})
-        return table.group_by("secret_id", "hash").agg(copies=pl.len())
+        return table.unique().join(copies, on="hash")
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
         """Folder and releases of every other run that made any, in the order of their keys."""
@@ -160,14 +166,12 @@ def _texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl
     )
     by_name = known.join(record.edges, on="secret").select("secret_id", "text")
     by_text = now.join(texts, on="hash")
-    copies = ["secret_id", "hash"]
-    others = by_text.filter(~pl.col("tagged")).join(
-        by_text.filter("tagged").group_by(copies).agg(counted=pl.len()), on=copies, how="left"
-    )
+    counted = texts.filter("tagged").group_by("hash").agg(counted=pl.len())
+    others = by_text.filter(~pl.col("tagged")).join(counted, on="hash", how="left")
     # what was trained without noise first, then what was drawn most often
     others = others.sort("rate", descending=True, nulls_last=False)
     missing = pl.col("copies").cast(pl.Int64) - pl.col("counted").fill_null(0)
-    others = others.filter(pl.int_range(pl.len()).over(copies) < missing)
+    others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
     pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
     return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
 

@@ -73,10 +73,10 @@ def test_equal_settings_compose_as_a_product_of_the_plans(graph):
 
 
 def test_other_settings_leave_the_filters_promise_while_its_budget_lasts(graph):
-    """Of what was released, not of the plan; one target, one prior, in all runs."""
+    """With all planned rounds; one target, one prior, in all runs."""
     edges, rates, secrets = graph
     drawn = [(j, j + 1, 0.1) for j in range(4)]
-    little = earlier_of((60.0, 4000, 40, "6" * 64, True, drawn))
+    little = earlier_of((60.0, 400, 40, "6" * 64, True, drawn))
     _, found = together(graph, little, sigma=60.0)
     assert found["all_runs"].to_list() == secrets["posterior"].to_list()
     assert set(found["all_runs_method"]) == {FILTER} and found["all_runs_lower"].null_count() == 4
@@ -84,10 +84,19 @@ def test_other_settings_leave_the_filters_promise_while_its_budget_lasts(graph):
         prior, target = secrets["prior"][secret], secrets["posterior"][secret]
         order = filter_order(prior, target)
         own = Participation.from_rates(rates[edges.filter(secret_id=secret)["example_id"].to_numpy()])
-        runs = [Run(own, 60.0, ROUNDS), Run(Participation.binomial(secret + 1, 0.1), 60.0, 40)]
+        runs = [Run(own, 60.0, ROUNDS), Run(Participation.binomial(secret + 1, 0.1), 60.0, 400)]
         assert filter_bound(prior, order, spent(runs, order)) <= target
     other = earlier_of((60.0, 4000, 40, "6" * 64, False, drawn))
     assert together(graph, other, sigma=60.0)[1]["all_runs"].null_count() == 4
+
+
+def test_a_promise_that_was_changed_is_no_product_though_the_settings_are_equal(graph):
+    """An entry's level is in no digest of the settings; somebody may have lowered it for what a model showed."""
+    changed = earlier_of((5.0, 40, 7, SETTINGS, False, [(1, 2, 0.05)]))
+    _, found = together(graph, changed)
+    assert found["all_runs"].is_null().to_list() == [False, True, False, False]
+    with pytest.raises(InputError, match="promised otherwise or nothing, with b"):
+        plan(graph, changed, 3)
 
 
 def test_a_budget_that_is_spent_leaves_nothing(graph):

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunText
 from hush_core.history.ledger import ReleaseLedger
 from tasks.runtime.environment import home
@@ -143,6 +144,82 @@ def test_a_copy_that_was_tagged_since_counts_and_one_of_weight_0_was_no_other(st
     released(store, KEY_B, never)
     assert not history(store).earlier(KEY_C, text(b"y", edges=((0, 1),))).bare.any()
     assert history(store).earlier(KEY_C, text(b"y", b"y", edges=((0, 1), (1, 1)))).bare.tolist()[1]
+
+
+def test_a_copy_of_two_secrets_that_one_of_them_had_before_is_missing_for_the_other(store):
+    """Equal texts, one tagged, one trained on plainly; now both are tagged, by two secrets: the plain one was one's."""
+    released(store, KEY_A, text(b"x", edges=((0, 0),), without_noise=[b"x"]))
+    earlier = history(store).earlier(KEY_B, text(b"x", b"x", edges=((0, 0), (1, 1))))
+    assert earlier.bare.tolist() == [True, True, False]
+
+
+def test_what_was_found_by_its_text_is_not_forgotten_when_the_text_changes(store):
+    """Trained without noise, or drawn untagged; then an entry names it; then the file is edited."""
+    released(store, KEY_A, text(b"drawn", edges=(), names=(), without_noise=[b"plain"]))
+    named = (("path", "late"), ("path", "later"))
+    found = history(store).earlier(KEY_B, text(b"plain", b"drawn", names=named, edges=((0, 0), (1, 1))))
+    assert found.bare.tolist() == [True, False] and found.counts.tolist() == [0, 1]
+    edited = text(b"plain, edited", b"drawn, edited", names=named, edges=((0, 0), (1, 1)))
+    again = history(store).earlier(KEY_B, edited)
+    assert again.bare.tolist() == [True, False] and again.profiles.equals(found.profiles)
+    assert again.profiles["same_promise"].to_list() == [False], "nothing was promised then"
+
+
+def test_one_value_under_two_entries_is_one_identity_and_loses_nothing(store):
+    twice = (("credentials", "a/rule:0123456789ab"), ("literals", "b/7:0123456789ab"), ("path", "p"))
+    for _ in range(2):  # killed and started again
+        released(store, KEY_A, text(b"a", b"b", b"c", names=twice))
+    _, rows = profiles(store, KEY_B, text(b"1", b"2", b"3", names=twice))
+    assert [row[:3] for row in rows] == [(0, 0, 2), (0, 1, 2), (0, 2, 1)]
+
+
+def counted_by(store, what):
+    return history(store).earlier("", what)
+
+
+def test_a_run_under_a_promise_trains_alone_and_after_what_it_counted(store):
+    plan = counted_by(store, ONE)
+    with history(store).training(KEY_A, ONE, plan):
+        for other in (None, plan):
+            with (
+                pytest.raises(InputError, match="another run is training"),
+                history(store).training(KEY_B, ONE, other),
+            ):
+                pass
+    with history(store).training(KEY_A, ONE, None), history(store).training(KEY_B, ONE, None):
+        with (
+            pytest.raises(InputError, match="another run is training"),
+            history(store).training(KEY_C, ONE, plan),
+        ):
+            pass
+    released(store, KEY_B, ONE)
+    with (
+        pytest.raises(InputError, match="released something since"),
+        history(store).training(KEY_A, ONE, plan),
+    ):
+        pass
+    released(store, KEY_A, ONE)
+    with history(store).training(KEY_A, ONE, plan):  # it goes on: who came since has counted it
+        pass
+
+
+def test_a_note_that_is_damaged_in_between_is_seen_before_a_round_is_spent(store):
+    released(store, KEY_B, ONE)
+    plan = counted_by(store, ONE)
+    file = store.root / "history" / KEY_B / "edges.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    with (
+        pytest.raises(InputError, match="released something since"),
+        history(store).training(KEY_A, ONE, plan),
+    ):
+        pass
+
+
+def test_a_job_that_has_begun_is_planned_by_what_it_counted_then(store):
+    history(store).note(KEY_A, ONE, job="nightly", before="then")
+    assert history(store).before("nightly") is None, "nothing was released"
+    released(store, KEY_A, ONE)
+    assert history(store).before("nightly") == "then" and history(store).before("other") is None
 
 
 def test_text_that_was_trained_without_noise_before_an_entry_named_it_is_told(store):
