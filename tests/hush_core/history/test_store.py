@@ -147,7 +147,7 @@ def test_a_copy_that_was_tagged_since_counts_and_one_of_weight_0_was_no_other(st
 
 
 def test_a_copy_of_two_secrets_that_one_of_them_had_before_is_missing_for_the_other(store):
-    """Equal texts, one tagged, one trained on plainly; now both are tagged, by two secrets: the plain one was one's."""
+    """Equal texts, one tagged, one trained on plainly; now two secrets tag them: the plain one was of either."""
     released(store, KEY_A, text(b"x", edges=((0, 0),), without_noise=[b"x"]))
     earlier = history(store).earlier(KEY_B, text(b"x", b"x", edges=((0, 0), (1, 1))))
     assert earlier.bare.tolist() == [True, True, False]
@@ -178,20 +178,17 @@ def counted_by(store, what):
 
 
 def test_a_run_under_a_promise_trains_alone_and_after_what_it_counted(store):
-    plan = counted_by(store, ONE)
-    with history(store).training(KEY_A, ONE, plan):
-        for other in (None, plan):
-            with (
-                pytest.raises(InputError, match="another run is training"),
-                history(store).training(KEY_B, ONE, other),
-            ):
-                pass
-    with history(store).training(KEY_A, ONE, None), history(store).training(KEY_B, ONE, None):
-        with (
-            pytest.raises(InputError, match="another run is training"),
-            history(store).training(KEY_C, ONE, plan),
-        ):
+    plan, runs = counted_by(store, ONE), history(store)
+
+    def refused(run, counted):
+        with pytest.raises(InputError, match="another run is training"), runs.training(run, ONE, counted):
             pass
+
+    with runs.training(KEY_A, ONE, plan):
+        refused(KEY_B, None)
+        refused(KEY_B, plan)
+    with runs.training(KEY_A, ONE, None), runs.training(KEY_B, ONE, None):
+        refused(KEY_C, plan)
     released(store, KEY_B, ONE)
     with (
         pytest.raises(InputError, match="released something since"),
