@@ -36,7 +36,7 @@ def verification(fingerprint: str, table: pl.DataFrame = TABLE) -> Verification:
     """What `verify_certificate` gives, as far as the check looks at it."""
     facts = SimpleNamespace(examples_fingerprint=fingerprint)
     certificate = SimpleNamespace(facts=facts)
-    return Verification(certificate, pl.DataFrame(), {"redacted.parquet": table}, (0, 0, 0), False)
+    return Verification(certificate, pl.DataFrame(), {"redacted.parquet": table}, (0, 0, 0), (0, 0, 0), False)
 
 
 @pytest.fixture

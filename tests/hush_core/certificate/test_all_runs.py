@@ -7,6 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from hush_core.accounting import Participation, Run, bound_of_runs
 from hush_core.certificate import verify_certificate
+from hush_core.certificate.recheck import Mechanism, Secrets, recheck_all_runs
 from hush_core.errors import CertificationError
 from hush_core.history import PROFILES, RUNS, Earlier
 
@@ -99,3 +100,28 @@ def test_a_promise_of_several_runs_that_is_not_kept_gets_no_certificate(made, bu
     bounds, verification = bounds_with(build_certificate, made, tmp_path / "d", None, promised=1)
     assert verification.certificate.facts.plan.promised_runs == 1
     assert bounds["all_runs"].to_list() == bounds["bound"].to_list()
+
+
+def test_a_bound_of_all_runs_that_is_too_small_is_found_by_the_second_route(
+    made, build_certificate, tmp_path
+):
+    """As a mistake of the first route would state it: one run forgotten."""
+    _, verification = bounds_with(build_certificate, made, tmp_path / "c", runs_of([(0, 8, 0.1)]))
+    tables, plan = verification.tables, verification.certificate.facts.plan
+    own = Secrets(
+        tables["weights.parquet"]["weight"].to_numpy(), plan.expected_batch, tables["edges.parquet"], 3
+    )
+    mechanism, bounds = Mechanism(plan.noise_multiplier, plan.rounds), tables["bounds.parquet"]
+
+    def recheck(bounds):
+        return recheck_all_runs(
+            own, tables["secrets.parquet"], bounds, tables["history.parquet"], tables["runs.parquet"], mechanism,
+            lambda *_: None,
+        )  # fmt: skip
+
+    assert recheck(bounds) == ([], (1, 1, 1))
+    forgotten = bounds.with_columns(all_runs="bound", all_runs_lower="lower")
+    failures, _ = recheck(forgotten)
+    assert len(failures) == 1 and "alpha: all_runs" in failures[0] and "second route" in failures[0]
+    above = bounds.with_columns(all_runs_lower=pl.col("all_runs") * 1.01)
+    assert "all_runs_lower lies above" in recheck(above)[0][0]
