@@ -53,7 +53,7 @@ UNCHECKED: dict[str, str] = {
     "history.parquet.secret_id": "that these are all runs, and that they drew so",
     "history.parquet.examples": "that these are all runs, and that they drew so",
     "history.parquet.rate": "that these are all runs, and that they drew so",
-    "history.parquet.same_promise": "any",
+    "history.parquet.same_promise": "where it is true",
     "runs.parquet.key": "any text",
     "runs.parquet.noise_multiplier": "that these are all runs, and that they drew so",
     "runs.parquet.rounds": "that these are all runs, and that they drew so",

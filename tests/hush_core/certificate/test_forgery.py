@@ -173,7 +173,7 @@ COLUMNS = {
     "history.secret_id": [(2, "not those of history"), (9, "not those|there is not"), *LOST],
     "history.examples": [(0, "outside"), (14, "all_runs comes out"), *LOST],
     "history.rate": [*OUTSIDE, (times(0.5), "all_runs comes out"), (times(2.0), "all_runs comes out")],
-    "history.same_promise": [(None, "a value is missing"), (False, PASSES)],
+    "history.same_promise": [(None, "a value is missing"), (False, "all_runs comes out")],
     "runs.run": IDS,
     "runs.key": [*LOST[:1], *TEXT],
     "runs.noise_multiplier": [*OUTSIDE, (0.0, "outside"), (times(2.0), "all_runs comes out")],
@@ -216,7 +216,9 @@ def test_every_field_has_its_forgeries():
     agreeing |= {"facts.unknown_runs", "facts.plan.settings", "runs.parquet.settings", "bounds.parquet.bare"}
     agreeing.add("facts.plan.promised_runs")
     agreeing |= {"runs.parquet.run", "runs.parquet.noise_multiplier", "runs.parquet.rounds"}
-    agreeing |= {f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate")}
+    agreeing |= {
+        f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate", "same_promise")
+    }
     agreeing |= {"facts.redaction.places", "redacted.parquet.places", "redacted.parquet.prior"}
     assert passing | agreeing == set(UNCHECKED)
 
