@@ -67,7 +67,7 @@ def run(
 
         changes = changes.over(read_plan(plan))
     command_line.check(config, changes)
-    from flows.reports.job import render
+    from flows.reports.job_screen import render
     from flows.train import train
 
     command_line.serve()

@@ -26,7 +26,7 @@ from tasks.recording import record
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 from tasks.texts import all_trained, split_texts
-from tasks.training import train_protected
+from tasks.training import TRAIN_VERSION, train_protected
 from tasks.weighing import weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
@@ -63,7 +63,7 @@ def run_job(config: HushConfig) -> Outcome:
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
 
-    job = job_name(config, extracted.examples, weighed.weights, *graph.values())
+    job = job_name(config, TRAIN_VERSION, extracted.examples, weighed.weights, *graph.values())
     before = look_back(config, job, extracted.examples, **graph) if config.promise else None
 
     def calibrate(method: str) -> Calibrated:
@@ -75,9 +75,9 @@ def run_job(config: HushConfig) -> Outcome:
         )  # fmt: skip
 
     calibrated = calibrate(config.method)
-    # a plan that counts other runs in would ask more of another method than of the one that planned them
-    compared = METHODS if before is None else ()
-    by_method = {config.method: calibrated} | {m: compare_noise(calibrate, m) for m in compared}
+    # under a promise another method is asked what runs planned by this one leave it, which is no comparison
+    compared = () if config.promise else METHODS
+    by_method = {method: compare_noise(calibrate, method) for method in compared}
     in_all = config.train.rounds * config.runs
     by_paper = paper_noise(weighed.weights, **graph, rounds=in_all, expected_batch=config.train.batch)
 

@@ -57,11 +57,12 @@ def run_history() -> RunHistory:
     return RunHistory(place.store, key=place.identity_key(), identity=place.fingerprint("identity"))
 
 
-def job_name(config: HushConfig, *tables: Ref) -> str:
-    """Equal for one job done again: same tables, same config but for how the work is done and shown."""
+def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
+    """Equal for one job done again: same tables, same config but for how the work is done and shown, and a trainer
+    of the same `version`, which would go on with it."""
     essential = config.model_copy(update={"train": config.train.essential()})
     said = essential.model_dump(mode="json", exclude={"tracking", "audit"})
-    return content_key("job", 1, said, config.mechanism, list(tables))
+    return content_key("job", version, said, config.mechanism, list(tables))
 
 
 @task(name="look back")

@@ -29,6 +29,7 @@ class Outcome(BaseModel):
     weighed: Weighed
     calibrated: Calibrated
     by_method: dict[str, Calibrated | None]
+    """The same by each method, for comparison; empty under a promise of several runs."""
     by_paper: float | None
     """σ by the paper's method on the paper's own program, at equal retained weight."""
     pretrained: Model
@@ -94,6 +95,8 @@ def worst_ratio(store: Store, outcome: Outcome) -> float:
 class AllRuns:
     """What the certificate says of this run and the earlier ones of the store together, over all secrets."""
 
+    earlier: int
+    """Runs before this one that trained on any of them, or may have."""
     secrets: int
     """With an earlier run."""
     most: int
@@ -108,10 +111,12 @@ class AllRuns:
 
 def all_runs(store: Store, outcome: Outcome) -> AllRuns:
     """Read off the certificate."""
-    bounds = read_tables(store.path(outcome.certificate))["bounds.parquet"]
+    tables = read_tables(store.path(outcome.certificate))
+    bounds = tables["bounds.parquet"]
     ratio = bounds["all_runs"] / bounds["posterior"]
     worst = ratio.max()
     return AllRuns(
+        earlier=tables["runs.parquet"].height + outcome.trained.others.unknown,
         secrets=int((bounds["earlier_runs"] > 0).sum()),
         most=outcome.trained.others.most,
         above=int((ratio > 1).sum()),

@@ -133,13 +133,14 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
         "secret_graph": figures.secret_graph(
             read(outcome.extracted.edges), secrets, folder / "secret_graph.png"
         ),
-        "noise_by_method": figures.noise_by_method(noise, folder / "noise_by_method.png"),
         "posterior_against_target": figures.posterior_against_target(
             bounds, secrets, folder / "posterior_against_target.png"
         ),
         "posterior_curves": _draw_curves(store, outcome, secrets, folder / "posterior_curves.png"),
         "loss": figures.losses(losses(outcome), folder / "loss.png", unit=outcome.trained.model.unit),
     }
+    if noise:
+        pictures["noise_by_method"] = figures.noise_by_method(noise, folder / "noise_by_method.png")
     if (curves := learning_table(outcome)).height:
         pictures["learning_curves"] = figures.learning_curves(
             curves, folder / "learning_curves.png", unit=outcome.trained.model.unit

@@ -9,7 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from flows.demo.repository import Demo, build_demo_repository
-from flows.reports.job import Report, render
+from flows.reports.job import Report
+from flows.reports.job_screen import render
 from flows.train import train
 from tasks.runtime.environment import home
 

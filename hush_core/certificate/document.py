@@ -35,7 +35,7 @@ PROMISE = (
 ALL_RUNS_PROMISE = (
     "For every secret with a number in `all_runs`: the same, with probability above `all_runs`, of an adversary "
     "who sees besides the noisy sum of every round of every run of runs.parquet. Where `all_runs_method` is "
-    "`renyi_filter` it is the secret's target, which no later run of the store may break."
+    "`renyi_filter` it is the secret's target, proved for runs that were planned after seeing earlier ones."
 )
 """Of this run and the store's earlier ones together."""
 NOT_PROMISED = (

@@ -9,13 +9,14 @@ more than its budget. Its order hangs on these two alone: nobody chooses it late
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
 from hush_core.accounting import History, Participation, Run, budget, certify_runs, spent
 from hush_core.accounting.bounds import BoundMethod
+from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.accounting.renyi_filter import tail_of
 from hush_core.errors import CertificationError
 from hush_core.history.earlier import Earlier
@@ -50,20 +51,21 @@ def bounds_of_all_runs(
     Raises:
         CertificationError: no method certifies the runs of a secret.
     """
-    found = bounds.sort("secret_id").select(
-        "secret_id", all_runs="bound", all_runs_method="method", all_runs_lower="lower"
-    )
-    alike, unlike = by_settings(earlier, settings)
-    own = own_participations(edges, rates, bounds.height)
+    bounds = bounds.sort("secret_id")
+    found = bounds.select("secret_id", all_runs="bound", all_runs_method="method", all_runs_lower="lower")
+    if not (earlier.profiles.height or earlier.unknown or earlier.bare.any()):
+        return found.cast(dict(ALL_RUNS))
+    profiles, (alike, unlike) = group_profiles(edges, rates, bounds), by_settings(earlier, settings)
     if alike.height:
+        own = [profiles.participation(place) for place in range(len(profiles))]
         together = history_of(earlier, alike).with_run(
-            noise_multiplier, rounds, np.arange(bounds.height), own, np.arange(bounds.height)
+            noise_multiplier, rounds, np.arange(bounds.height), own, profiles.of_secret
         )
         ids = alike["secret_id"].unique().sort().to_numpy()
-        priors, targets = (_by_secret(bounds, name) for name in ("prior", "posterior"))
         done = certify_runs(
-            together.restricted(ids), priors, targets, method=method, progress=progress
-        ).table[ids]
+            together.restricted(ids), bounds["prior"].to_numpy(), bounds["posterior"].to_numpy(),
+            method=method, progress=progress,
+        ).table[ids]  # fmt: skip
         names = {
             "secret": "secret_id",
             "bound": "all_runs",
@@ -71,23 +73,19 @@ def bounds_of_all_runs(
             "lower": "all_runs_lower",
         }
         found = found.update(done.select(names.keys()).rename(names), on="secret_id", include_nulls=True)
+
+    def mine(secret: int) -> Run:
+        return Run(profiles.participation(int(profiles.of_secret[secret])), noise_multiplier, rounds)
+
     nothing = set(range(bounds.height)) if earlier.unknown else set(np.flatnonzero(earlier.bare).tolist())
-    filtered = _filtered(unlike, [Run(each, noise_multiplier, rounds) for each in own], bounds)
+    filtered = _filtered(unlike, mine, bounds)
     nothing |= set(unlike["secret_id"].to_list()) - filtered
     lost, proved = (pl.col("secret_id").is_in(sorted(ids)) for ids in (nothing, filtered - nothing))
-    values = {"all_runs": pl.Series(_by_secret(bounds, "posterior")), "all_runs_method": pl.lit(FILTER)}
+    values = {"all_runs": bounds["posterior"], "all_runs_method": pl.lit(FILTER)}
     return found.with_columns(
         pl.when(lost).then(None).when(proved).then(values.get(name)).otherwise(name).alias(name)
         for name in ("all_runs", "all_runs_method", "all_runs_lower")
     ).cast(dict(ALL_RUNS))
-
-
-def own_participations(edges: pl.DataFrame, rates: np.ndarray, secrets: int) -> list[Participation]:
-    """By secret: the law of how many of its examples a round draws."""
-    drawn, owner = rates[edges["example_id"].to_numpy()], edges["secret_id"].to_numpy()
-    order = np.argsort(owner, kind="stable")
-    starts = np.searchsorted(owner[order], np.arange(secrets + 1))
-    return [Participation.from_rates(drawn[order][first:last]) for first, last in pairwise(starts)]
 
 
 def by_settings(earlier: Earlier, settings: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -108,19 +106,13 @@ def history_of(earlier: Earlier, rows: pl.DataFrame) -> History:
     )  # fmt: skip
 
 
-def _by_secret(bounds: pl.DataFrame, name: str) -> np.ndarray:
-    """A column by secret_id."""
-    return bounds.sort("secret_id")[name].to_numpy()
-
-
 def filter_order(prior: float, target: float) -> float:
     """The α at which Gaussian releases spend least of the target's budget: 1/(1 − √(log r/log p))."""
     return float(1 / (1 - np.sqrt(np.log(target) / np.log(prior))))
 
 
-def _filtered(unlike: pl.DataFrame, mine: list[Run], bounds: pl.DataFrame) -> set[int]:
+def _filtered(unlike: pl.DataFrame, mine: Callable[[int], Run], bounds: pl.DataFrame) -> set[int]:
     """The secrets whose runs, of whatever settings, keep within the filter's budget."""
-    priors, targets = (_by_secret(bounds, name) for name in ("prior", "posterior"))
     kept = set()
     for group in unlike.partition_by("secret_id", maintain_order=True):
         secret = int(group["secret_id"][0])
@@ -128,11 +120,12 @@ def _filtered(unlike: pl.DataFrame, mine: list[Run], bounds: pl.DataFrame) -> se
             continue
         columns = group.select("examples", "rate", "noise_multiplier", "rounds").iter_rows()
         runs = [Run(Participation.binomial(n, rate), sigma, t) for n, rate, sigma, t in columns]
-        prior, target = float(priors[secret]), float(targets[secret])
+        runs.append(mine(secret))
+        prior, target = bounds["prior"][secret], bounds["posterior"][secret]
         order = filter_order(prior, target)
         try:
-            room = target * (1 - 1e-9) - tail_of([*runs, mine[secret]])
-            if spent([*runs, mine[secret]], order) <= budget(prior, room, order):
+            room = target * (1 - 1e-9) - tail_of(runs)
+            if spent(runs, order) <= budget(prior, room, order):
                 kept.add(secret)
         except CertificationError:
             continue  # the order is too large for the numerics here: nothing is said

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting import NextRun, TargetsSpent, bound_secrets, noise_for_runs
+from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.config import Method
 from hush_core.errors import InputError
-from hush_core.history.bounds import by_settings, history_of, own_participations
+from hush_core.history.bounds import by_settings, history_of
 from hush_core.history.earlier import Earlier
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress
@@ -44,14 +45,15 @@ def plan_for_runs(
         InputError: all runs are spent, an earlier run cannot be counted in, or the earlier runs leave nothing of a
             target; it names the secrets. CertificationError: no method can certify a secret.
     """
-    names = secrets.sort("secret_id")["name"].to_list()
+    secrets = secrets.sort("secret_id")
+    names = secrets["name"].to_list()
     alike = _counted(earlier, settings, runs, names)
     rates = sampling_rates(weights, expected_batch)
-    own = own_participations(edges, rates, secrets.height)
-    every = np.arange(secrets.height)
-    coming = NextRun(every, every, own, rounds, future=runs - earlier.runs.height - 1)
-    ordered = secrets.sort("secret_id")
-    priors, targets = ordered["prior"].to_numpy(), ordered["posterior"].to_numpy()
+    profiles = group_profiles(edges, rates, secrets)
+    own = [profiles.participation(place) for place in range(len(profiles))]
+    future = runs - earlier.runs.height - 1
+    coming = NextRun(np.arange(secrets.height), profiles.of_secret, own, rounds, future=future)
+    priors, targets = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
     try:
         found = noise_for_runs(
             history_of(earlier, alike), coming, priors, targets, method=method, progress=progress

@@ -1,17 +1,15 @@
 """A promise of three runs, over commits: each counted in by the next, the fourth refused before it trains.
 
-One process plays all runs (starting a server takes longer than these runs); real repository, store and tracker.
+A real repository, store and tracker.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from jobs import ROOT, Job, git
+from jobs import Job, git
+from many_runs import run_all
 
 from flows.verify import verify_target
 from hush_core.certificate import verify_certificate
@@ -37,41 +35,6 @@ audit: {{alternatives: 2, unprotected: false}}
 tracking: {{experiment: job, model: job}}
 """
 
-CHILD = """
-import io, json, sys
-from rich.console import Console
-from tasks.runtime.environment import prepare_environment
-prepare_environment()
-from prefect import flow
-from flows.reports.job import render
-from flows.train import train
-from hush_core.errors import InputError
-from hush_core.history.ledger import ReleaseLedger
-
-count = ReleaseLedger.count
-
-def dies(ledger):
-    if ledger.released == 1:
-        raise MemoryError("planted")
-    return count(ledger)
-
-for config, fails in json.loads(sys.argv[1]):
-    ReleaseLedger.count = dies if fails else count
-    try:
-        report = train(config)
-    except MemoryError:
-        print("RAN", json.dumps("failed"), flush=True)
-        continue
-    except InputError as error:
-        print("RAN", json.dumps(str(error)), flush=True)
-        continue
-    screen = Console(record=True, width=120, file=io.StringIO())
-    render(report, screen)
-    told = {"screen": screen.export_text(), "warnings": report.warnings, "reused": report.reused,
-            "certificate": report.certificate_dir, "rows": [row.model_dump() for row in report.rows]}
-    print("RAN", json.dumps(told), flush=True)
-"""
-
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
@@ -85,7 +48,7 @@ def told(tmp_path_factory):
         git(repository, "branch", f"b{number}")
 
     def config(name, rev, rounds=2, runs=RUNS):
-        return str(job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, runs=runs))
+        return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, runs=runs)
 
     order = [
         (config("first", "b0"), False),
@@ -97,13 +60,7 @@ def told(tmp_path_factory):
         (config("fourth", "b3"), False),
         (config("third", "b2"), False),
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, json.dumps(order)], cwd=job.folder,
-        env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
+    return run_all(job, order)
 
 
 def drawn(certificate):
@@ -123,8 +80,8 @@ def test_the_bounds_of_all_runs_are_those_of_an_independent_computation_and_with
     finished = [told[0], told[3], told[5]]
     runs = []
     for number, run in enumerate(finished):
-        runs.append(drawn(Path(run["certificate"])))
-        bounds = pl.read_parquet(f"{run['certificate']}/bounds.parquet")
+        runs.append(drawn(Path(run["certificate_dir"])))
+        bounds = pl.read_parquet(f"{run['certificate_dir']}/bounds.parquet")
         assert bounds["earlier_runs"].to_list() == [number] * bounds.height
         for row in run["rows"]:
             exact = posterior_of_runs([earlier[row["name"]] for earlier in runs], prior=row["prior"]).value
@@ -142,8 +99,12 @@ def test_the_report_says_which_run_it_is_and_what_all_came_to(told):
         assert ("all runs" in told[run]["screen"]) == (number > 1)
 
 
+def test_no_other_method_is_compared_with_what_this_one_left_it(told):
+    assert all(told[run]["noise_by_method"] == {} for run in (0, 3, 5))
+
+
 def test_each_certificate_carries_on_the_one_before(told):
-    first, second, third = (Path(told[n]["certificate"]) for n in (0, 3, 5))
+    first, second, third = (Path(told[n]["certificate_dir"]) for n in (0, 3, 5))
     for after, before in ((second, first), (third, second), (third, first)):
         assert verify_target(str(after), after=str(before)).chain.startswith("every run that")
     with pytest.raises(VerificationError, match="is not counted"):

@@ -1,17 +1,12 @@
-"""Runs are counted by secret over commits: the real flow, a real repository, a real SIGKILL.
+"""Runs are counted by secret over commits: the real flow, a real repository, a real SIGKILL."""
 
-One process plays all runs but the one that is killed: starting a server takes longer than these runs.
-"""
-
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
-from jobs import ROOT, Job, git
+from jobs import Job, git
+from many_runs import run_all
 
 TEXT = """\
 version: 1
@@ -28,35 +23,6 @@ pretrain: {{steps: 1, batch: 4}}
 train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 2}}
 audit: {{alternatives: 2, unprotected: false}}
 tracking: {{experiment: job, model: job}}
-"""
-
-CHILD = """
-import json, subprocess, sys
-from tasks.runtime.environment import prepare_environment
-prepare_environment()
-from prefect import flow
-from flows.train import train
-from hush_core.history.ledger import ReleaseLedger
-from mlflow import MlflowClient
-
-count = ReleaseLedger.count
-
-def dies(ledger):
-    if ledger.released == 1:
-        raise MemoryError("planted")
-    return count(ledger)
-
-for config, fails in json.loads(sys.argv[1]):
-    ReleaseLedger.count = dies if fails else count
-    try:
-        report = train(config)
-    except MemoryError:
-        print("RAN", json.dumps("failed"), flush=True)
-        continue
-    version = MlflowClient().get_model_version("job", report.model_uri.rsplit("/")[-1])
-    told = {"rows": {row.name: row.earlier_runs for row in report.rows}, "warnings": report.warnings,
-            "tags": version.tags, "description": version.description, "reused": report.reused}
-    print("RAN", json.dumps(told), flush=True)
 """
 
 
@@ -98,18 +64,12 @@ def told(tmp_path_factory):
         (config("next", "b2", alpha="beta"), False),
         (config("same", "b1"), False),
     ]
-    command = [sys.executable, "-c", CHILD, json.dumps([[str(path), fails] for path, fails in order])]
-    done = subprocess.run(
-        command, cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
+    return run_all(job, order)
 
 
 def of(run, start):
     """The earlier runs of the secrets whose name begins so."""
-    return sorted(count for name, count in run["rows"].items() if name.startswith(start))
+    return sorted(row["earlier_runs"] for row in run["rows"] if row["name"].startswith(start))
 
 
 def test_another_commit_of_the_same_text_counts_the_killed_run(told):
@@ -118,6 +78,10 @@ def test_another_commit_of_the_same_text_counts_the_killed_run(told):
     assert same["tags"]["runs_on_this_data"] == "2" and same["tags"]["secrets_trained_before"] == "2"
     says = "nothing is promised over all runs: an earlier run was planned otherwise"
     assert any(says in warning for warning in same["warnings"]) and says in same["description"]
+
+
+def test_the_noise_by_each_method_is_compared(told):
+    assert list(told[0]["noise_by_method"]) == ["kl", "renyi", "blow_up"]
 
 
 def test_a_failed_run_that_goes_on_does_not_count_itself(told):

@@ -1,0 +1,64 @@
+"""Several runs of the training flow in one process: starting a server takes longer than the runs of these tests."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from jobs import ROOT
+
+
+def run_all(job, order):
+    """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
+    InputError in words."""
+    done = subprocess.run(
+        [sys.executable, __file__, json.dumps([[str(config), fails] for config, fails in order])],
+        cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
+
+
+def main(order):
+    from tasks.runtime.environment import prepare_environment
+
+    prepare_environment()  # before Prefect is imported
+    from hush_core.history.ledger import ReleaseLedger
+
+    count = ReleaseLedger.count
+
+    def dies(ledger):
+        if ledger.released == 1:
+            raise MemoryError("planted")
+        return count(ledger)
+
+    for config, fails in order:
+        ReleaseLedger.count = dies if fails else count
+        print("RAN", json.dumps(told_by(config)), flush=True)
+
+
+def told_by(config):
+    from mlflow import MlflowClient
+    from rich.console import Console
+
+    from flows.reports.job_screen import render
+    from flows.train import train
+    from hush_core.errors import InputError
+
+    try:
+        report = train(config)
+    except MemoryError:
+        return "failed"
+    except InputError as error:
+        return str(error)
+    version = MlflowClient().get_model_version("job", Path(report.model_uri).name)
+    screen = Console(record=True, width=120, file=io.StringIO())
+    render(report, screen)
+    registered = {"tags": version.tags, "description": version.description}
+    return report.model_dump(mode="json") | registered | {"screen": screen.export_text()}
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
