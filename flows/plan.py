@@ -16,7 +16,7 @@ from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, s
 from hush_core.config import Changes, HushConfig
 from tasks.extraction import Extracted, extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
-from tasks.publish_plan import publish_frontier, recommend
+from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 from tasks.weighing import Relaxation, relax_target
@@ -56,7 +56,7 @@ def plan(
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method)
     weighed = relaxations = other = None
-    by_runs: dict[int, float | None] = {}
+    by_runs: list[NoiseOfRuns] = []
     if chosen is not None:
         by_runs = noise_by_runs(points[chosen], extracted, config)
         other = row_of(other_choice(points[chosen], extracted, config), config)
@@ -75,6 +75,6 @@ def relax_point(point: Point, extracted: Extracted, config: HushConfig) -> list[
     """What relaxing each entry of the config would buy at this point."""
     return relax_target(
         point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
-        rounds=config.train.rounds * config.runs, expected_batch=config.train.batch, method=point.method,
+        rounds=config.rounds_in_all, expected_batch=config.train.batch, method=point.method,
         noise_multiplier=point.estimate.noise_multiplier, most=SOLVED_AGAIN,
     )  # fmt: skip

@@ -102,7 +102,9 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
     lora, base = lora_of(config.model), base_model(config.model)
     plain = config.weights.without_secret == "plain"
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
-    weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
+    weighed = weigh_examples(
+        extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(config)
+    )
     held_out = split_texts(extracted.examples, weighed.weights, extracted.edges).held_out
     roles = cast_stand_ins(extracted.examples, extracted.edges, extracted.n_examples, plain)
     start = pretrain(
@@ -199,13 +201,13 @@ def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | 
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     try:
         weighed: Weighed = weigh_examples(
-            **graph, n_examples=extracted.n_examples, settings=weight_settings(here)
+            extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(here)
         )
         if weighed.largest_batch < here.train.batch:
             return f"train.batch: at most {weighed.largest_batch} can be drawn from this weight"
         noise = estimate_noise(
             weighed.weights, **graph, rounds=here.train.rounds, expected_batch=here.train.batch,
-            method=here.method, runs=here.runs,
+            method=here.method, in_all=here.rounds_in_all,
         )  # fmt: skip
     except HushError as error:
         return refusal(error)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from prefect.futures import PrefectFuture
+
 from hush_core.config import ByteGptModel, HushConfig, Method
 from hush_core.errors import HushError, InputError
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
-from tasks.publish_plan import PlanRow, frame_of
+from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of
 from tasks.weighing import Weighed, weigh_examples
 
 DEFAULT_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -73,7 +75,10 @@ def methods_of(config: HushConfig) -> tuple[Method, ...]:
 
 def weigh_all(points: list[Point], extracted: Extracted) -> None:
     """Solve the programs in parallel; points with equal settings share one."""
-    graph = {"edges": extracted.edges, "secrets": extracted.secrets, "n_examples": extracted.n_examples}
+    graph = {
+        "examples": extracted.examples, "edges": extracted.edges, "secrets": extracted.secrets,
+        "n_examples": extracted.n_examples,
+    }  # fmt: skip
     running = {
         s: weigh_examples.submit(**graph, settings=s) for s in dict.fromkeys(p.settings for p in points)
     }
@@ -96,7 +101,7 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
             continue
         future = estimate_noise.submit(
             point.weighed.weights, extracted.edges, extracted.secrets, rounds=settings.rounds,
-            expected_batch=settings.batch, method=point.method, runs=config.runs,
+            expected_batch=settings.batch, method=point.method, in_all=config.rounds_in_all,
         )  # fmt: skip
         running.append((point, future))
     for point, future in running:
@@ -107,20 +112,38 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
             point.note = refusal(result)
 
 
-def noise_by_runs(point: Point, extracted: Extracted, config: HushConfig) -> dict[int, float | None]:
-    """The point's noise, were every target promised for so many runs; None where none certifies it."""
-    running = {
-        runs: estimate_noise.submit(
-            point.weighed.weights, extracted.edges, extracted.secrets, rounds=config.train.rounds,
-            expected_batch=config.train.batch, method=point.method, runs=runs,
-        )
+def noise_by_runs(point: Point, extracted: Extracted, config: HushConfig) -> list[NoiseOfRuns]:
+    """The point's noise, were every target promised for so many runs: begun anew each time, or going on from the
+    model before."""
+    rounds, later = config.train.rounds, later_rounds(config)
+
+    def noise(in_all: int) -> PrefectFuture:
+        return estimate_noise.submit(
+            point.weighed.weights, extracted.edges, extracted.secrets, rounds=rounds,
+            expected_batch=config.train.batch, method=point.method, in_all=in_all,
+        )  # fmt: skip
+
+    running = [
+        (runs, noise(rounds * runs), noise(rounds + later * (runs - 1)))
         for runs in sorted({*RUNS, config.runs})
-    }  # fmt: skip
-    found = {runs: future.result(raise_on_failure=False) for runs, future in running.items()}
-    for result in found.values():
-        if not isinstance(result, NoiseEstimate):
-            refusal(result)
-    return {runs: getattr(result, "noise_multiplier", None) for runs, result in found.items()}
+    ]
+    return [
+        NoiseOfRuns(runs=runs, anew=_noise_of(anew), going_on=_noise_of(going_on), later_rounds=later)
+        for runs, anew, going_on in running
+    ]
+
+
+def later_rounds(config: HushConfig) -> int:
+    """Of a run that goes on from the model before: the config's, or a twentieth of the first run's."""
+    return config.train.later_rounds or max(1, config.train.rounds // 20)
+
+
+def _noise_of(future: PrefectFuture) -> float | None:
+    result = future.result(raise_on_failure=False)
+    if isinstance(result, NoiseEstimate):
+        return result.noise_multiplier
+    refusal(result)
+    return None
 
 
 def refusal(error: object) -> str:

@@ -15,6 +15,7 @@ from hush_core.weights import weight_settings
 from tasks.attack import attack_model, attack_redactions
 from tasks.calibration import Calibrated, calibrate_noise, paper_noise
 from tasks.certificate import write_model_certificate
+from tasks.champion import go_on_from
 from tasks.earlier_runs import job_name, look_back
 from tasks.extraction import extract_secrets, refuse_without_edges, sources
 from tasks.leftovers import claim_flow_run
@@ -61,32 +62,41 @@ def run_job(config: HushConfig) -> Outcome:
     extracted = extract_secrets(sources(config), config)
     refuse_without_edges(extracted)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
-    weighed = weigh_examples(**graph, n_examples=extracted.n_examples, settings=weight_settings(config))
+    weighed = weigh_examples(
+        extracted.examples, **graph, n_examples=extracted.n_examples, settings=weight_settings(config)
+    )
 
     job = job_name(config, TRAIN_VERSION, extracted.examples, weighed.weights, *graph.values())
     before = look_back(config, job, extracted.examples, **graph) if config.promise else None
+    champion = before.champion if before else None
+    tonight = config.after(before.made(Store(home().store)) if before else 0)
 
     def calibrate(method: str) -> Calibrated:
-        settings = config.train
+        settings = tonight.train
         return calibrate_noise(
             weighed.weights, **graph, rounds=settings.rounds, expected_batch=settings.batch,
             clip_norm=settings.clip_norm, method=method, promise=config.promise, before=before,
-            mechanism=config.mechanism if config.promise else "",
+            mechanism=config.mechanism if config.promise else "", later_rounds=settings.later_rounds,
         )  # fmt: skip
 
     calibrated = calibrate(config.method)
     # under a promise another method is asked what runs planned by this one leave it, which is no comparison
     compared = () if config.promise else METHODS
     by_method = {method: compare_noise(calibrate, method) for method in compared}
-    in_all = config.train.rounds * config.runs
-    by_paper = paper_noise(weighed.weights, **graph, rounds=in_all, expected_batch=config.train.batch)
+    by_paper = paper_noise(
+        weighed.weights, **graph, rounds=config.rounds_in_all, expected_batch=config.train.batch
+    )
 
     public, examples, model = extracted.public, extracted.examples, config.model
     texts = split_texts(examples, weighed.weights, extracted.edges)
-    check_public(config.train, extracted.n_public)
-    pretrained = start = pretrain(
-        public, texts.held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
-    )
+    check_public(tonight.train, extracted.n_public)
+    if champion:
+        begun = go_on_from(champion, model, base, config.chunk_bytes, texts.held_out)
+    else:
+        begun = pretrain(
+            public, texts.held_out, model, base, config.pretrain, config.chunk_bytes, config.train.micro_batch
+        )
+    start = begun
     untagged = None
     if config.weights.without_secret == "plain":
         untagged = train_untagged(
@@ -94,7 +104,7 @@ def run_job(config: HushConfig) -> Outcome:
             config.train.precision, config.train.micro_batch,
         )  # fmt: skip
         start = untagged.model
-    settings, tried = choose_rate(config.train, calibrated, public, start, lora)
+    settings, tried = choose_rate(tonight.train, calibrated, public, start, lora)
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
         calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
@@ -109,7 +119,7 @@ def run_job(config: HushConfig) -> Outcome:
     if config.audit.unprotected:
         more = untagged.steps * config.untagged.batch if untagged else 0
         everything = all_trained(examples, weighed.weights)
-        unprotected = train_unprotected(texts, everything, pretrained, model, config.train, more=more).model
+        unprotected = train_unprotected(texts, everything, begun, model, tonight.train, more=more).model
         unprotected_attacked = attack_model(unprotected, *attack_on)
     tagged_bits = {}
     if config.audit.held_back:
@@ -118,7 +128,7 @@ def run_job(config: HushConfig) -> Outcome:
     certificate = write_model_certificate(
         config.tracking.model, extracted, weighed, calibrated, trained, attacked,
         settings=config.weights, audit=config.audit, mechanism=config.mechanism, promise=config.promise,
-        attacked_redacted=redacted_after,
+        attacked_redacted=redacted_after, champion=champion,
     )  # fmt: skip
     return Outcome(
         extracted=extracted,
@@ -126,7 +136,8 @@ def run_job(config: HushConfig) -> Outcome:
         calibrated=calibrated,
         by_method=by_method,
         by_paper=by_paper,
-        pretrained=pretrained,
+        champion=champion,
+        begun=begun,
         untagged=untagged,
         tried=tried,
         learning_rate=settings.learning_rate,

@@ -12,7 +12,7 @@ from hush_core.history import plan_for_runs
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
-from tasks.earlier_runs import OtherRuns
+from tasks.earlier_runs import Before
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
@@ -46,7 +46,7 @@ class Calibrated(BaseModel):
         )
 
 
-@cached_task(name="calibrate", version=2)
+@cached_task(name="calibrate", version=3)
 def calibrate_noise(
     weights: Ref,
     edges: Ref,
@@ -57,11 +57,12 @@ def calibrate_noise(
     method: Method,
     *,
     promise: PromiseConfig | None = None,
-    before: OtherRuns | None = None,
+    before: Before | None = None,
     mechanism: str = "",
+    later_rounds: int | None = None,
 ) -> Calibrated:
     """Calibrate by one method and certify every secret at the result; under a `promise` of several runs for all of
-    them, with what the runs `before` released."""
+    them, with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
     store = Store(home().store)
     tables = (
         store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges), store.read_frame(secrets),
@@ -72,7 +73,12 @@ def calibrate_noise(
     }  # fmt: skip
     if promise and before:
         plan = plan_for_runs(
-            *tables, settings=mechanism, earlier=before.load(store), runs=promise.runs, **settings
+            *tables,
+            settings=mechanism,
+            earlier=before.others.load(store),
+            runs=promise.runs,
+            later_rounds=later_rounds,
+            **settings,
         )
     else:
         plan = make_plan(*tables, **settings)
@@ -98,18 +104,19 @@ class NoiseEstimate(BaseModel):
     """How many examples the rounds draw at least once, in expectation."""
 
 
-@cached_task(name="price", version=2)
+@cached_task(name="price", version=3)
 def estimate_noise(
-    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method, runs: int = 1
+    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method, in_all: int
 ) -> NoiseEstimate:
-    """The noise of one of so many equal runs, by one method, without the table of bounds."""
+    """The noise of a run of `rounds` by one method, where all promised runs have so many `in_all`; no table of
+    bounds."""
     store = Store(home().store)
     rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
     sigma = noise_for_all(
-        store.read_frame(edges), rates, store.read_frame(secrets), rounds=rounds * runs, method=method,
+        store.read_frame(edges), rates, store.read_frame(secrets), rounds=in_all, method=method,
         progress=progress_log(),
     )  # fmt: skip
-    get_run_logger().info("%s, %d runs: noise multiplier %.4g", method, runs, sigma)
+    get_run_logger().info("%s, %d rounds in all: noise multiplier %.4g", method, in_all, sigma)
     return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.config import AuditConfig, PromiseConfig, WeightsConfig
+from hush_core.weights import text_order
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
+from tasks.champion import Champion
 from tasks.extraction import Extracted
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -55,7 +57,7 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
     )
 
 
-@cached_task(name="certify", version=7)
+@cached_task(name="certify", version=8)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -69,6 +71,7 @@ def write_model_certificate(
     mechanism: str,
     promise: PromiseConfig | None = None,
     attacked_redacted: Attacked | None = None,
+    champion: Champion | None = None,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
     from hush_core.training.noise import (
@@ -96,6 +99,7 @@ def write_model_certificate(
         training=TrainingFacts(
             rounds_released=trained.rounds_released,
             rounds_applied=trained.rounds_applied,
+            started_from=champion.run if champion else None,
             trained_without_noise=weighed.trained_plain,
             noise_source=SOURCE,
             sampler=SAMPLER,
@@ -131,6 +135,7 @@ def write_model_certificate(
             weights=weights,
             model_dir=store.path(trained.model.files, verify=True),
             earlier=trained.others.load(store),
+            order=text_order(store.read_frame(extracted.examples)["text"].to_list()),
             redacted=store.read_frame(extracted.redacted),
         )
         return store.put_directory(path, kind="certificate")

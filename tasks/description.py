@@ -65,6 +65,7 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
             f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
             f"- weight retained {w.retained:.1%} (the program solved within {w.gap:.1e}, certified)",
             *without_noise(config, outcome),
+            *([f"- goes on from {outcome.champion.uri}"] if outcome.champion else []),
             f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
             + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",

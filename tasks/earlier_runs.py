@@ -1,4 +1,5 @@
-"""Step 2c: what the other runs of this store released, which a promise of several runs counts in."""
+"""Step 2c: what the other runs of this store released, which a promise of several runs counts in, and what it goes
+on from."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.history import Earlier, RunHistory, RunText
+from tasks.champion import Champion, fetch_champion
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store
@@ -51,6 +53,20 @@ class OtherRuns(BaseModel):
         return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
 
 
+class Before(BaseModel):
+    """What was there before a run of a promise: the other runs, and the model that this one goes on from (None: the
+    public start)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    others: OtherRuns
+    champion: Champion | None = None
+
+    def made(self, store: Store) -> int:
+        """How many runs of the promise were made."""
+        return store.read_frame(self.others.runs).height
+
+
 def run_history() -> RunHistory:
     """Of this home's store."""
     place = home()
@@ -66,17 +82,21 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
 
 
 @task(name="look back")
-def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: Ref) -> OtherRuns:
-    """All other runs that released anything, up to now; for a job that has begun, as they were when it began.
+def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: Ref) -> Before:
+    """All other runs that released anything, up to now, and from the second run on the champion, where the config
+    goes on from it; for a job that has begun, as they were when it began.
 
     Not cached: what it looks at changes.
     """
     store, history = Store(home().store), run_history()
     if (begun := history.before(job)) is not None:
-        return OtherRuns.model_validate_json(begun)
+        return Before.model_validate_json(begun)
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
     text = RunText.now(frames[0]["text"].to_list(), frames[1], frames[2])
     others = OtherRuns.of(history.earlier("", text), store)
-    runs = config.promise.runs if config.promise else 0
-    get_run_logger().info("%d of %d promised runs were made", store.read_frame(others.runs).height, runs)
-    return others
+    runs, made = config.promise.runs if config.promise else 0, store.read_frame(others.runs)["key"].to_list()
+    get_run_logger().info("%d of %d promised runs were made", len(made), runs)
+    champion = None
+    if config.train.start == "champion" and 0 < len(made) < runs:
+        champion = fetch_champion(config.tracking.model, tuple(made))
+    return Before(others=others, champion=champion)

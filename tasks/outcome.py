@@ -11,6 +11,7 @@ from hush_core import figures
 from hush_core.certificate import read_tables
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
+from tasks.champion import Champion
 from tasks.extraction import Extracted
 from tasks.models import Model
 from tasks.ordinary_training import PlainlyTrained
@@ -32,7 +33,10 @@ class Outcome(BaseModel):
     """The same by each method, for comparison; empty under a promise of several runs."""
     by_paper: float | None
     """σ by the paper's method on the paper's own program, at equal retained weight."""
-    pretrained: Model
+    champion: Champion | None
+    """The promoted version that this run went on from; None: the public start."""
+    begun: Model
+    """What this run began with: trained on public text alone, or the champion."""
     untagged: PlainlyTrained | None
     """After ordinary training on text without a secret; None where there was none."""
     tried: tuple[TriedRate, ...]
@@ -51,10 +55,15 @@ class Outcome(BaseModel):
     certificate: Ref
 
 
+def start_label(outcome: Outcome) -> str:
+    """What `begun` is called where losses stand side by side."""
+    return "champion" if outcome.champion else "pretrained"
+
+
 def losses(outcome: Outcome) -> dict[str, float]:
     """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
     models = {
-        "pretrained": outcome.pretrained,
+        start_label(outcome): outcome.begun,
         "without secrets": outcome.untagged.model if outcome.untagged else None,
         "protected": outcome.trained.model,
         "unprotected": outcome.unprotected,
@@ -66,10 +75,11 @@ def gain(outcome: Outcome) -> float | None:
     """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
     to be gained."""
     bits = losses(outcome)
-    if not {"pretrained", "protected", "unprotected"} <= bits.keys():
+    start = start_label(outcome)
+    if not {start, "protected", "unprotected"} <= bits.keys():
         return None
-    possible = bits["pretrained"] - bits["unprotected"]
-    return (bits["pretrained"] - bits["protected"]) / possible if possible > 0 else None
+    possible = bits[start] - bits["unprotected"]
+    return (bits[start] - bits["protected"]) / possible if possible > 0 else None
 
 
 def learning_table(outcome: Outcome) -> pl.DataFrame:

@@ -21,6 +21,19 @@ from tasks.runtime.tracking import log_run
 from tasks.weighing import Relaxation, Weighed
 
 
+class NoiseOfRuns(BaseModel):
+    """The noise multiplier with which so many runs keep every target together; None where none is certified."""
+
+    model_config = ConfigDict(frozen=True)
+
+    runs: int
+    anew: float | None
+    """Each begins at the public start."""
+    going_on: float | None
+    """Each but the first goes on from the model before, for `later_rounds`."""
+    later_rounds: int
+
+
 class PlanRow(BaseModel):
     """One point: what is kept, and the noise it takes; `note` says why where there is none."""
 
@@ -106,7 +119,7 @@ def publish_frontier(
     chosen: int | None,
     weighed: Weighed | None,
     relaxations: list[Relaxation],
-    noise_by_runs: dict[int, float | None],
+    noise_by_runs: list[NoiseOfRuns],
     folder: str,
 ) -> Published:
     """Write tables and picture to `folder`, and log all but the lost examples' paths to the tracker.
@@ -123,11 +136,10 @@ def publish_frontier(
         table.write_csv(staged / "frontier.csv")
         figures.frontier(table, staged / "frontier.png")
         if noise_by_runs:
-            columns = {"runs": list(noise_by_runs), "noise_multiplier": list(noise_by_runs.values())}
-            pl.DataFrame(columns, schema={"runs": pl.UInt32, "noise_multiplier": pl.Float64}).write_csv(
-                staged / "runs.csv"
-            )
-            figures.noise_by_runs(noise_by_runs, staged / "runs.png")
+            kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64, "later_rounds": pl.UInt32}
+            by_runs = pl.DataFrame([row.model_dump() for row in noise_by_runs], schema=kinds)
+            by_runs.write_csv(staged / "runs.csv")
+            figures.noise_by_runs(by_runs, staged / "runs.png")
         costly, lost = [], pl.DataFrame(schema={"weight": pl.Float64})
         if weighed:
             secrets, lost = _reasons(store, extracted, weighed)

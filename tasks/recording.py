@@ -13,8 +13,11 @@ from hush_core.config import HushConfig
 from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
 from tasks.runtime.environment import home
-from tasks.runtime.registry import Registered, record_run, registered_version
+from tasks.runtime.registry import Registered, earlier_tags, record_run, registered_version
 from tasks.runtime.store import Store
+
+RUN, ALONE, TOGETHER = "runs_on_this_data", "worst_bound_to_target", "worst_all_runs_to_target"
+"""Tags of a version: which run it is of, and its bounds of that run and of all so far nearest to their targets."""
 
 
 @task(name="record")
@@ -31,7 +34,7 @@ def record(config: HushConfig, outcome: Outcome) -> Registered:
             params=_params(config, outcome),
             metrics=_metrics(store, outcome),
             tables=_tables(store, outcome, Path(folder)),
-            pictures=draw(store, outcome, Path(folder)),
+            pictures=draw(store, config, outcome, Path(folder)),
             certificate_dir=certificate_dir,
             model_dir=store.path(outcome.trained.model.files, verify=True),
             tags=_tags(store, outcome),
@@ -45,7 +48,8 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "method": config.method,
         "capacities": config.weights.capacities,
         "c": outcome.weighed.c,
-        "rounds": train.rounds,
+        "rounds": outcome.calibrated.rounds,
+        "goes_on_from": outcome.champion.uri if outcome.champion else "public start",
         "expected_batch": train.batch,
         "clip_norm": train.clip_norm,
         "learning_rate": outcome.learning_rate,
@@ -117,7 +121,7 @@ def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
     return paths
 
 
-def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
+def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> dict[str, Path]:
     """Every picture of the job, drawn from its tables into `folder`."""
     read = store.read_frame
     secrets, bounds = read(outcome.extracted.secrets), read(outcome.calibrated.bounds)
@@ -145,6 +149,10 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
         pictures["learning_curves"] = figures.learning_curves(
             curves, folder / "learning_curves.png", unit=outcome.trained.model.unit
         )
+    if (runs := runs_so_far(store, config, outcome)).height > 1:
+        pictures["bound_by_run"] = figures.bound_by_run(
+            runs, folder / "bound_by_run.png", promised=config.promise.runs if config.promise else None
+        )
     if outcome.attacked.secrets:
         pictures["exposure"] = figures.exposure(
             read(outcome.attacked.table),
@@ -153,6 +161,22 @@ def draw(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
             before=read(outcome.before_attacked.table),
         )
     return pictures
+
+
+def runs_so_far(store: Store, config: HushConfig, outcome: Outcome) -> pl.DataFrame:
+    """run · alone · together: the bound nearest to its target, of the registered versions and of this one."""
+    told = [*earlier_tags(config.tracking.model), _tags(store, outcome)]
+    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in told if RUN in tags]
+    kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}
+    return pl.DataFrame(rows, schema=kinds, orient="row").unique("run", keep="last").sort("run")
+
+
+def _number(text: str) -> float | None:
+    """Of a tag; None where it says in words that there is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _draw_curves(store: Store, outcome: Outcome, secrets: pl.DataFrame, path: Path) -> Path:
@@ -166,9 +190,9 @@ def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
         "method": outcome.calibrated.method,
         "noise_multiplier": f"{outcome.calibrated.noise_multiplier:.6g}",
         "rounds_released": str(outcome.trained.rounds_released),
-        "worst_bound_to_target": f"{worst_ratio(store, outcome):.6g}",
+        ALONE: f"{worst_ratio(store, outcome):.6g}",
         "certificate_digest": certificate.digest,
-        "runs_on_this_data": str(1 + outcome.trained.others.most),
+        RUN: str(1 + outcome.trained.others.most),
         "secrets_trained_before": str(outcome.trained.others.secrets),
-        "worst_all_runs_to_target": f"{worst:.6g}" if worst is not None else "nothing promised",
+        TOGETHER: f"{worst:.6g}" if worst is not None else "nothing promised",
     }

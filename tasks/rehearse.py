@@ -19,7 +19,7 @@ from hush_core.errors import InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal.budget import Cost
 from hush_core.rehearsal.stand_ins import cast, played_plan, timed_plan, untagged_texts
-from hush_core.weights import sampling_rates
+from hush_core.weights import sampling_rates, text_order
 from tasks.models import SEED, Model
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
@@ -49,7 +49,7 @@ class Roles(BaseModel):
     n_rest: int
 
 
-@cached_task(name="cast", version=1)
+@cached_task(name="cast", version=2)
 def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> Roles:
     """Give the untagged examples their roles; whole files stand in where there is a plain phase.
 
@@ -59,7 +59,8 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     store = Store(home().store)
     graph, table = store.read_frame(edges), store.read_frame(examples)
     files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
-    found = cast(graph, n_examples=n_examples, plain=plain, files=files, seed=SEED)
+    order = text_order(table["text"].to_list())
+    found = cast(graph, n_examples=n_examples, plain=plain, files=files, order=order, seed=SEED)
 
     def keep(role: str) -> Ref:
         texts = untagged_texts(getattr(found, role), table["text"], graph)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.history import RunText
 from tasks.calibration import Calibrated
-from tasks.earlier_runs import OtherRuns, run_history
+from tasks.earlier_runs import Before, OtherRuns, run_history
 from tasks.models import SEED, Model, keep_folder
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
@@ -55,13 +55,13 @@ def train_protected(
     base_name: str,
     mechanism: str,
     job: str,
-    before: OtherRuns | None,
+    before: Before | None,
 ) -> Trained:
     """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
 
     `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time, `mechanism` what
     was decided before any text was seen (`HushConfig.mechanism`). `job` and `before`: under a promise of several
-    runs, the name of the job and the other runs that the plan counted in.
+    runs, the name of the job and what its plan counted in.
 
     Raises:
         InputError: another run released something since the plan was made, or is training.
@@ -103,7 +103,7 @@ def train_protected(
             "with the first weights; to keep them, stop and restore checkpoint.pt from a backup",
             store.work_dir(key), lost,
         )  # fmt: skip
-    counted = before.load(store) if before is not None else None
+    counted = before.others.load(store) if before is not None else None
     with store.scratch() as saved, history.training(key, text, counted):
         out = Path(saved) / "model"
         if run.processes > 1:

@@ -19,6 +19,7 @@ from hush_core.weights import (
     relaxations,
     relaxed_weights,
     sampling_rates,
+    text_order,
     weigh,
 )
 from hush_core.weights.roles import PLAIN, certified_edges
@@ -80,14 +81,17 @@ class Weighed(BaseModel):
         )
 
 
-@cached_task(name="weigh", version=5)
-def weigh_examples(edges: Ref, secrets: Ref, n_examples: int, settings: WeightSettings) -> Weighed:
+@cached_task(name="weigh", version=6)
+def weigh_examples(
+    examples: Ref, edges: Ref, secrets: Ref, n_examples: int, settings: WeightSettings
+) -> Weighed:
     """Solve the program; examples that the certified rounds do not draw weigh 0."""
     store = Store(home().store)
     graph = store.read_frame(edges)
     found = weigh(
-        graph, store.read_frame(secrets), n_examples=n_examples, settings=settings, progress=progress_log()
-    )
+        graph, store.read_frame(secrets), n_examples=n_examples, settings=settings,
+        order=text_order(store.read_frame(examples)["text"].to_list()), progress=progress_log(),
+    )  # fmt: skip
     table = pl.DataFrame({"weight": found.weights, "role": found.roles}).with_row_index("example_id")
     drawn = certified_edges(graph, found.roles)
     tagged = table.join(drawn.select("example_id").unique(), on="example_id", how="semi")["weight"]

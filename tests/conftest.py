@@ -71,7 +71,7 @@ def certified(tmp_path_factory):
             without_secret="noise", held_back=False, settings="0" * 64, promised_runs=None,
         ),
         training=TrainingFacts(
-            rounds_released=rounds, rounds_applied=rounds, trained_without_noise=0,
+            rounds_released=rounds, rounds_applied=rounds, started_from=None, trained_without_noise=0,
             noise_source="os", sampler="poisson",
             released_unprotected=("nothing",),
         ),

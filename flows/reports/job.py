@@ -42,6 +42,8 @@ class Report(BaseModel):
     trained_without_noise: int
     """Examples without a secret that ordinary training saw before the first round."""
     untagged_steps: int | None
+    goes_on_from: str | None = None
+    """The champion that this run began with; None: the public start."""
     """Of ordinary training on them, up to the best on validation text; None where there was none."""
     gap: float
     noise_multiplier: float
@@ -96,6 +98,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         examples_kept=weighed.kept,
         without_secret=config.weights.without_secret,
         trained_without_noise=weighed.trained_plain,
+        goes_on_from=outcome.champion.uri if outcome.champion else None,
         untagged_steps=outcome.untagged.steps if outcome.untagged else None,
         gap=weighed.gap,
         noise_multiplier=calibrated.noise_multiplier,

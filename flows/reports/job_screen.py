@@ -36,6 +36,8 @@ def render(report: Report, console: Console) -> None:
         f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept "
         f"(the program solved within {max(report.gap, 0.0):.1e})",
     )
+    if report.goes_on_from:
+        line("goes on from", f"{escape(report.goes_on_from)}, whose releases are counted in")
     if report.untagged_steps is not None:
         line(
             "no secret",

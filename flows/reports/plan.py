@@ -11,7 +11,7 @@ from hush_core.config import HushConfig
 from hush_core.figures import short_name
 from hush_core.weights import RULE
 from tasks.extraction import Extracted
-from tasks.publish_plan import PlanRow, Published
+from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
 from tasks.weighing import Relaxation
 
 MOST_RELAXATIONS = 5
@@ -35,7 +35,7 @@ class PlanReport(BaseModel):
     """At the recommended point."""
     runs: int
     """For so many runs the config promises its targets."""
-    noise_by_runs: dict[int, float | None]
+    noise_by_runs: list[NoiseOfRuns]
     """At the recommended point: the noise multiplier, were they promised for so many runs."""
     published: Published
     notes: list[str]
@@ -59,7 +59,7 @@ def build_report(
     chosen: int | None,
     other: PlanRow | None,
     relaxations: list[Relaxation],
-    noise_by_runs: dict[int, float | None],
+    noise_by_runs: list[NoiseOfRuns],
     published: Published,
     notes: list[str],
 ) -> PlanReport:
@@ -135,12 +135,18 @@ def retraining(report: PlanReport) -> str:
     """What the promise costs by the number of runs that it is for; empty where nothing is recommended."""
     if not report.noise_by_runs:
         return ""
-    noise = " · ".join(
-        f"{runs:,}: {'-' if sigma is None else f'{sigma:.3g}'}"
-        for runs, sigma in report.noise_by_runs.items()
-    )
+
+    def listed(way: str) -> str:
+        found = [(row.runs, getattr(row, way)) for row in report.noise_by_runs]
+        return " · ".join(f"{runs:,}: {'-' if sigma is None else f'{sigma:.3g}'}" for runs, sigma in found)
+
     own = "this one run" if report.runs == 1 else f"{report.runs} runs"
-    return f"σ by the number of runs that the targets hold for: {noise}; the config asks for {own} (promise.runs)"
+    later = report.noise_by_runs[0].later_rounds
+    rounds = "1 round" if later == 1 else f"{later} rounds"
+    return (
+        f"σ by the number of runs that the targets hold for: {listed('anew')}; going on from the promoted model "
+        f"with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} (promise.runs)"
+    )
 
 
 def cells(report: PlanReport, row: PlanRow) -> list[str]:

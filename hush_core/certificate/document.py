@@ -17,8 +17,8 @@ from hush_core.files import file_sha256
 from hush_core.weights.roles import WithoutSecret
 
 DOCUMENT = "certificate.json"
-SCHEMA_VERSION = "hush-certificate/5"
-OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 5))
+SCHEMA_VERSION = "hush-certificate/6"
+OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 6))
 TABLES = (
     "bounds.parquet", "curves.parquet", "edges.parquet", "history.parquet", REDACTED, "runs.parquet",
     "secrets.parquet", "weights.parquet",
@@ -95,6 +95,8 @@ class TrainingFacts(_Document):
 
     rounds_released: Count
     rounds_applied: Count
+    started_from: Fingerprint | None
+    """The run whose model this one goes on from, a `key` of runs.parquet; null: a model made without this data."""
     trained_without_noise: Count
     """Examples that no secret names, handed to ordinary training before the first round."""
     noise_source: Text
@@ -141,7 +143,7 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/5"] = SCHEMA_VERSION
+    schema_version: Literal["hush-certificate/6"] = SCHEMA_VERSION
     promise: str = PROMISE
     all_runs_promise: str = ALL_RUNS_PROMISE
     redaction_promise: str = REDACTION_PROMISE

@@ -34,6 +34,7 @@ UNCHECKED: dict[str, str] = {
     "facts.plan.weight_upper_bound": "at least the objective, at most the examples",
     "facts.training.rounds_released": "at most the plan's; the ledger is not in the certificate",
     "facts.training.rounds_applied": "at most those released",
+    "facts.training.started_from": "a run of runs.parquet where it is given; where not, that there was none",
     "facts.training.noise_source": "any text",
     "facts.training.sampler": "any text",
     "facts.training.released_unprotected": "any text; something where there are audits",

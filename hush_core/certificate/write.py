@@ -28,6 +28,7 @@ def write_certificate(
     weights: np.ndarray,
     model_dir: Path,
     earlier: Earlier | None = None,
+    order: np.ndarray | None = None,
     redacted: pl.DataFrame | None = None,
 ) -> Certificate:
     """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
@@ -35,7 +36,8 @@ def write_certificate(
     `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
     reader recomputes every rate; each example's role is written beside its weight. Each secret's whole curve, the
     bound by prior, and its bound over all runs are computed and stored beside. `earlier`: what the other runs of
-    the store released of each secret; none unless given. The facts on runs are taken from it.
+    the store released of each secret; none unless given. The facts on runs are taken from it. `order`: as for
+    `assign_roles`.
     `redacted`: that of the graph; the facts on redaction are taken from it.
 
     Raises:
@@ -54,6 +56,7 @@ def write_certificate(
         n_examples=len(weights),
         without_secret=facts.plan.without_secret,
         held_back=facts.plan.held_back,
+        order=order,
     )
     if np.any(np.asarray(weights)[(roles != CERTIFIED).to_numpy()] > 0):
         raise CertificationError(

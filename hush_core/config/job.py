@@ -68,6 +68,11 @@ class HushConfig(Section):
     def _coherent(self) -> Self:
         if not self.repos and not self.tables:
             raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
+        if self.train.start == "champion" and self.promise is None:
+            raise ValueError(
+                "train.start: champion: the champion's releases are in the new model, so only a promise of several "
+                "runs bounds it; give promise.runs"
+            )
         several = not isinstance(self.train.learning_rate, float)
         plain = self.weights.without_secret == "plain"
         if self.train.untagged_batch and not plain:
@@ -121,14 +126,31 @@ class HushConfig(Section):
         return self.promise.runs if self.promise else 1
 
     @property
+    def rounds_in_all(self) -> int:
+        """Of all promised runs."""
+        return self.train.rounds + (self.runs - 1) * (self.train.later_rounds or self.train.rounds)
+
+    def after(self, runs: int) -> HushConfig:
+        """The job of the run that comes after so many others of its promise.
+
+        Their number alone decides, never a model that somebody looked at (docs/guarantee.md, Proposition 13).
+        """
+        if not runs or self.train.start == "public":
+            return self
+        return self.model_copy(update={"train": self.train.of_later_run()})
+
+    @property
     def mechanism(self) -> str:
         """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
 
         Where it is equal in several runs, nothing of that was decided after looking at a model, so that their
         bounds compose as a product (docs/guarantee.md §8).
         """
-        keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method", "promise"}
+        keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method"}
         chosen = self.model_dump(mode="json", include=keys)
+        chosen["promise"] = {"runs": self.promise.runs} if self.promise else None
+        if self.train.start == "champion":
+            chosen["later_rounds"] = self.train.later_rounds
         chosen |= {"rounds": self.train.rounds, "batch": self.train.batch, "held_back": self.audit.held_back}
         return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from hush_core.config.calendar import MOST_RUNS, runs_between
 from hush_core.config.section import MOST_EXAMPLES, MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
@@ -53,11 +55,27 @@ class WeightsConfig(Section):
 
 
 class PromiseConfig(Section):
-    """How many runs the targets are to hold for (docs/retraining.md)."""
+    """How many runs the targets are to hold for (docs/retraining.md): a number, or a schedule between two days."""
 
-    runs: Annotated[int, Field(ge=1, le=100_000)]
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
     """After so many runs of this store every secret's bound of all runs together is at most its target. The noise
     is that of all of them; a run beyond them is refused before it trains."""
+    since: date | None = None
+    until: date | None = None
+    """The first and the last day on which `cron` starts runs."""
+    cron: str | None = None
+    """Five fields, as `hush serve --cron` takes them. With both days it says how many runs there are."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not {"since", "until", "cron"} & given.keys():
+            return given
+        if "runs" in given:
+            raise ValueError("runs and until are both given; keep one of them")
+        if missing := [key for key in ("since", "until", "cron") if given.get(key) is None]:
+            raise ValueError(f"{missing[0]} is missing; a schedule needs since, until and cron, or give runs")
+        return {**given, "runs": runs_between(given["since"], given["until"], given["cron"])}
 
 
 class ByteGptModel(Section):
@@ -173,6 +191,12 @@ class TrainConfig(Section):
     """The private run: T rounds of DP-SGD under weighted Poisson sampling (paper, Algorithm 2)."""
 
     rounds: Rounds
+    """With `start: champion`, of the first run of the promise."""
+    start: Literal["public", "champion"] = "public"
+    """What a run goes on from: the public start every time, or, from the second run of a promise on, the version
+    that a review promoted, whose releases are counted already."""
+    later_rounds: Rounds | None = None
+    """With `start: champion`, of every run of the promise after the first."""
     batch: Examples
     """The EXPECTED batch size B; the realised one is random and never used."""
     clip_norm: ClipNorm = 1.0
@@ -216,6 +240,22 @@ class TrainConfig(Section):
     def done_by(self, execution: Execution) -> TrainConfig:
         """The same run, done so."""
         return self.model_copy(update=dict(execution))
+
+    def of_later_run(self) -> TrainConfig:
+        """The same for a run after the first of a promise: its rounds, and what is said in rounds in proportion."""
+        rounds, shorter = self.later_rounds, self.later_rounds / self.rounds
+        every = self.evaluate_every and max(1, min(rounds, round(self.evaluate_every * shorter)))
+        warm_up = int(self.warmup_rounds * shorter)
+        return self.model_copy(update={"rounds": rounds, "warmup_rounds": warm_up, "evaluate_every": every})
+
+    @model_validator(mode="after")
+    def _later(self) -> Self:
+        if (self.start == "champion") != (self.later_rounds is not None):
+            raise ValueError(
+                "start: champion and later_rounds go together; give both, or leave both out for runs that "
+                "begin anew"
+            )
+        return self
 
     @model_validator(mode="after")
     def _curve(self) -> Self:

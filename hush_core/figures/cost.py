@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from hush_core.figures.canvas import BLUE, GREY, METHOD_LABELS, ORANGE, drawing
@@ -43,27 +44,35 @@ def noise_by_method(noise: Mapping[str, float | None], path: Path) -> Path:
     return path
 
 
-def noise_by_runs(noise: Mapping[int, float | None], path: Path) -> Path:
-    """The noise multiplier σ of each run, by how many runs keep every target together (None: not certified)."""
-    known = {runs: sigma for runs, sigma in noise.items() if sigma}
-    with drawing(path, height=3.2) as (axes,):
-        axes.plot(list(known), list(known.values()), color=BLUE, marker="o")
-        for runs, sigma in known.items():
-            axes.annotate(
-                f"{sigma:#.3g}".rstrip("."), (runs, sigma), xytext=(0, 8), textcoords="offset points", ha="center",
-                fontweight="bold", fontsize=10,
-            )  # fmt: skip
+def noise_by_runs(noise: pl.DataFrame, path: Path) -> Path:
+    """The noise multiplier σ of each run, by how many runs keep every target together.
+
+    `noise`: runs · anew · going_on (each run from the start, or from the model before), null where not certified.
+    """
+    ways = {"anew": ("each from the start", BLUE, 8), "going_on": ("each from the model before", ORANGE, -16)}
+    known = [sigma for way in ways for sigma in noise[way].drop_nulls()]
+    with drawing(path, height=3.6) as (axes,):
+        for way, (label, color, above) in ways.items():
+            points = noise.select("runs", way).drop_nulls()
+            axes.plot(points["runs"], points[way], color=color, marker="o", label=label)
+            for runs, sigma in points.iter_rows():
+                if runs > 1 or way == "anew":  # one run is the same either way
+                    axes.annotate(
+                        f"{sigma:#.3g}".rstrip("."), (runs, sigma), xytext=(0, above), ha="center", color=color,
+                        textcoords="offset points", fontweight="bold", fontsize=10,
+                    )  # fmt: skip
+        axes.legend(loc="upper left")
         axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xticks(list(known), [f"{runs:,}" for runs in known])
+        axes.set_xticks(noise["runs"], [f"{runs:,}" for runs in noise["runs"]])
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
         if known:
-            axes.set_ylim(min(known.values()) / 1.5, max(known.values()) * 1.8)
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.set_ylim(min(known) / 1.7, max(known) * 2)
         axes.set(
             title="Noise of each run, by how many runs keep every target together",
-            xlabel="runs, each from the start (log scale)",
+            xlabel="runs (log scale)",
             ylabel="noise multiplier σ (log scale)",
         )
         axes.grid()

@@ -32,13 +32,15 @@ def plan_for_runs(
     settings: str,
     earlier: Earlier,
     runs: int,
+    later_rounds: int | None = None,
     progress: Progress | None = None,
 ) -> ProtectionPlan:
     """The plan of this run, of `runs` in all, those of `earlier` included.
 
-    The runs still to come are taken to be like this one. `settings`: this run's (`RunText`).
+    The runs still to come are taken to draw like this one, `later_rounds` each (None: as many as this one).
+    `settings`: this run's (`RunText`).
 
-    Guarantee: with as many runs like this one as are left, every secret's bound of all runs is at most its target,
+    Guarantee: with as many such runs as are left, every secret's bound of all runs is at most its target,
     evaluated at the plan's σ (docs/guarantee.md §8). `certificates` are those of this run alone.
 
     Raises:
@@ -51,8 +53,8 @@ def plan_for_runs(
     rates = sampling_rates(weights, expected_batch)
     profiles = group_profiles(edges, rates, secrets)
     own = [profiles.participation(place) for place in range(len(profiles))]
-    future = runs - earlier.runs.height - 1
-    coming = NextRun(np.arange(secrets.height), profiles.of_secret, own, rounds, future=future)
+    to_follow = (runs - earlier.runs.height - 1) * (later_rounds or rounds)
+    coming = NextRun(np.arange(secrets.height), profiles.of_secret, own, rounds, to_follow=to_follow)
     priors, targets = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
     try:
         found = noise_for_runs(

@@ -49,7 +49,13 @@ class Cast:
 
 
 def cast(
-    edges: pl.DataFrame, *, n_examples: int, plain: bool, files: Sequence[str] | None = None, seed: int = 0
+    edges: pl.DataFrame,
+    *,
+    n_examples: int,
+    plain: bool,
+    files: Sequence[str] | None = None,
+    order: np.ndarray | None = None,
+    seed: int = 0,
 ) -> Cast:
     """Give every untagged example that is trained on its role; a function of the public graph alone.
 
@@ -60,11 +66,12 @@ def cast(
 
     Args:
         edges: example_id, secret_id. files: (n,) any name a file, the same for its examples.
+        order: as for `assign_roles`: what the run measures on is no stand-in.
 
     Raises:
         InputError: fewer than 40 examples are untagged.
     """
-    roles = assign_roles(edges, n_examples=n_examples, without_secret="plain")
+    roles = assign_roles(edges, n_examples=n_examples, without_secret="plain", order=order)
     free, measured = with_role(roles, PLAIN), with_role(roles, VALIDATION)
     tagged = tagged_examples(edges, n_examples)
     if len(free) < FEWEST:

@@ -10,7 +10,7 @@ from hush_core.weights.equal_weight import paper_weights
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
 from hush_core.weights.recommendation import RULE, drowns, goes_on_below, recommended
-from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, with_role
+from hush_core.weights.roles import assign_roles, check_untagged, tagged_examples, text_order, with_role
 from hush_core.weights.settings import (
     CapacityRule,
     Mechanism,
@@ -51,6 +51,7 @@ __all__ = [
     "sampling_rates",
     "solve_weights",
     "tagged_examples",
+    "text_order",
     "unit_capacities",
     "weigh",
     "weight_settings",

@@ -1,11 +1,13 @@
-"""What each example is there for: a function of the public graph and of the config alone, so that it may be told.
+"""What each example is there for: a function of the graph, the config and untagged text, so that it may be told.
 
-Nothing here looks at a text, a weight or a loss. An example counts as untagged because no edge names it, never
+Nothing here looks at tagged text, a weight or a loss. An example counts as untagged because no edge names it, never
 because its weight came out as 0 (docs/guarantee.md, Proposition 12).
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -43,22 +45,36 @@ def assign_roles(
     without_secret: WithoutSecret,
     held_back: bool = False,
     one_in: int = ONE_IN,
+    order: np.ndarray | None = None,
 ) -> pl.Series:
     """(n,) `ROLE`: what each example is there for.
 
     Args:
         edges: example_id, secret_id; all of the graph, near copies and spread included.
+        order: (n,) of the texts (`text_order`). The untagged examples with the least are held out and the next
+            validate, so that the next run, on other text beside them, measures on the same: a model that goes on
+            from this run's has not seen it. None: every `one_in`-th by id.
         held_back: keep every `one_in`-th tagged example out of training too, to measure on.
     """
     tagged = tagged_examples(edges, n_examples)
     rest = {"noise": CERTIFIED, "plain": PLAIN, "drop": DROPPED}[without_secret]
     roles = np.where(tagged, CERTIFIED, rest).astype(object)
     untagged = np.flatnonzero(~tagged)
-    roles[untagged[::one_in]] = HELD_OUT
-    roles[untagged[one_in // 2 :: one_in]] = VALIDATION
+    measured, validating = untagged[::one_in], untagged[one_in // 2 :: one_in]
+    if order is not None:
+        ranked = untagged[np.argsort(order[untagged], kind="stable")]
+        measured, validating = np.split(ranked[: len(measured) + len(validating)], [len(measured)])
+    roles[measured] = HELD_OUT
+    roles[validating] = VALIDATION
     if held_back:
         roles[np.flatnonzero(tagged)[one_in // 2 :: one_in]] = HELD_BACK
     return pl.Series("role", roles.tolist(), dtype=ROLE)
+
+
+def text_order(texts: Sequence[bytes]) -> np.ndarray:
+    """(n,) uint64: a hash of each text by itself, which no other text moves."""
+    digests = (hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
 
 def with_role(roles: pl.Series, *wanted: str) -> np.ndarray:

@@ -67,9 +67,7 @@ def weight_settings(
         noise_multiplier=scale.noise_multiplier,
         without_secret=weights.without_secret,
         held_back=config.audit.held_back,
-        mechanism=Mechanism(
-            rounds=config.train.rounds * config.runs, expected_batch=config.train.batch, method=method
-        )
+        mechanism=Mechanism(rounds=config.rounds_in_all, expected_batch=config.train.batch, method=method)
         if equalised
         else None,
         objective=weights.objective,

@@ -90,12 +90,14 @@ def weigh(
     *,
     n_examples: int,
     settings: WeightSettings,
+    order: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> Weighing:
     """Weights under a capacity rule, at c (relative to c_max) or for a noise multiplier.
 
     Args:
-        edges: example_id, secret_id. secrets: secret_id, prior, posterior.
+        edges: example_id, secret_id. secrets: secret_id, prior, posterior. order: (n,) `text_order` of the texts,
+            by which it is chosen what is measured on.
 
     Raises:
         InputError: bad edges, `equalised` without a mechanism, a batch larger than the retained weight (it names
@@ -103,8 +105,9 @@ def weigh(
             `equalised`.
     """
     roles = assign_roles(
-        edges, n_examples=n_examples, without_secret=settings.without_secret, held_back=settings.held_back
-    )
+        edges, n_examples=n_examples, without_secret=settings.without_secret, held_back=settings.held_back,
+        order=order,
+    )  # fmt: skip
     program = _Program(edges, roles, settings)
     if settings.rule != "equalised":
         return program.at(unit_capacities(secrets, settings.rule), settings.c)

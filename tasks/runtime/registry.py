@@ -142,6 +142,12 @@ def earlier_versions(model_uri: str) -> list[str]:
     return [f"models:/{entry.name}/{n}" for n in before]
 
 
+def earlier_tags(model_name: str) -> list[dict[str, str]]:
+    """The tags of all versions of `model_name`, the first one first."""
+    versions = _versions(mlflow.MlflowClient(), model_name)
+    return [dict(version.tags) for version in sorted(versions, key=lambda version: int(version.version))]
+
+
 def download_certificate(model_uri: str, into: Path) -> Path:
     """Copy the certificate that travels with a version to `into`/certificate.
 

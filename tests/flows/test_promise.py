@@ -5,14 +5,12 @@ A real repository, store and tracker.
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from jobs import Job, git
-from many_runs import run_all
+from many_runs import drawn, run_all
 
 from flows.verify import verify_target
-from hush_core.certificate import verify_certificate
 from hush_core.certificate.recheck import posterior_of_runs
 from hush_core.errors import VerificationError
 
@@ -61,19 +59,6 @@ def told(tmp_path_factory):
         (config("third", "b2"), False),
     ]
     return run_all(job, order)
-
-
-def drawn(certificate):
-    """By secret's name: (rates, times, σ, T) of this run, from the certificate's weights and edges alone."""
-    verification = verify_certificate(certificate)
-    tables, plan = verification.tables, verification.certificate.facts.plan
-    weights = tables["weights.parquet"]["weight"].to_numpy()
-    rates = weights / weights.sum() * plan.expected_batch
-    found = {}
-    for secret, name in tables["secrets.parquet"].select("secret_id", "name").iter_rows():
-        own = rates[tables["edges.parquet"].filter(secret_id=secret)["example_id"].to_numpy()]
-        found[name] = (*np.unique(own[own > 0], return_counts=True), plan.noise_multiplier, plan.rounds)
-    return found
 
 
 def test_the_bounds_of_all_runs_are_those_of_an_independent_computation_and_within_every_target(told):

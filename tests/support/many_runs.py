@@ -11,14 +11,31 @@ from jobs import ROOT
 
 def run_all(job, order):
     """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
-    InputError in words."""
+    InputError in words. After a config comes "promote" for one whose version is then approved in a review."""
     done = subprocess.run(
-        [sys.executable, __file__, json.dumps([[str(config), fails] for config, fails in order])],
+        [sys.executable, __file__, json.dumps([[str(config), then] for config, then in order])],
         cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
+
+
+def drawn(certificate):
+    """By secret's name: (rates, times, σ, T) of this run, from the certificate's weights and edges alone."""
+    import numpy as np
+
+    from hush_core.certificate import verify_certificate
+
+    verification = verify_certificate(certificate)
+    tables, plan = verification.tables, verification.certificate.facts.plan
+    weights = tables["weights.parquet"]["weight"].to_numpy()
+    rates = weights / weights.sum() * plan.expected_batch
+    found = {}
+    for secret, name in tables["secrets.parquet"].select("secret_id", "name").iter_rows():
+        own = rates[tables["edges.parquet"].filter(secret_id=secret)["example_id"].to_numpy()]
+        found[name] = (*np.unique(own[own > 0], return_counts=True), plan.noise_multiplier, plan.rounds)
+    return found
 
 
 def main(order):
@@ -34,9 +51,13 @@ def main(order):
             raise MemoryError("planted")
         return count(ledger)
 
-    for config, fails in order:
-        ReleaseLedger.count = dies if fails else count
-        print("RAN", json.dumps(told_by(config)), flush=True)
+    for config, then in order:
+        ReleaseLedger.count = dies if then is True else count
+        print("RAN", json.dumps(told := told_by(config)), flush=True)
+        if then == "promote":
+            from flows.review import review
+
+            review(told["model_uri"], reviewer="ada", decision="approve", reason="within every target")
 
 
 def told_by(config):

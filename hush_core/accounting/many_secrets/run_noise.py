@@ -40,18 +40,19 @@ class TargetsSpent(CertificationError):
 
 @dataclass(frozen=True)
 class NextRun:
-    """What the next run draws, and how many equal ones are to follow it.
+    """What the next run draws, and how many rounds like its own are to follow it.
 
     Attributes:
         secret, profile: (d,) which secrets are in it, and the place of each one's participation.
-        participations: distinct laws of K. rounds: T of one run. future: further runs equal to it, 0 or more.
+        participations: distinct laws of K. rounds: T of this run. to_follow: those of all further
+            runs, which draw what it draws with the same noise; 0 or more.
     """
 
     secret: np.ndarray
     profile: np.ndarray
     participations: Sequence[Participation]
     rounds: int
-    future: int = 0
+    to_follow: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +76,17 @@ def noise_for_runs(
 ) -> RunsNoise:
     """The smallest σ of the next run for which every secret's bound is at most its target after all planned runs.
 
-    Equal runs are one with the sum of their rounds, so the plan is one run more in the history. The secret that
-    seems to need most is searched for its own σ until none is above its target, and after some of them all that are
-    left together; then all are certified at that very σ.
+    Runs that differ in their rounds alone are one with the sum of them, so the plan is one run more in the history.
+    The secret that seems to need most is searched for its own σ until none is above its target, and after some of
+    them all that are left together; then all are certified at that very σ.
 
     Raises:
         InputError: names what is wrong. TargetsSpent: with the secrets whose target is missed without the next run.
         CertificationError: no σ is certified.
     """
-    if int(coming.future) != coming.future or coming.future < 0:
+    if int(coming.to_follow) != coming.to_follow or coming.to_follow < 0:
         raise InputError(
-            "future", f"{coming.future!r} is no whole number of 0 or more", "give the runs to follow"
+            "to_follow", f"{coming.to_follow!r} is no whole number of 0 or more", "give the rounds to follow"
         )
     before = certify_runs(history, priors, targets, method=method, progress=progress)
     if len(before.missing):
@@ -117,7 +118,7 @@ class _Search:
         self.method, self.progress = method, progress
         means = np.array([p.mean for p in coming.participations])[coming.profile]
         self.secrets, self.profile = coming.secret[means > 0], coming.profile[means > 0]
-        self.rounds = coming.rounds * (1 + int(coming.future))
+        self.rounds = coming.rounds + int(coming.to_follow)
         if len(self.secrets):
             self.need = self._guess(means[means > 0])
 

@@ -74,7 +74,8 @@ def build(
             without_secret=without, held_back=back, settings=SETTINGS, promised_runs=promised,
         ),
         training=TrainingFacts(
-            rounds_released=released, rounds_applied=released, trained_without_noise=int((roles == "plain").sum()),
+            rounds_released=released, rounds_applied=released, started_from=None,
+            trained_without_noise=int((roles == "plain").sum()),
             noise_source="test", sampler="test",
             released_unprotected=("losses", "audits"),
         ),

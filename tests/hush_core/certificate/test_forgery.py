@@ -123,6 +123,7 @@ JSON = {
     "facts.plan.held_back": [(1, "held_back"), (True, "graph gives them")],
     "facts.training.rounds_released": [(-1, "rounds_released"), (0, "40 rounds applied, 0 released"),
                                        (41, "41 rounds released, 40 certified")],
+    "facts.training.started_from": [("5" * 64, "goes on from a run that is none of"), ("me", "started_from")],
     "facts.training.rounds_applied": [(-1, "rounds_applied"), (1_000_000, "applied"), (39, PASSES)],
     "facts.training.trained_without_noise": [(-1, "trained_without_noise"), (1, "0 examples are plain")],
     "facts.training.noise_source": [("", "noise_source"), *TEXT],
@@ -142,7 +143,7 @@ COLUMNS = {
     "secrets.posterior": [*OUTSIDE, (times(2), "differ"), (1e-7, "not above its prior")],
     "secrets.bits": [*OUTSIDE, (128.0, "bits"), (20.93, "bits"), (18.93, "bits")],
     "secrets.provenance": [*LOST[:1], *TEXT],
-    "edges.example_id": [(99, "no weight"), (0, "given twice"), (25, "graph gives them"), *LOST],
+    "edges.example_id": [(99, "no weight"), (0, "given twice"), (25, "do not sum to what was certified"), *LOST],
     "edges.secret_id": [(3, "there is not"), (2, "examples certified"), *LOST],
     "edges.reason": [*LOST[:1], *TEXT],
     "weights.example_id": IDS,
@@ -214,7 +215,7 @@ def test_every_field_has_its_forgeries():
     passing = {field for field, _, expected in FORGERIES if expected is PASSES}
     agreeing = {"facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"}
     agreeing |= {"facts.unknown_runs", "facts.plan.settings", "runs.parquet.settings", "bounds.parquet.bare"}
-    agreeing.add("facts.plan.promised_runs")
+    agreeing |= {"facts.plan.promised_runs", "facts.training.started_from"}
     agreeing |= {"runs.parquet.run", "runs.parquet.noise_multiplier", "runs.parquet.rounds"}
     agreeing |= {
         f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate", "same_promise")
@@ -311,7 +312,7 @@ def test_an_older_certificate_is_told_what_to_do(copied):
     forge(copied / "certificate", **put("schema_version", "hush-certificate/3"))
     with pytest.raises(VerificationError, match=r"no longer reads.*Certify the model again"):
         verify_certificate(copied / "certificate")
-    assert SCHEMA_VERSION == "hush-certificate/5"
+    assert SCHEMA_VERSION == "hush-certificate/6"
 
 
 def test_the_page_lists_every_field_and_no_other():

@@ -103,6 +103,17 @@ def curves(count: int) -> pl.DataFrame:
     return pl.concat(parts)
 
 
+def run_by_run(together):
+    kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}
+    rows = {"run": list(range(1, len(together) + 1)), "alone": [0.02] * len(together), "together": together}
+    return pl.DataFrame(rows, schema=kinds)
+
+
+def by_runs(first, last):
+    kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64}
+    return pl.DataFrame({"runs": [1, 365], "anew": [first, last], "going_on": [first, first]}, schema=kinds)
+
+
 DRAWINGS = {
     "weights": lambda path: figures.weights_retained(*graph(), path),
     "weights, no example": lambda path: figures.weights_retained(*(frame.clear() for frame in graph()), path),
@@ -111,6 +122,10 @@ DRAWINGS = {
     ),
     "noise, one": lambda path: figures.noise_by_method({"kl": 0.5}, path),
     "noise, none": lambda path: figures.noise_by_method({"kl": None, "best": None}, path),
+    "bound by run": lambda path: figures.bound_by_run(run_by_run([0.02, 0.3, 0.98]), path, promised=5),
+    "bound by run, nothing promised": lambda path: figures.bound_by_run(run_by_run([0.02, None]), path),
+    "noise by runs": lambda path: figures.noise_by_runs(by_runs(2.5, 5.1), path),
+    "noise by runs, none": lambda path: figures.noise_by_runs(by_runs(None, None), path),
     "posterior, one": lambda path: figures.posterior_against_target(certificate(1), secrets(1), path),
     "posterior": lambda path: figures.posterior_against_target(certificate(12), secrets(12), path),
     "posterior, many": lambda path: figures.posterior_against_target(certificate(300), secrets(300), path),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hush_core.errors import InputError
-from hush_core.weights import WeightSettings, assign_roles, check_untagged, weigh, with_role
+from hush_core.weights import WeightSettings, assign_roles, check_untagged, text_order, weigh, with_role
 from hush_core.weights.roles import ROLES
 
 
@@ -61,3 +61,30 @@ def test_what_is_held_back_weighs_nothing_and_uses_no_capacity_up():
     for one in found.values():  # c = 1/2 of what is drawn, whichever that is
         assert one.objective == pytest.approx(one.candidates / 2)
         assert np.all(one.weights[100:] == 0) and one.objective <= one.upper_bound + 1e-9
+
+
+def test_more_text_beside_it_leaves_what_is_measured_on_as_it_was():
+    """By their texts' order; by the ids nearly all of it would have been trained on by the run before."""
+    rng = np.random.default_rng(5)
+    before = [bytes(row) for row in rng.integers(0, 256, (4000, 32), dtype=np.uint8)]
+    now = list(before)
+    for place in sorted(rng.integers(0, 4000, 150).tolist(), reverse=True):
+        now.insert(place, bytes(rng.integers(0, 256, 32, dtype=np.uint8)))
+
+    def texts(some, order, *roles):
+        found = assign_roles(graph([3]), n_examples=len(some), without_secret="plain", order=order)
+        return {some[i] for i in with_role(found, *roles)}
+
+    measured = ("held_out", "validation")
+    for order, least, most in ((text_order, 0.0, 0.03), (lambda _: None, 0.5, 1.0)):
+        seen = texts(before, order(before), "plain") & texts(now, order(now), *measured)
+        assert least <= len(seen) / len(texts(now, order(now), *measured)) <= most
+
+
+def test_there_are_as_many_of_each_role_in_either_order():
+    some = [bytes([i // 256, i % 256]) for i in range(700)]
+    roles = [
+        assign_roles(graph([3, 60]), n_examples=700, without_secret="plain", order=order).cast(pl.String)
+        for order in (None, text_order(some))
+    ]
+    assert sorted(roles[0]) == sorted(roles[1]) and not roles[0].equals(roles[1])

@@ -165,7 +165,7 @@ def test_noise_of_planned_runs_is_the_smallest():
     ]
     past = [[Run(laws[0], 12.0, 200)], [Run(laws[1], 12.0, 200), Run(laws[1], 14.0, 100)], []]
     priors, targets = np.full(3, 1e-8), np.array([1e-5, 3e-5, 2e-5])
-    coming = NextRun(np.arange(3), np.arange(3), laws, 200, future=6)
+    coming = NextRun(np.arange(3), np.arange(3), laws, 200, to_follow=1200)
     found = noise_for_runs(History.of(past), coming, priors, targets)
     assert not len(found.bounds.missing)
     worst = []
@@ -187,7 +187,7 @@ def test_noise_of_many_secrets_by_groups():
         Participation.binomial(3, 5e-3),
     ]
     rng = np.random.default_rng(0)
-    coming = NextRun(np.arange(120), rng.integers(0, 3, 120), law, 300, future=2)
+    coming = NextRun(np.arange(120), rng.integers(0, 3, 120), law, 300, to_follow=600)
     before = certify_runs(own, np.full(120, PRIOR), np.full(120, 0.5)).table["bound"].to_numpy()
     targets = np.maximum(before * 3, 1e-6)
     found = noise_for_runs(own, coming, np.full(120, PRIOR), targets)
