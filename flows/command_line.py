@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hush_core.errors import HushError, InputError
 from hush_core.progress import Progress
@@ -115,6 +117,28 @@ def owned() -> Iterator[None]:
 @contextmanager
 def exit_status():
     """One line for a mistake, none of Python's traceback; the status says whose it was."""
+    asked = threading.Event()
+
+    def end(number: int, frame: Any) -> None:
+        """SIGTERM (a supervisor, `timeout`, a shutdown) ends a command as Ctrl-C does."""
+        asked.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with _told_apart():
+            yield
+    except Exception:
+        if not asked.is_set():
+            raise
+        # `timeout` ends the command's own server as well, and the flow could not say how it ended
+        _interrupted()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
     try:
         yield
     except InputError as error:
@@ -126,5 +150,9 @@ def exit_status():
     except (KeyboardInterrupt, SystemExit) as end:
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
             raise
-        print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        _interrupted()
+
+
+def _interrupted() -> NoReturn:
+    print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
+    sys.exit(INTERRUPTED)

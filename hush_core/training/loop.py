@@ -14,6 +14,7 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import DDPStrategy
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from hush_core.training.data import Rounds
 from hush_core.training.ranks import Ranks
@@ -40,6 +41,8 @@ def run_rounds(module: pl.LightningModule, rounds: Rounds, root: Path, finished:
         )
         try:
             trainer.fit(module, train_dataloaders=rounds.loader())
+        except SIGTERMException:  # Lightning's answer to a SIGTERM, between two rounds
+            pass
         except SystemExit:  # Lightning's answer to a second SIGINT
             raise KeyboardInterrupt from None
 
@@ -56,22 +59,36 @@ class _StopWhen(pl.Callback):
 
 @contextmanager
 def graceful() -> Iterator[threading.Event]:
-    """The first SIGINT sets the event, the second acts as ever. Only the main thread can listen."""
+    """The first SIGINT or SIGTERM sets the event, the second acts as ever. Only the main thread can listen.
+
+    A SIGTERM acts as ever at the end, when what it would have cut off is finished: a runner that cancels a run has
+    its own way to end it.
+    """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    terminated = threading.Event()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
         stop.set()
-        signal.signal(signal.SIGINT, before)
+        if number == signal.SIGTERM:
+            terminated.set()
+        restore()
 
-    signal.signal(signal.SIGINT, ask)
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()
+        if terminated.is_set():
+            signal.raise_signal(signal.SIGTERM)
 
 
 @contextmanager

@@ -175,17 +175,19 @@ def test_a_graph_without_edges_is_refused(tmp_path):
 def test_an_interrupted_run_goes_on(tmp_path):
     job = Job(tmp_path, seed=7)
     config = job.write(rounds=400)
-    child = job.start("run", config)
-    seen = ""
-    for line in child.stdout:
-        seen += line
-        if "train: 1 of 400" in line:
-            time.sleep(1.0)
-            os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to every process of the command
-            break
-    seen += child.stdout.read()
-    assert child.wait(timeout=120) == 130, seen[-4000:]
-    assert "goes on from here" in seen and "Traceback" not in seen and job.versions() == []
+    # as a terminal does: to every process of the command; as `kill` and a supervisor do: to the command itself
+    for end in (lambda pid: os.killpg(pid, signal.SIGINT), lambda pid: os.kill(pid, signal.SIGTERM)):
+        child = job.start("run", config)
+        seen = ""
+        for line in child.stdout:
+            seen += line
+            if re.search(r"train: \d+ of 400", line):
+                time.sleep(0.5)
+                end(child.pid)
+                break
+        seen += child.stdout.read()
+        assert child.wait(timeout=120) == 130, seen[-4000:]
+        assert "goes on from here" in seen and "Traceback" not in seen and job.versions() == []
     output = job.hush("run", config)
     assert states(output)["extract"] == ["Cached"]
     assert "resumed: 400 rounds released, 0 of them lost" in output

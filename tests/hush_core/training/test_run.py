@@ -107,6 +107,30 @@ def test_sigint_finishes_the_round_and_loses_nothing(tmp_path):
     assert fitted.rounds_applied == fitted.rounds_released == ROUNDS
 
 
+class Ended(BaseException):
+    """What a runner's own handler of SIGTERM raises."""
+
+
+def test_sigterm_finishes_the_round_and_then_reaches_who_listened_before(tmp_path):
+    def end(number, frame):
+        raise Ended
+
+    def interrupt(stage, done, total):
+        if done == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with pytest.raises(Ended):
+            fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path, interrupt)
+        assert signal.getsignal(signal.SIGTERM) is end
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert lines(tmp_path) == 7
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config(), tmp_path)
+    assert fitted.rounds_applied == fitted.rounds_released == ROUNDS
+
+
 def test_two_sigints_stop_at_once_and_the_ledger_still_holds(tmp_path):
     def interrupt(stage, done, total):
         if done == 7:
