@@ -223,6 +223,27 @@ def verify(
 
 
 @app.command()
+def runs(
+    add: Annotated[
+        str | None,
+        typer.Option(
+            help="count the runs of this certificate, of a copy of this home, too", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """List the runs whose releases are counted in this home, or count those of another one."""
+    command_line.prepare()
+    if add and add.startswith("models:"):
+        command_line.answer()
+    from flows.runs import add_runs, render_runs
+
+    if add:
+        new, known = add_runs(add, progress=command_line.progress())
+        command_line.console().print(f"{new} runs are counted from now on, {known} were already")
+    render_runs(command_line.console())
+
+
+@app.command()
 def review(
     model_uri: Annotated[str, typer.Argument(help="models:/NAME/VERSION", show_default=False)],
     decision: Annotated[str | None, typer.Option(help="approve or reject; asked for when not given")] = None,

@@ -60,7 +60,7 @@ def check_chain(
     )
     which = f"certificate {before.digest[:8]}"
     failures = [
-        f"{name}: run {key[:8]}, which {which} knew, is not counted"
+        f"{name}: run {key[:8]}, which {which} knew, is not counted (`hush runs --add` counts it from now on)"
         for key, name in gone.select("key", "name").iter_rows()
     ] + [
         f"{name}: run {key[:8]} was otherwise in {which}"

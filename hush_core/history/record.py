@@ -26,11 +26,16 @@ from hush_core.files import file_sha256, write_whole
 
 FORM = 2
 """Of run.json; what an older hush noted has no rates."""
-RUN, TEXTS, EDGES = "run.json", "texts.parquet", "edges.parquet"
+RUN, TEXT_FILE, EDGE_FILE = "run.json", "texts.parquet", "edges.parquet"
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
-_SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
-_TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
-_EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
+SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
+TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
+EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
+
+
+def identity_of(kind: str, name: str) -> str:
+    """What a secret is called in the history: of a value its keyed digest alone, whatever rule found it."""
+    return match[1] if (match := _KEYED.fullmatch(name)) else f"{kind} {name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +71,7 @@ class RunText:
     def identities(self) -> list[str]:
         """By secret_id, what tells a secret from others whatever else is renamed."""
         rows = self.secrets.sort("secret_id").select("kind", "name").iter_rows()
-        return [match[1] if (match := _KEYED.fullmatch(name)) else f"{kind} {name}" for kind, name in rows]
+        return [identity_of(kind, name) for kind, name in rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +107,9 @@ class RunRecord:
                 "hash": np.concatenate([hashes, bare]),
                 "rate": pl.Series([*text.rates[drawn], *[None] * len(bare)], dtype=pl.Float64),
             },
-            schema=_TEXTS,
+            schema=TEXTS,
         )
-        edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=_EDGES)
+        edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=EDGES)
         return cls(text.noise_multiplier, text.rounds, text.settings, secrets, texts, edges)
 
     def and_also(self, before: RunRecord) -> RunRecord:
@@ -117,7 +122,7 @@ class RunRecord:
         places = secrets.with_row_index("place").unique("name", keep="first")
         place = self.secrets.join(places, on="name", maintain_order="left")["place"]
         own = pl.DataFrame(
-            {"secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset}, schema=_EDGES
+            {"secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset}, schema=EDGES
         )
         return replace(
             self,
@@ -138,22 +143,22 @@ class RunRecord:
             return self
         fresh = sorted(set(new["name"].to_list()) - set(self.secrets["name"].to_list()))
         nothing = [None] * len(fresh)
-        added = pl.DataFrame({"name": fresh, "prior": nothing, "posterior": nothing}, schema=_SECRETS)
+        added = pl.DataFrame({"name": fresh, "prior": nothing, "posterior": nothing}, schema=SECRETS)
         secrets = pl.concat([self.secrets, added])
         places = secrets.with_row_index("secret").unique("name", keep="first").select("secret", "name")
-        edges = new.join(places, on="name").select("secret", "text").sort("secret", "text").cast(dict(_EDGES))
+        edges = new.join(places, on="name").select("secret", "text").sort("secret", "text").cast(dict(EDGES))
         return replace(self, secrets=secrets, edges=pl.concat([self.edges, edges]))
 
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them; each whole or not at all, and durable."""
-        for name, table in ((TEXTS, self.texts), (EDGES, self.edges)):
+        for name, table in ((TEXT_FILE, self.texts), (EDGE_FILE, self.edges)):
             data = io.BytesIO()
             table.write_parquet(data)
             write_whole(folder / name, data.getvalue())
         facts = {
             "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
             "settings": self.settings, "secrets": self.secrets.to_dict(as_series=False),
-            "tables": {name: file_sha256(folder / name) for name in (TEXTS, EDGES)},
+            "tables": {name: file_sha256(folder / name) for name in (TEXT_FILE, EDGE_FILE)},
         }  # fmt: skip
         write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
 
@@ -162,13 +167,15 @@ class RunRecord:
         """None where it is not there, damaged, of an older hush, or under another identity key."""
         try:
             facts = json.loads((folder / RUN).read_bytes())
-            whole = all(facts["tables"][name] == file_sha256(folder / name) for name in (TEXTS, EDGES))
+            whole = all(
+                facts["tables"][name] == file_sha256(folder / name) for name in (TEXT_FILE, EDGE_FILE)
+            )
             if not whole or (facts["form"], facts["identity"]) != (FORM, identity):
                 return None
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
-                pl.DataFrame(facts["secrets"], schema=_SECRETS),
-                pl.read_parquet(folder / TEXTS), pl.read_parquet(folder / EDGES),
+                pl.DataFrame(facts["secrets"], schema=SECRETS),
+                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE),
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None

@@ -29,6 +29,8 @@ from hush_core.history.ledger import LEDGER, WITNESS, releases_in
 from hush_core.history.record import RunRecord, RunText, hashes_of
 
 _BEFORE = "before.json"
+_ADDED = "added-"
+"""Folders of runs of other stores, with their public names."""
 _ROUND_OFF = 1e-9
 """Relative: the sum of hazards is this good."""
 
@@ -43,6 +45,8 @@ class RunHistory:
 
     def public_name(self, run: str) -> str:
         """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
+        if run.startswith(_ADDED):
+            return run.removeprefix(_ADDED)
         return hashlib.blake2b(run.encode(), key=self._key, digest_size=32).hexdigest()
 
     def note(self, run: str, text: RunText, *, job: str = "", before: str | None = None) -> Path:
@@ -59,6 +63,46 @@ class RunHistory:
         sync(self._root)
         sync(self._root.parent)
         return folder / f"releases{WITNESS}"
+
+    def add(self, key: str, record: RunRecord, released: int) -> bool:
+        """Count a run of another store from now on, by its public name; whether it was not counted yet.
+
+        Raises:
+            InputError: a run is training, whose plan does not know of it.
+        """
+        if key in self.keys():
+            return False
+        with self._locked(exclusive=True, why="a run is training, whose plan does not know of this one"):
+            folder = private_folder(self._root / f"{_ADDED}{key}")
+            record.write(folder, self._identity)
+            write_whole(folder / f"releases{WITNESS}", b"of another store\n" * released)
+            sync(self._root)
+        return True
+
+    def keys(self) -> set[str]:
+        """The public names of all runs that are noted, those that released nothing too."""
+        folders = self._root.iterdir() if self._root.exists() else ()
+        return {self.public_name(folder.name) for folder in folders if folder.is_dir()}
+
+    def listed(self) -> pl.DataFrame:
+        """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
+        released anything; nulls where it does not say how it drew."""
+        rows = []
+        for folder, released in self._released(""):
+            record = RunRecord.read(folder, self._identity)
+            told = (
+                (record.noise_multiplier, record.rounds, record.secrets.height)
+                if record
+                else (None, None, None)
+            )
+            sigma, rounds, secrets = told
+            added = folder.name.startswith(_ADDED)
+            rows.append((self.public_name(folder.name), sigma, rounds, released, secrets, added))
+        kinds = {
+            "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "released": pl.UInt32,
+            "secrets": pl.UInt32, "added": pl.Boolean,
+        }  # fmt: skip
+        return pl.DataFrame(rows, schema=kinds, orient="row")
 
     def before(self, job: str) -> str | None:
         """What the plan of this job's run counted in, once that run has released anything; else None."""
@@ -80,22 +124,24 @@ class RunHistory:
             InputError: another run trains, or released something since this one was planned. A run that has
                 released anything itself goes on: those that came since have counted it in.
         """
-        private_folder(self._root)
-        with open(self._root / ".training", "w") as file:
-            try:
-                fcntl.flock(file, (fcntl.LOCK_EX if counted else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-            except OSError:
-                raise InputError(
-                    str(self._root),
-                    "another run is training, and one of the two is under a promise of several runs",
-                    "wait for it to end",
-                ) from None
+        why = "another run is training, and one of the two is under a promise of several runs"
+        with self._locked(exclusive=counted is not None, why=why):
             if counted and not self._releases(run) and not self.earlier(run, text).same_as(counted):
                 raise InputError(
                     str(self._root),
                     "another run released something since this one was planned",
                     "start it again: its plan then counts that run in",
                 )
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, *, exclusive: bool, why: str) -> Iterator[None]:
+        private_folder(self._root)
+        with open(self._root / ".training", "w") as file:
+            try:
+                fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            except OSError:
+                raise InputError(str(self._root), why, "wait for it to end") from None
             yield
 
     def earlier(self, run: str, text: RunText) -> Earlier:

@@ -58,7 +58,9 @@ def told(tmp_path_factory):
         (config("fourth", "b3"), False),
         (config("third", "b2"), False),
     ]
-    return run_all(job, order)
+    finished = run_all(job, order)
+    finished.append(job.hush("runs", "--add", finished[5]["certificate_dir"]))
+    return finished
 
 
 def test_the_bounds_of_all_runs_are_those_of_an_independent_computation_and_within_every_target(told):
@@ -99,6 +101,11 @@ def test_each_certificate_carries_on_the_one_before(told):
 def test_each_run_by_itself_stays_far_below_its_target(told):
     """One of three: the σ of one run alone would be smaller."""
     assert max(row["bound"] / row["target"] for row in told[0]["rows"]) < 0.5
+
+
+def test_the_runs_of_the_home_are_listed_and_one_that_is_known_is_not_counted_twice(told):
+    assert "0 runs are counted from now on, 3 were already" in told[8]
+    assert told[8].count(" this") == 3 and "another" not in told[8]
 
 
 def test_a_run_that_is_read_from_the_cache_is_no_run(told):
