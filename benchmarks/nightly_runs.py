@@ -273,6 +273,7 @@ class Server:
         return self._client().search_model_versions("name = 'nightly'")
 
     def certificate(self, version: int) -> Path:
+        os.environ["MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"] = "false"
         import mlflow
 
         mlflow.set_tracking_uri(self.tracker)

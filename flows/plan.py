@@ -58,7 +58,8 @@ def plan(
     weighed = relaxations = other = None
     by_runs: list[NoiseOfRuns] = []
     if chosen is not None:
-        by_runs = noise_by_runs(points[chosen], extracted, config)
+        best = points[chosen]
+        by_runs = noise_by_runs(best.weighed.weights, best.method, extracted, config)
         other = row_of(other_choice(points[chosen], extracted, config), config)
         weighed, relaxations = points[chosen].weighed, relax_point(points[chosen], extracted, config)
     folder = out or str(home().report_folder("plans", Path(config_file)))

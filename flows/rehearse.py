@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from flows.check import check_config
 from flows.reports.rehearsal import RehearsalReport, build_report, markdown
-from flows.sweep import refusal
+from flows.sweep import noise_by_runs, refusal
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import HushError, InputError
 from hush_core.files import write_whole
@@ -22,8 +22,8 @@ from tasks.extraction import Extracted, extract_secrets, sources
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
-from tasks.publish_rehearsal import publish_rehearsal
-from tasks.rehearse import Priced, Stage, cast_stand_ins, play_point, time_rounds
+from tasks.publish_rehearsal import LossOfRuns, publish_rehearsal
+from tasks.rehearse import Priced, Stage, cast_stand_ins, loss_of, play_point, time_rounds
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
@@ -88,11 +88,13 @@ def rehearse(
     search = open_search(config, extracted, stage, effort)
     play_all(search, config, extracted, stage, effort.trials)
     play_finalists(search, config, extracted, stage)
+    by_runs = play_by_runs(search.recommended(), config, extracted, stage)
     folder = Path(out or str(home().report_folder("plans", Path(config_file))))
     published = publish_rehearsal(
-        config, search.tried(), search.recommended(), search.space, stage.start.unit, folder, str(config_file)
-    )
-    report = build_report(config, extracted, stage, search, published)
+        config, search.tried(), search.recommended(), search.space, by_runs, stage.start.unit, folder,
+        str(config_file),
+    )  # fmt: skip
+    report = build_report(config, extracted, stage, search, by_runs, published)
     create_markdown_artifact(markdown(report), key="hush-rehearsal", description="predicted loss by plan")
     return report
 
@@ -193,6 +195,31 @@ def play_finalists(search: Search, config: HushConfig, extracted: Extracted, sta
             play_point(stage, priced, settings, lambda *_: False, SEED + n).loss for n in range(1, AGAIN + 1)
         ]
         search.played_again(one, [float("inf") if loss is None else loss for loss in others])
+
+
+def play_by_runs(
+    best: Tried | None, config: HushConfig, extracted: Extracted, stage: Stage
+) -> list[LossOfRuns]:
+    """The best point at the noise that so many runs need to keep every target together."""
+    if best is None:
+        return []
+    here, log = best.point.applied_to(config), get_run_logger()
+    priced = price(config, extracted, best.point)
+
+    def loss(sigma: float | None) -> float | None:
+        if sigma is None:
+            return None
+        noisier = priced.model_copy(update={"noise_multiplier": sigma})
+        try:
+            return loss_of(stage, noisier, here.train, SEED)
+        except HushError as error:  # noise too large for the grid of a release, say
+            log.info("σ = %.3g: %s", sigma, error)
+            return None
+
+    return [
+        LossOfRuns(**row.model_dump(), loss_anew=loss(row.anew), loss_going_on=loss(row.going_on))
+        for row in noise_by_runs(priced.weights, here.method, extracted, here)
+    ]
 
 
 def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:

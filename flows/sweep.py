@@ -12,6 +12,7 @@ from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weig
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of
+from tasks.runtime.store import Ref
 from tasks.weighing import Weighed, weigh_examples
 
 DEFAULT_C = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -112,15 +113,17 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
             point.note = refusal(result)
 
 
-def noise_by_runs(point: Point, extracted: Extracted, config: HushConfig) -> list[NoiseOfRuns]:
-    """The point's noise, were every target promised for so many runs: begun anew each time, or going on from the
-    model before."""
+def noise_by_runs(
+    weights: Ref, method: Method, extracted: Extracted, config: HushConfig
+) -> list[NoiseOfRuns]:
+    """The noise of these weights, were every target promised for so many runs: begun anew each time, or going on
+    from the model before."""
     rounds, later = config.train.rounds, later_rounds(config)
 
     def noise(in_all: int) -> PrefectFuture:
         return estimate_noise.submit(
-            point.weighed.weights, extracted.edges, extracted.secrets, rounds=rounds,
-            expected_batch=config.train.batch, method=point.method, in_all=in_all,
+            weights, extracted.edges, extracted.secrets, rounds=rounds,
+            expected_batch=config.train.batch, method=method, in_all=in_all,
         )  # fmt: skip
 
     running = [

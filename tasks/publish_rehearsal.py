@@ -14,10 +14,25 @@ from hush_core.config import HushConfig, write_plan
 from hush_core.files import put_in_place, sync
 from hush_core.rehearsal import Space, Tried
 from hush_core.rehearsal.play import STEPS
+from tasks.publish_plan import NoiseOfRuns
 from tasks.runtime.tracking import log_run
 
 PLAN = "plan.yaml"
-FILES = ("rehearsal.csv", "rehearsal_curves.csv", "rehearsal.png", PLAN)
+FILES = (
+    "rehearsal.csv",
+    "rehearsal_curves.csv",
+    "rehearsal.png",
+    PLAN,
+    "rehearsal_runs.csv",
+    "rehearsal_runs.png",
+)
+
+
+class LossOfRuns(NoiseOfRuns):
+    """And the predicted loss of the first of them; None where it could not be played."""
+
+    loss_anew: float | None
+    loss_going_on: float | None
 
 
 class PublishedRehearsal(BaseModel):
@@ -68,6 +83,7 @@ def publish_rehearsal(
     tried: list[Tried],
     best: Tried | None,
     space: Space,
+    by_runs: list[LossOfRuns],
     unit: str,
     out: Path,
     config_file: str,
@@ -81,6 +97,10 @@ def publish_rehearsal(
         curves.write_csv(staged / FILES[1])
         drawn = table.with_columns(pl.col("loss", "noise_per_step").cast(pl.Float64))
         figures.rehearsed(drawn, curves, staged / FILES[2], unit=unit)
+        if by_runs:
+            runs = pl.DataFrame([row.model_dump() for row in by_runs], infer_schema_length=None)
+            runs.write_csv(staged / FILES[4])
+            figures.loss_by_runs(runs, staged / FILES[5], unit=unit)
         if best is not None:
             write_plan(
                 staged / PLAN,

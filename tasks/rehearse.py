@@ -141,6 +141,21 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
     return cost
 
 
+def _kept(store: Store, stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> Path:
+    """Where the end of this play is kept."""
+    sigma, essential = priced.noise_multiplier, settings.essential()
+    key = content_key("play", PLAYED_VERSION, stage, priced.weights, sigma, essential, seed)
+    return store.work_dir("rehearsals") / f"{key}.json"
+
+
+def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> float | None:
+    """What one plan comes to, played through where it was not yet."""
+    kept = _kept(Store(home().store), stage, priced, settings, seed)
+    if kept.is_file():
+        return json.loads(kept.read_bytes())["loss"]
+    return play_point(stage, priced, settings, lambda *_: False, seed).loss
+
+
 @task(name="rehearse-plan")
 def play_point(
     stage: Stage, priced: Priced, settings: TrainConfig, told: Callable[[int, float], bool], seed: int
@@ -153,10 +168,7 @@ def play_point(
     from hush_core.rehearsal.play import play
 
     store = Store(home().store)
-    key = content_key(
-        "play", PLAYED_VERSION, stage, priced.weights, priced.noise_multiplier, settings.essential(), seed
-    )
-    kept = store.work_dir("rehearsals") / f"{key}.json"
+    kept = _kept(store, stage, priced, settings, seed)
     if kept.is_file():
         return _told_again(kept, told)
     texts = _texts(store, stage.roles.stand_ins)

@@ -10,7 +10,7 @@ from rich.table import Table
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal import Search, Space, Tried
 from tasks.extraction import Extracted
-from tasks.publish_rehearsal import PublishedRehearsal
+from tasks.publish_rehearsal import LossOfRuns, PublishedRehearsal
 from tasks.rehearse import Stage
 
 MOST_ROWS = 12
@@ -49,6 +49,8 @@ class RehearsalReport(BaseModel):
     """Loss on held-out text of the model that the rehearsed rounds begin with."""
     rows: list[RehearsedRow]
     notes: list[str]
+    by_runs: list[LossOfRuns]
+    """The recommended point at the noise of so many runs."""
     published: PublishedRehearsal
 
     @property
@@ -61,7 +63,12 @@ class RehearsalReport(BaseModel):
 
 
 def build_report(
-    config: HushConfig, extracted: Extracted, stage: Stage, search: Search, published: PublishedRehearsal
+    config: HushConfig,
+    extracted: Extracted,
+    stage: Stage,
+    search: Search,
+    by_runs: list[LossOfRuns],
+    published: PublishedRehearsal,
 ) -> RehearsalReport:
     best, space = search.recommended(), search.space
     ranked = sorted(search.tried(), key=_place)
@@ -76,6 +83,7 @@ def build_report(
         start=stage.start.bits,
         rows=[row_of(one, best, space) for one in ranked],
         notes=_notes(config, stage, tagged, best, space),
+        by_runs=by_runs,
         published=published,
     )
 
@@ -156,6 +164,22 @@ def headline(report: RehearsalReport) -> str:
     return text
 
 
+def retraining(report: RehearsalReport) -> str:
+    """What several runs would cost in loss; empty where nothing is recommended."""
+    if not report.by_runs:
+        return ""
+
+    def listed(way: str) -> str:
+        found = [(row.runs, getattr(row, f"loss_{way}")) for row in report.by_runs]
+        return " · ".join(f"{runs:,}: {'-' if loss is None else f'{loss:.4f}'}" for runs, loss in found)
+
+    rounds = report.by_runs[0].later_rounds
+    return (
+        f"predicted by the number of runs that the targets hold for: {listed('anew')}; where later ones go on from "
+        f"the model before with {rounds} rounds (train.start: champion): {listed('going_on')}"
+    )
+
+
 def render(report: RehearsalReport, console: Console) -> None:
     """Print the table, the recommendation, and how to run it."""
     console.print()
@@ -173,6 +197,8 @@ def render(report: RehearsalReport, console: Console) -> None:
     if len(report.rows) > MOST_ROWS:
         console.print(f"[dim]{len(report.rows) - MOST_ROWS} more in rehearsal.csv[/dim]")
     console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+    if runs := retraining(report):
+        console.print(f"[bold]runs[/bold]  {escape(runs)}", soft_wrap=True)
     for note in report.notes:
         console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
     if report.published.plan:
@@ -196,6 +222,7 @@ def markdown(report: RehearsalReport) -> str:
         "|" + "---|" * len(COLUMNS),
         *("| " + " | ".join(cells(row)) + " |" for row in report.rows),
         "",
+        *([retraining(report), ""] if report.by_runs else []),
         *(f"- **!** {note}" for note in report.notes),
         "",
         f"Tables, picture and plan: `{report.published.folder}`",

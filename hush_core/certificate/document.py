@@ -48,10 +48,9 @@ NOT_PROMISED = (
     "found, may have been learned by heart.",
     "`bound` is of this run alone. Where `all_runs` is null nothing is promised of all runs together: an earlier "
     "run does not say how it drew the secret's text, was planned otherwise, or trained on the text WITHOUT noise "
-    "before an entry named it. Runs of other stores are counted only where they were added to this one; text that an "
-    "earlier run cut otherwise and did not tag is not, nor is what earlier runs released without noise (losses, "
-    "attacks). That entries, globs and the "
-    "choice to make a run do not follow from what a model showed is assumed.",
+    "before an entry named it. Runs of other stores are counted only where they were added to this one; text that "
+    "an earlier run cut otherwise and did not tag is not, nor is what earlier runs released without noise (losses, "
+    "attacks). That entries, globs and the choice to make a run do not follow from what a model showed is assumed.",
     "A copy of a redacted value that the search did not find was trained on like any other text.",
 )
 """Both are part of the schema: a document that says anything else is none of this version."""

@@ -15,7 +15,7 @@ from hush_core.figures.names import METHOD_LABELS, short_name
 _PICTURES = {
     "attack": ("exposure",),
     "canvas": ("MOST_ROWS", "Figure"),
-    "runs": ("bound_by_run",),
+    "runs": ("bound_by_run", "loss_by_runs"),
     "cost": ("losses", "noise_by_method", "noise_by_runs"),
     "frontier": ("frontier",),
     "graph": ("secret_graph",),
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "bound_by_run", "certificate_scale",
-    "exposure", "frontier", "leakage_by_length", "leakage_by_rounds", "learning_curves", "losses",
+    "exposure", "frontier", "leakage_by_length", "leakage_by_rounds", "learning_curves", "loss_by_runs", "losses",
     "noise_by_method", "noise_by_runs", "posterior_against_target", "posterior_curves", "rehearsed",
     "secret_graph", "short_name", "trade_off", "utility_against_noise", "weights_retained",
 ]  # fmt: skip

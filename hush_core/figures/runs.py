@@ -1,4 +1,4 @@
-"""How the bound of all runs together grows, from run to run."""
+"""What several runs come to: the bound of all together, run by run, and what keeping it costs in loss."""
 
 from __future__ import annotations
 
@@ -43,4 +43,32 @@ def bound_by_run(runs: pl.DataFrame, path: Path, *, promised: int | None = None)
         )
         axes.legend(loc="lower right")
         axes.grid(axis="y")
+    return path
+
+
+def loss_by_runs(runs: pl.DataFrame, path: Path, *, unit: str) -> Path:
+    """The predicted loss of the first of so many runs, whose targets hold over all of them.
+
+    Args:
+        runs: runs · loss_anew · loss_going_on (each run from the start, or from the model before), null where it
+            could not be played.
+    """
+    ways = {
+        "loss_anew": ("each from the start", BLUE),
+        "loss_going_on": ("each from the model before", ORANGE),
+    }
+    with drawing(path, height=3.6) as (axes,):
+        for column, (label, color) in ways.items():
+            points = runs.select("runs", pl.col(column).cast(pl.Float64)).drop_nulls()
+            axes.plot(points["runs"], points[column], "o-", color=color, label=label, ms=5)
+        axes.set_xscale("log")
+        axes.set_xticks(runs["runs"], [f"{number:,}" for number in runs["runs"]])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set(
+            title="Predicted loss, by how many runs keep every target together",
+            xlabel="runs (log scale)",
+            ylabel=f"bits per {unit}",
+        )
+        axes.legend(loc="upper left")
+        axes.grid()
     return path

@@ -54,6 +54,19 @@ def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehear
     assert "train" not in states(rehearsed) and not job.versions()
 
 
+def test_it_says_what_more_runs_would_cost_in_loss(job, rehearsed):
+    """One run is the recommended point itself, as it was played first; more runs need more noise, never less."""
+    table = pl.read_csv(job.folder / "out" / "rehearsal_runs.csv")
+    assert table["runs"].to_list() == [1, 7, 52, 365] and table["anew"].is_sorted()
+    best = pl.read_csv(job.folder / "out" / "rehearsal.csv").filter("recommended").row(0, named=True)
+    assert table["loss_anew"][0] == table["loss_going_on"][0]
+    assert f"{table['loss_anew'][0]:.5f}" == best["losses"].split()[0]
+    assert (table["going_on"] <= table["anew"]).all() and table["loss_going_on"].null_count() == 0
+    assert "predicted by the number of runs that the targets hold for: 1: " in " ".join(rehearsed.split())
+    with Image.open(job.folder / "out" / "rehearsal_runs.png") as picture:
+        assert picture.width == 960
+
+
 def test_again_nothing_is_played_and_more_trials_go_on(job, rehearsed):
     output = job.hush("plan", job.config, *EFFORT, "--out", job.folder / "again")
     first, second = (pl.read_csv(job.folder / f / "rehearsal.csv") for f in ("out", "again"))

@@ -109,6 +109,10 @@ def run_by_run(together):
     return pl.DataFrame(rows, schema=kinds)
 
 
+def losses_by_runs(first, last):
+    return pl.DataFrame({"runs": [1, 365], "loss_anew": [first, last], "loss_going_on": [first, first]})
+
+
 def by_runs(first, last):
     kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64}
     return pl.DataFrame({"runs": [1, 365], "anew": [first, last], "going_on": [first, first]}, schema=kinds)
@@ -124,6 +128,8 @@ DRAWINGS = {
     "noise, none": lambda path: figures.noise_by_method({"kl": None, "best": None}, path),
     "bound by run": lambda path: figures.bound_by_run(run_by_run([0.02, 0.3, 0.98]), path, promised=5),
     "bound by run, nothing promised": lambda path: figures.bound_by_run(run_by_run([0.02, None]), path),
+    "loss by runs": lambda path: figures.loss_by_runs(losses_by_runs(2.1, 2.6), path, unit="byte"),
+    "loss by runs, none": lambda path: figures.loss_by_runs(losses_by_runs(None, None), path, unit="byte"),
     "noise by runs": lambda path: figures.noise_by_runs(by_runs(2.5, 5.1), path),
     "noise by runs, none": lambda path: figures.noise_by_runs(by_runs(None, None), path),
     "posterior, one": lambda path: figures.posterior_against_target(certificate(1), secrets(1), path),
