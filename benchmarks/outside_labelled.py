@@ -27,6 +27,7 @@ import outside_peers
 from outside_planting import git, repository
 from outside_recall import OURS, covered, hush_found, reported_lines, wilson
 
+LARGEST = 100_000  # characters of a labelled file; above it are dumps that take some tools many minutes
 SCRIPT = """\
 import json, os
 import download_data
@@ -89,17 +90,22 @@ def part_of(path: str) -> str:
 
 
 def labelled(work: Path, part: str) -> tuple[dict[str, str], list[dict]]:
-    """Text by path, and the labels, of one part; files that are not UTF-8 are left out."""
-    files, labels = {}, []
+    """Text by path, and the labels, of one part; files that are not UTF-8, or large, are left out."""
+    files: dict[str, str] = {}
+    labels, large = [], set()
     for table in sorted((work / "meta").glob("*.csv")):
         for row in _rows(table):
             path = row["FilePath"].removeprefix("data/")
-            if part_of(path) != part:
+            if part_of(path) != part or path in large:
                 continue
             if path not in files:
                 try:
                     files[path] = (work / "data" / path).read_bytes().decode()
                 except (UnicodeDecodeError, FileNotFoundError):
+                    continue
+                if len(files[path]) > LARGEST:
+                    large.add(path)
+                    del files[path]
                     continue
             labels.append(row | {"path": path})
     return files, labels
@@ -139,7 +145,8 @@ def measure_creddata(work: Path, part: str, peers: dict[str, Path], checkout: Pa
         hits = [by_hush(row) for row in true]
         result["who"][OURS] = _said(hits, [_on(row, ours) for row in false], ours - known, found["seconds"])
         for peer, environment in peers.items():
-            lines, seconds = outside_peers.reported(peer, environment, tree)
+            print(f"{peer} ...", file=sys.stderr, flush=True)
+            lines, seconds = outside_peers.reported(peer, environment, tree, limit=3600)
             hits = [_on(row, lines) for row in true]
             result["who"][peer] = _said(hits, [_on(row, lines) for row in false], lines - known, seconds)
     return result

@@ -137,7 +137,8 @@ def _credsweeper_all(bin_: Path, out: Path) -> tuple[list[str], Callable[[], Ite
 
 RUNS = {
     "gitleaks": _gitleaks, "betterleaks": _betterleaks, "kingfisher": _kingfisher,
-    "kingfisher-sdk": _kingfisher_sdk, "detect-secrets": _detect_secrets, "credsweeper": _credsweeper, "credsweeper-all": _credsweeper_all,
+    "kingfisher-sdk": _kingfisher_sdk, "detect-secrets": _detect_secrets, "credsweeper": _credsweeper,
+    "credsweeper-all": _credsweeper_all,
 }  # fmt: skip
 
 

@@ -7,9 +7,9 @@ real repositories (`outside_styles.py`, `outside_split.py`), hosts real files. N
 part in it, and whoever does must not read it: it is a hold-out only as long as nothing is tuned on it.
 
 Strict for hush: found only if EVERY byte of the value, line breaks aside, lies in an example (64 bytes) that an
-edge ties to a credential, or was dropped for a credential too weak; what is covered as well when the planted lines are
-crossed out does not count. Mild for the others: found if ANY line of the planting is reported. Lines reported in
-files without plantings are counted as false; a few may be true.
+edge ties to a credential, or was dropped for a credential too weak; what is covered as well when the planted
+lines are crossed out does not count. Mild for the others: found if ANY line of the planting is reported. Lines
+reported in files without plantings are counted as false; a few may be true.
 """
 
 import argparse
@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import outside_peers
@@ -29,6 +30,7 @@ from outside_planting import Planting, crossed_out, host_files, plant, repositor
 
 SEEDS = {"hold-out": 20261122, "second": 971}
 OURS = "hush"
+Ranges = Sequence[Sequence[int]]
 ROWS: list[tuple[str, Callable[[Planting], bool]]] = [
     ("all but human passwords", lambda p: p.group != "chosen"),
     ("prefix or shape, one line", lambda p: p.group == "prefixed"),
@@ -44,25 +46,17 @@ ROWS: list[tuple[str, Callable[[Planting], bool]]] = [
 ]
 
 
-def covered(text: bytes, span: tuple[int, int], ranges: list[list[int]], crossed: list[list[int]]) -> bool:
+def covered(text: bytes, span: tuple[int, int], ranges: Ranges, crossed: Ranges) -> bool:
     """Every byte of `span` but line breaks lies in one of `ranges` and in none of `crossed`."""
-    mine, theirs = _Cover(ranges), _Cover(crossed)
-    return all(text[i] in b"\r\n" or (mine.has(i) and not theirs.has(i)) for i in range(*span))
+    mine, theirs = _near(ranges, span), _near(crossed, span)
+    return all(
+        text[i] in b"\r\n" or (any(s <= i < e for s, e in mine) and not any(s <= i < e for s, e in theirs))
+        for i in range(*span)
+    )
 
 
-class _Cover:
-    def __init__(self, ranges: list[list[int]]) -> None:
-        self.ranges = sorted(map(tuple, ranges))
-        self.starts = [start for start, _ in self.ranges]
-        self.longest = max((end - start for start, end in self.ranges), default=0)
-
-    def has(self, at: int) -> bool:
-        i = bisect_right(self.starts, at) - 1
-        while i >= 0 and self.starts[i] > at - self.longest:
-            if self.ranges[i][1] > at:
-                return True
-            i -= 1
-        return False
+def _near(ranges: Ranges, span: tuple[int, int]) -> Ranges:
+    return [(start, end) for start, end in ranges if start < span[1] and span[0] < end]
 
 
 def hush_found(repository_: Path, checkout: Path) -> dict:
@@ -93,19 +87,27 @@ def judged(files: dict[str, str], plantings: list[Planting], found: dict, crosse
 
 
 def reported_lines(files: dict[str, str], found: dict) -> outside_peers.Lines:
-    """Lines where a value stands; of a tagged or dropped example without a whole value, its first line."""
+    """Lines where a value stands whole in an example; where it runs over the end of one, the line of that end.
+
+    Of an example without either (and of dropped text) its first line.
+    """
     lines: outside_peers.Lines = set()
     for path, text in files.items():
-        values = found["values"].get(path, [])
-        chunks = found["tagged"].get(path, []) + found["dropped"].get(path, [])
-        if not chunks and not values:
-            continue
-        data = text.encode()
-        places = [(start, end) for start, end in values]
-        places += [(s, s + 1) for s, e in chunks if not any(a < e and s < b for a, b in values)]
+        values = sorted(map(tuple, found["values"].get(path, [])))
+        chunks = sorted(map(tuple, found["tagged"].get(path, []) + found["dropped"].get(path, [])))
+        starts = [0, *accumulate(len(line.encode()) + 1 for line in text.split("\n"))]
+        places, bare, last = list(values), [], 0
+        for start, end in chunks:
+            while last < len(values) and values[last][1] <= start:
+                last += 1
+            if last == len(values) or values[last][0] >= end:
+                bare.append((start, end))
+        ends, begins = {end for _, end in bare}, {start for start, _ in bare}
+        places += [(at - 1, at + 1) for at in ends & begins]
+        places += [(start, start + 1) for start, end in bare if start not in ends and end not in begins]
         for start, end in places:
-            first = data.count(b"\n", 0, start) + 1
-            lines.update((path, first + i) for i in range(data.count(b"\n", start, max(start, end - 1)) + 1))
+            first, until = bisect_right(starts, start), bisect_right(starts, max(start, end - 1))
+            lines.update((path, line) for line in range(first, until + 1))
     return lines
 
 
