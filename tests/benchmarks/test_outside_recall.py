@@ -1,9 +1,11 @@
-"""benchmarks/outside_*.py: formats match what they state, plantings stand where they say, half a value is not found."""
+"""benchmarks/outside_*.py: formats are as stated, plantings stand where they say, half a value is not found."""
 
 import base64
 import json
 import random
 import sys
+from binascii import crc32
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,8 @@ from outside_recall import covered, judged, reported_lines, table, wilson  # noq
 from outside_variables import CHOSEN, LONG, NAMED  # noqa: E402
 
 FORMATS = [*PREFIXED, *NAMED, *LONG, *outside_files.TOOL_FILES, CHOSEN]
+ENCODED = {"docker-config", "npmrc-auth", "kubernetes-secret", "filezilla", "basic-header"}
+ENCODED |= {"smtp-url", "postgres-url"}
 COUNTS = {"prefixed": 70, "named": 40, "files": 30, "split": 60, "chosen": 6}
 
 
@@ -73,14 +77,13 @@ def test_plantings_stand_where_they_say(planted):
         if planting.group != "files":
             assert written == planting.value
         elif planting.value not in written:  # encoded: base64 or percent
-            assert planting.type in {"docker-config", "npmrc-auth", "kubernetes-secret", "filezilla", "basic-header",
-                                     "smtp-url", "postgres-url"}  # fmt: skip
+            assert planting.type in ENCODED
         for start, end in planting.spans:
             first, last = data[:start].count(b"\n") + 1, data[:end].count(b"\n") + 1
             assert planting.lines[0] <= first <= last <= planting.lines[1]
     for path in texts:
         where = sorted(planting.lines for planting in plantings if planting.path == path)
-        assert all(b[0] - a[1] >= APART - 1 for a, b in zip(where, where[1:], strict=False))
+        assert all(b[0] - a[1] >= APART - 1 for a, b in pairwise(where))
     assert plant(texts, 3, COUNTS)[0] == files
     assert plant(texts, 4, COUNTS)[0] != files
 
@@ -131,7 +134,7 @@ def test_reported_lines():
 def test_checksums_and_key_files():
     chance = random.Random(5)
     token = by.checked("ghp_")(chance)
-    assert by.base62(__import__("binascii").crc32(token[4:34].encode()), 6) == token[34:]
+    assert by.base62(crc32(token[4:34].encode()), 6) == token[34:]
     head, claims, _ = by.jwt(chance).split(".")
     assert json.loads(base64.urlsafe_b64decode(head + "==")) == {"alg": "HS256", "typ": "JWT"}
     assert "sub" in json.loads(base64.urlsafe_b64decode(claims + "=="))
