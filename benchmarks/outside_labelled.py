@@ -144,6 +144,7 @@ def measure_creddata(work: Path, part: str, peers: dict[str, Path], checkout: Pa
         ours = reported_lines(files, found)
         hits = [by_hush(row) for row in true]
         result["who"][OURS] = _said(hits, [_on(row, ours) for row in false], ours - known, found["seconds"])
+        result["who"][OURS]["found_as_mildly_as_the_others"] = sum(_on(row, ours) for row in true)
         for peer, environment in peers.items():
             print(f"{peer} ...", file=sys.stderr, flush=True)
             lines, seconds = outside_peers.reported(peer, environment, tree, limit=3600)
