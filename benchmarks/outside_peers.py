@@ -132,7 +132,7 @@ def _credsweeper(bin_: Path, out: Path, *more: str) -> tuple[list[str], Callable
 
 
 def _credsweeper_all(bin_: Path, out: Path) -> tuple[list[str], Callable[[], Iterable]]:
-    return _credsweeper(bin_, out, "--ml_threshold", "0", "--doc")
+    return _credsweeper(bin_, out, "--ml_threshold", "0")
 
 
 RUNS = {
