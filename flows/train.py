@@ -69,6 +69,10 @@ def run_job(config: HushConfig) -> Outcome:
     job = job_name(config, TRAIN_VERSION, extracted.examples, weighed.weights, *graph.values())
     before = look_back(config, job, extracted.examples, **graph) if config.promise else None
     champion = before.champion if before else None
+    if before and before.secrets != extracted.secrets:
+        carried = Store(home().store).read_frame(before.secrets).height
+        extracted = extracted.model_copy(update={"secrets": before.secrets, "n_secrets": carried})
+        graph |= {"secrets": before.secrets}
     tonight = config.after(before.made(Store(home().store)) if before else 0)
 
     def calibrate(method: str) -> Calibrated:
@@ -108,7 +112,8 @@ def run_job(config: HushConfig) -> Outcome:
     attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     trained = train_protected(
         calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
-        settings=settings.essential(), execution=settings.execution(), base_name=base_name(model),
+        settings=settings.essential(), execution=settings.execution(),
+        base_name=champion.uri if champion else base_name(model),
         mechanism=config.mechanism, job=job, before=before,
     )  # fmt: skip
     before_attacked, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)

@@ -1,4 +1,4 @@
-"""Step 2d: the promoted model that a later run of a promise goes on from, and why it may."""
+"""Step 2d: the model that a later run of a promise goes on from, and why it may."""
 
 from __future__ import annotations
 
@@ -13,63 +13,88 @@ from hush_core.errors import InputError, VerificationError
 from tasks.models import AnyModel, Model, keep_folder, open_start
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import DIRECTORY, Ref, Store
 
 WHERE = "train.start"
 
 
 class Champion(BaseModel):
-    """A promoted version: its files in the store, and the public name of the run that trained it."""
+    """The model that a run goes on from: its name, its files in the store, and the run that trained it."""
 
     model_config = ConfigDict(frozen=True)
 
     uri: str
+    """The promoted version; of one that is not promoted, the public name of its run."""
+    promoted: bool
     files: Ref
     run: str
+    """The public name of its run, as certificates give it."""
 
 
 @task(name="fetch champion")
-def fetch_champion(name: str, counted: tuple[str, ...]) -> Champion:
-    """The version of `name` that a review promoted, copied into the store.
+def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | None:
+    """The version of `name` that a review promoted; where none is, the last model of the promise; None where no run
+    of it has ended in one.
 
-    Not cached: another is promoted tomorrow. `counted`: public names of the runs whose releases the plan counts in.
+    Not cached: another is promoted tomorrow. A night is never skipped for want of a promoted model: whether there
+    is one follows from what somebody saw of an earlier model, and the runs must not (guarantee.md, Proposition 13).
+
+    Args:
+        ended: (public name, digest of the model's files) of the runs whose releases the plan counts in, the last
+            one last.
 
     Raises:
-        InputError: none is promoted, its files are not those of its certificate, or its run is not among those
-            counted: what it tells of the secrets would be in the new model and in no bound.
+        InputError: the promoted files are not those that one of these runs ended in: what they tell of the secrets
+            would be in the new model and in no bound.
     """
-    from hush_core.certificate import check_files, read_certificate
-    from tasks.runtime.registry import CHAMPION, download_certificate, find_version, model_files
-
-    store, alias = Store(home().store), f"models:/{name}@{CHAMPION}"
-    try:
-        entry = find_version(alias)
-    except InputError:
+    store = Store(home().store)
+    promoted = _promoted(name, store)
+    if promoted is None:
+        kept = [
+            (run, ref)
+            for run, sha256 in ended
+            if store.holds(ref := Ref(kind="model", sha256=sha256, suffix=DIRECTORY))
+        ]
+        if not kept:
+            get_run_logger().warning(
+                "no run of the promise ended in a model: this one begins at the public start"
+            )
+            return None
+        run, ref = kept[-1]
+        get_run_logger().warning(
+            "no version of %s is promoted: goes on from the last run, %s", name, run[:12]
+        )
+        return Champion(uri=f"run {run[:12]}", promoted=False, files=ref, run=run)
+    uri, files = promoted
+    run = next((run for run, sha256 in reversed(ended) if sha256 == files.sha256), None)
+    if run is None:
         raise InputError(
             WHERE,
-            f"no version of {name} is promoted, so there is nothing to go on from",
-            f"approve one (hush review models:/{name}/VERSION); nothing was trained or released",
-        ) from None
+            f"{uri} has not the files that any run counted by this promise ended in",
+            "promote a version that this HUSH_HOME trained under the promise; what another one told of the secrets "
+            "would be in the new model and in no bound",
+        )
+    get_run_logger().info("goes on from %s", uri)
+    return Champion(uri=uri, promoted=True, files=files, run=run)
+
+
+def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
+    """The version with the alias, and its files; None where no version has it."""
+    from tasks.runtime.registry import CHAMPION, find_version, model_files
+
+    try:
+        entry = find_version(f"models:/{name}@{CHAMPION}")
+    except InputError:
+        return None
     uri = f"models:/{entry.name}/{entry.version}"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            proof, files = download_certificate(uri, Path(folder)), model_files(uri, Path(folder))
-            certificate = read_certificate(proof)
-            check_files(certificate, proof, files)
+            files = model_files(uri, Path(folder))
         except VerificationError as error:
             raise InputError(
                 WHERE, f"{uri} does not verify: {error}", "promote a version that does"
             ) from None
-        run = certificate.facts.run
-        if run not in counted:
-            raise InputError(
-                WHERE,
-                f"the run of {uri} is none of the {len(counted)} whose releases this promise counts",
-                "promote a version that this HUSH_HOME trained under the promise; what another one told of the "
-                "secrets would be in the new model and in no bound",
-            )
-        get_run_logger().info("goes on from %s", uri)
-        return Champion(uri=uri, files=store.put_directory(files, kind="model"), run=run)
+        return uri, store.put_directory(files, kind="model")
 
 
 @cached_task(name="go on from", version=1)
@@ -85,13 +110,21 @@ def go_on_from(
 
     store = Store(home().store)
     path = store.path(champion.files, verify=True)
-    shapes = [
-        {name: tuple(p.shape) for name, p in opened.network.named_parameters()}
-        for opened in (load_model(path), open_start(store, model, base, chunk_bytes))
-    ]
-    if shapes[0] != shapes[1]:
+    found, meant = (_shape(one) for one in (load_model(path), open_start(store, model, base, chunk_bytes)))
+    if found != meant:
         raise InputError(
-            WHERE, f"{champion.uri} has not the parameters of the model that the config describes",
+            WHERE,
+            f"{champion.uri} is not the model that the config describes",
             "go back to that `model:` and chunk_bytes; another model begins another promise",
-        )  # fmt: skip
+        )
     return keep_folder(store, path, held_out)
+
+
+def _shape(model) -> tuple:
+    """What makes two models the same but for their weights: parameters, and the architecture's settings."""
+    network = model.network
+    settings = {k: v for k, v in network.config.to_dict().items() if k not in _INCIDENTAL}
+    return {name: tuple(p.shape) for name, p in network.named_parameters()}, settings, model.context
+
+
+_INCIDENTAL = {"_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures"}

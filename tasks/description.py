@@ -51,6 +51,17 @@ def without_noise(config: HushConfig, outcome: Outcome) -> list[str]:
     ]
 
 
+def _bounds_in_words(store: Store, outcome: Outcome) -> str:
+    """How near the bounds of the model come to their targets."""
+    if not outcome.champion:
+        return f"every bound is at most its target (worst ratio {worst_ratio(store, outcome):.3f})"
+    worst = all_runs(store, outcome).worst
+    return (
+        f"every bound of all runs so far is at most its target (worst ratio {worst:.3f}); the model goes on from "
+        f"{outcome.champion.uri}, so no bound of this run alone is of the model"
+    )
+
+
 def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
     """The registry's description of the version, in markdown, for the reviewer."""
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
@@ -58,14 +69,12 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
     attacked = outcome.attacked
     return "\n".join(
         [
-            f"**{bounds.height} secrets certified** by `{c.method}`: every bound is at most its target "
-            f"(worst ratio {worst_ratio(store, outcome):.3f}).",
+            f"**{bounds.height} secrets certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
             "",
             f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
             f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
             f"- weight retained {w.retained:.1%} (the program solved within {w.gap:.1e}, certified)",
             *without_noise(config, outcome),
-            *([f"- goes on from {outcome.champion.uri}"] if outcome.champion else []),
             f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
             + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",

@@ -3,6 +3,8 @@ on from."""
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 from prefect import task
 from prefect.logging import get_run_logger
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.history import Earlier, RunHistory, RunText
+from hush_core.history.record import identity_of
 from tasks.champion import Champion, fetch_champion
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
@@ -60,6 +63,9 @@ class Before(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     others: OtherRuns
+    secrets: Ref
+    """Those of this run and, where it goes on from a model, those that only earlier runs name: that model may tell
+    them still. They are in no example."""
     champion: Champion | None = None
 
     def made(self, store: Store) -> int:
@@ -73,6 +79,27 @@ def run_history() -> RunHistory:
     return RunHistory(place.store, key=place.identity_key(), identity=place.fingerprint("identity"))
 
 
+def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
+    """The table of secrets, and below it those of `named` (`RunHistory.named`) that it lacks."""
+    here = [identity_of(kind, name) for kind, name in secrets.select("kind", "name").iter_rows()]
+    gone = named.filter(~pl.col("name").is_in(here)).sort("name")
+    rows = [_retired(len(here) + n, *row) for n, row in enumerate(gone.iter_rows())]
+    return pl.concat([secrets, pl.DataFrame(rows, schema=secrets.schema, orient="row")])
+
+
+def _retired(secret_id: int, identity: str, prior: float, posterior: float) -> tuple:
+    """A row of the table of secrets: kind and name such that its identity is this one."""
+    kind, blank, name = identity.partition(" ")
+    if not blank:  # a value's digest
+        kind, name = "value", f"retired/{identity}"
+    return secret_id, kind, name, prior, posterior, -math.log2(prior), "named by an earlier run only"
+
+
+def whole_files(examples: pl.DataFrame) -> list[str]:
+    """Which content each example is of, by a name that is good in this run alone."""
+    return examples.select(pl.concat_str("source", "revision", "path", separator="\0")).to_series().to_list()
+
+
 def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
     """Equal for one job done again: same tables, same config but for how the work is done and shown, and a trainer
     of the same `version`, which would go on with it."""
@@ -83,8 +110,8 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
 
 @task(name="look back")
 def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: Ref) -> Before:
-    """All other runs that released anything, up to now, and from the second run on the champion, where the config
-    goes on from it; for a job that has begun, as they were when it began.
+    """All other runs that released anything, up to now, and from the second run on the model to go on from, where
+    the config does; for a job that has begun, as they were when it began.
 
     Not cached: what it looks at changes.
     """
@@ -92,11 +119,16 @@ def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: 
     if (begun := history.before(job)) is not None:
         return Before.model_validate_json(begun)
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
-    text = RunText.now(frames[0]["text"].to_list(), frames[1], frames[2])
+    texts, files = frames[0]["text"].to_list(), whole_files(frames[0])
+    if config.train.start == "champion":
+        frames[2] = with_retired(frames[2], history.named())
+        secrets = store.put_frame(frames[2], kind="secrets")
+    text = RunText.now(texts, frames[1], frames[2], files)
     others = OtherRuns.of(history.earlier("", text), store)
     runs, made = config.promise.runs if config.promise else 0, store.read_frame(others.runs)["key"].to_list()
     get_run_logger().info("%d of %d promised runs were made", len(made), runs)
     champion = None
     if config.train.start == "champion" and 0 < len(made) < runs:
-        champion = fetch_champion(config.tracking.model, tuple(made))
-    return Before(others=others, champion=champion)
+        ended = tuple(one for one in history.models() if one[0] in made)
+        champion = fetch_champion(config.tracking.model, ended)
+    return Before(others=others, secrets=secrets, champion=champion)

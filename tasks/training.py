@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.history import RunText
+from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
-from tasks.earlier_runs import Before, OtherRuns, run_history
+from tasks.earlier_runs import Before, OtherRuns, run_history, whole_files
 from tasks.models import SEED, Model, keep_folder
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
@@ -84,7 +85,8 @@ def train_protected(
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
-    texts = store.read_frame(examples)["text"].to_list()
+    table, roles = store.read_frame(examples), store.read_frame(calibrated.weights)["role"]
+    texts = table["text"].to_list()
     known = store.read_frame(public)["text"].to_list()
     _, measured = split_public(known)
     mixed, validation = (
@@ -93,6 +95,7 @@ def train_protected(
     text = RunText(
         texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,
         mechanism, [*known, *mixed, *validation, *store.read_frame(texts_by_role.held_out)["text"]],
+        whole_files(table), roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
     )  # fmt: skip
     history = run_history()
     witness = history.note(key, text, job=job, before=None if before is None else before.model_dump_json())
@@ -127,6 +130,7 @@ def train_protected(
         if fitted.rounds_released < plan.rounds:
             log.info("stopped early: %d of %d rounds released", fitted.rounds_released, plan.rounds)
         kept = keep_folder(store, out, texts_by_role.held_out)
+        history.note_model(key, kept.files.sha256)
         drop_previous(store.work_dir(key) / CHECKPOINT)
         earlier = history.earlier(key, text)
         return Trained(

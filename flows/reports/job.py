@@ -41,9 +41,9 @@ class Report(BaseModel):
     without_secret: str
     trained_without_noise: int
     """Examples without a secret that ordinary training saw before the first round."""
-    untagged_steps: int | None
     goes_on_from: str | None = None
-    """The champion that this run began with; None: the public start."""
+    """The model of an earlier run that this one began with; None: the public start."""
+    untagged_steps: int | None
     """Of ordinary training on them, up to the best on validation text; None where there was none."""
     gap: float
     noise_multiplier: float

@@ -28,6 +28,11 @@ def verdict(verification: Verification) -> list[str]:
     lines += _over_all_runs(verification)
     if verification.chain:
         lines.append(verification.chain)
+    if facts.training.started_from:
+        lines.append(
+            f"goes on from the model of run {facts.training.started_from[:12]}: of the model itself the bounds "
+            "of all runs are the promise; `bound`, the curves and --delta are of this run's rounds alone"
+        )
     if plain := facts.training.trained_without_noise:
         lines.append(
             f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "

@@ -56,6 +56,10 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             "goes on from a run that is none of runs.parquet, so what that one released is in no bound",
         ),
         (
+            training.started_from is not None and bool(bounds["all_runs"].is_null().any()),
+            "goes on from an earlier run's model, and nothing is promised of a secret over all runs",
+        ),
+        (
             facts.runs_on_this_data != 1 + most,
             f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
         ),

@@ -30,7 +30,9 @@ PROMISE = (
     "examples tagged with j, each of prior probability at most `prior`, with probability above `bound` (paper, "
     "Definition 3.1, arbitrary changes of the tagged examples); this leaves out what "
     "`facts.training.released_unprotected` names, which was released WITHOUT noise (losses, results of attacks), "
-    "and what `not_promised` names."
+    "and what `not_promised` names. Where `facts.training.started_from` names a run, the model goes on from that "
+    "run's, and `bound`, its curves and anything computed from this run's rounds alone leave out what it has from "
+    "there: of the model itself `all_runs` is the promise."
 )
 ALL_RUNS_PROMISE = (
     "For every secret with a number in `all_runs`: the same, with probability above `all_runs`, of an adversary "

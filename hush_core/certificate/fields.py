@@ -45,6 +45,7 @@ UNCHECKED: dict[str, str] = {
     "secrets.parquet.kind": "any text",
     "secrets.parquet.name": "any text",
     "secrets.parquet.provenance": "any text",
+    "weights.parquet.role": "which untagged examples have which; their numbers are checked",
     "edges.parquet.reason": "any text",
     "bounds.parquet.noise_needed": "at most the noise multiplier",
     "bounds.parquet.earlier_runs": "agrees with history.parquet and unknown_runs only",

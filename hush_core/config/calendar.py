@@ -23,6 +23,11 @@ def runs_between(since: Any, until: Any, cron: Any) -> int:
     first, last = _day("since", since), _day("until", until)
     if not isinstance(cron, str) or len(cron.split()) != 5:
         raise ValueError('cron is not a schedule of five fields; write one such as "0 2 * * *"')
+    _, _, day, _, weekday = cron.split()
+    if "*" not in (day, weekday):
+        raise ValueError(
+            "cron names days of the month and of the week, which schedulers read differently; name one"
+        )
     end = datetime.combine(last, time.max)
     try:
         # it looks for what comes after the moment given

@@ -73,6 +73,14 @@ class HushConfig(Section):
                 "train.start: champion: the champion's releases are in the new model, so only a promise of several "
                 "runs bounds it; give promise.runs"
             )
+        if self.train.start == "champion":
+            for secret in self.secrets:
+                if getattr(secret, "protect", "noise") == "redact":
+                    raise ValueError(
+                        f"secrets.{secret.id}: protect: redact promises that no copy was trained on, and nothing "
+                        "says so of the model that train.start: champion goes on from; protect it by noise, or "
+                        "begin anew"
+                    )
         several = not isinstance(self.train.learning_rate, float)
         plain = self.weights.without_secret == "plain"
         if self.train.untagged_batch and not plain:

@@ -71,11 +71,15 @@ class PromiseConfig(Section):
     def _count(cls, given: Any) -> Any:
         if not isinstance(given, dict) or not {"since", "until", "cron"} & given.keys():
             return given
-        if "runs" in given:
-            raise ValueError("runs and until are both given; keep one of them")
-        if missing := [key for key in ("since", "until", "cron") if given.get(key) is None]:
+        days = {key: given.get(key) for key in ("since", "until", "cron")}
+        if all(value is None for value in days.values()):
+            return given
+        if missing := [key for key, value in days.items() if value is None]:
             raise ValueError(f"{missing[0]} is missing; a schedule needs since, until and cron, or give runs")
-        return {**given, "runs": runs_between(given["since"], given["until"], given["cron"])}
+        runs = runs_between(**days)
+        if given.get("runs", runs) != runs:
+            raise ValueError(f"runs is not the {runs} of the schedule; keep one of the two")
+        return {**given, "runs": runs}
 
 
 class ByteGptModel(Section):

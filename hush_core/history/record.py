@@ -4,6 +4,7 @@
     texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold or that
                       a secret was in; rate is null for a text that was trained or chosen on WITHOUT noise
     edges.parquet     secret · text: rows of the names and of the texts
+    files.parquet     hash: a keyed hash of every whole file of which some text was used WITHOUT noise
     releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
 
 Nothing of a text and no value is in it: names of secrets are public, or keyed digests; texts are keyed hashes.
@@ -16,7 +17,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,14 @@ import polars as pl
 
 from hush_core.files import file_sha256, write_whole
 
-FORM = 2
-"""Of run.json; what an older hush noted has no rates."""
-RUN, TEXT_FILE, EDGE_FILE = "run.json", "texts.parquet", "edges.parquet"
+FORM = 3
+"""Of run.json; form 1 has no rates and is not read, form 2 no whole files."""
+RUN, TEXT_FILE, EDGE_FILE, FILE_FILE = "run.json", "texts.parquet", "edges.parquet", "files.parquet"
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
+FILES = {"hash": pl.UInt64}
 
 
 def identity_of(kind: str, name: str) -> str:
@@ -51,6 +53,8 @@ class RunText:
         settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
             may have decided after looking at a model.
         without_noise: texts that were trained or chosen on without noise.
+        files: (n,) which whole file each example is of, by any name; its examples follow each other in it.
+        plain: (n,) bool, those of the texts that are in `without_noise`.
     """
 
     texts: Sequence[bytes]
@@ -61,11 +65,35 @@ class RunText:
     rounds: int
     settings: str
     without_noise: Sequence[bytes] = ()
+    files: Sequence[str] | None = None
+    plain: np.ndarray | None = None
 
     @classmethod
-    def now(cls, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame) -> RunText:
+    def now(
+        cls,
+        texts: Sequence[bytes],
+        edges: pl.DataFrame,
+        secrets: pl.DataFrame,
+        files: Sequence[str] | None = None,
+    ) -> RunText:
         """Of a run that is not planned yet: what to look for among the others."""
-        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, "")
+        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, "", files=files)
+
+    def whole_files(self, wanted: np.ndarray, key: bytes) -> pl.DataFrame:
+        """example · hash: of the wanted examples ((n,) bool), a keyed hash of the whole file that each is of: of
+        all its texts in order, wherever they were cut."""
+        none = pl.DataFrame(schema={"example": pl.UInt32, "hash": pl.UInt64})
+        if self.files is None or not wanted.any():
+            return none
+        table = pl.DataFrame({"file": self.files}).with_row_index("example")
+        table = table.filter(pl.col("file").is_in(table.filter(pl.Series(wanted))["file"].unique().implode()))
+        running = {file: hashlib.blake2b(key=key, digest_size=8) for file in table["file"].unique()}
+        for example, file in table.iter_rows():
+            running[file].update(self.texts[example])
+        digests = {file: int.from_bytes(one.digest(), "little") for file, one in running.items()}
+        found = table.filter(pl.Series(wanted[table["example"].to_numpy()]))
+        hashes = pl.Series("hash", [digests[file] for file in found["file"]], dtype=pl.UInt64)
+        return found.select("example").with_columns(hashes)
 
     @property
     def identities(self) -> list[str]:
@@ -76,8 +104,8 @@ class RunText:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """One run: its mechanism, and the tables `secrets` (name · prior · posterior), `texts` and `edges` (module
-    docstring)."""
+    """One run: its mechanism, and the tables `secrets` (name · prior · posterior), `texts`, `edges` and `files`
+    (module docstring)."""
 
     noise_multiplier: float
     rounds: int
@@ -85,6 +113,7 @@ class RunRecord:
     secrets: pl.DataFrame
     texts: pl.DataFrame
     edges: pl.DataFrame
+    files: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
 
     @classmethod
     def of(cls, text: RunText, key: bytes) -> RunRecord:
@@ -110,7 +139,9 @@ class RunRecord:
             schema=TEXTS,
         )
         edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=EDGES)
-        return cls(text.noise_multiplier, text.rounds, text.settings, secrets, texts, edges)
+        plain = np.zeros(len(text.rates), dtype=bool) if text.plain is None else text.plain
+        files = text.whole_files(plain, key).select("hash").unique("hash", maintain_order=True)
+        return cls(text.noise_multiplier, text.rounds, text.settings, secrets, texts, edges, files)
 
     def and_also(self, before: RunRecord) -> RunRecord:
         """This and what the same run noted before: nothing that was noted is lost, and nothing is counted twice."""
@@ -129,6 +160,7 @@ class RunRecord:
             secrets=secrets,
             texts=before.texts if same else pl.concat([before.texts, self.texts]),
             edges=pl.concat([before.edges, own]).unique(maintain_order=True),
+            files=pl.concat([before.files, self.files]).unique(maintain_order=True),
         )
 
     def with_edges(self, held: pl.DataFrame, named: pl.DataFrame) -> RunRecord:
@@ -151,14 +183,14 @@ class RunRecord:
 
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them; each whole or not at all, and durable."""
-        for name, table in ((TEXT_FILE, self.texts), (EDGE_FILE, self.edges)):
+        for name, table in ((TEXT_FILE, self.texts), (EDGE_FILE, self.edges), (FILE_FILE, self.files)):
             data = io.BytesIO()
             table.write_parquet(data)
             write_whole(folder / name, data.getvalue())
         facts = {
             "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
             "settings": self.settings, "secrets": self.secrets.to_dict(as_series=False),
-            "tables": {name: file_sha256(folder / name) for name in (TEXT_FILE, EDGE_FILE)},
+            "tables": {name: file_sha256(folder / name) for name in (TEXT_FILE, EDGE_FILE, FILE_FILE)},
         }  # fmt: skip
         write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
 
@@ -167,15 +199,18 @@ class RunRecord:
         """None where it is not there, damaged, of an older hush, or under another identity key."""
         try:
             facts = json.loads((folder / RUN).read_bytes())
-            whole = all(
-                facts["tables"][name] == file_sha256(folder / name) for name in (TEXT_FILE, EDGE_FILE)
+            whole = {TEXT_FILE, EDGE_FILE} <= facts["tables"].keys() and all(
+                digest == file_sha256(folder / name) for name, digest in facts["tables"].items()
             )
-            if not whole or (facts["form"], facts["identity"]) != (FORM, identity):
+            if not whole or facts["form"] not in (2, FORM) or facts["identity"] != identity:
                 return None
+            files = (
+                pl.read_parquet(folder / FILE_FILE) if facts["form"] == FORM else pl.DataFrame(schema=FILES)
+            )
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
                 pl.DataFrame(facts["secrets"], schema=SECRETS),
-                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE),
+                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files,
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None

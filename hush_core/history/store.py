@@ -8,6 +8,10 @@ it now: so neither a new commit, a renamed file nor an entry that was renamed or
 name ends in a keyed digest of it, and that alone counts: lines, rules and entries are renamed. Of a text that
 stands in many places (a licence, an empty form) all copies count that the run tagged with anything, and of those
 that it did not tag as many as are missing from those tagged now: the others are no secret's.
+
+Naming a value cuts its file anew, so no text of it need be equal to one of an earlier run. So each run also notes
+the whole files of which it used text WITHOUT noise: one that holds a secret now, which that run did not name, was
+learned from bare.
 """
 
 from __future__ import annotations
@@ -26,9 +30,10 @@ from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.ledger import LEDGER, WITNESS, releases_in
-from hush_core.history.record import RunRecord, RunText, hashes_of
+from hush_core.history.record import SECRETS, RunRecord, RunText, hashes_of
 
 _BEFORE = "before.json"
+_MODEL = "model.sha256"
 _ADDED = "added-"
 """Folders of runs of other stores, with their public names."""
 _ROUND_OFF = 1e-9
@@ -104,6 +109,23 @@ class RunHistory:
         }  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
+    def note_model(self, run: str, sha256: str) -> None:
+        """What the run ended in: the digest of its model's files."""
+        write_whole(self._root / run / _MODEL, sha256.encode())
+
+    def named(self) -> pl.DataFrame:
+        """name · prior · posterior of every secret that a run which released anything promised something of;
+        `name` as in `RunText.identities`."""
+        records = (RunRecord.read(folder, self._identity) for folder, _ in self._released(""))
+        told = [pl.DataFrame(schema=SECRETS), *(record.secrets for record in records if record is not None)]
+        return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
+
+    def models(self) -> list[tuple[str, str]]:
+        """(public name, digest of the model's files) of every run that ended in a model, the last one last."""
+        found = [path for path in self._root.glob(f"*/{_MODEL}") if len(path.read_bytes()) == 64]
+        found.sort(key=lambda path: path.stat().st_mtime_ns)
+        return [(self.public_name(path.parent.name), path.read_text()) for path in found]
+
     def before(self, job: str) -> str | None:
         """What the plan of this job's run counted in, once that run has released anything; else None."""
         for folder, _ in self._released(""):
@@ -150,7 +172,7 @@ class RunHistory:
         What is found by its text is noted in that run by its name, so that the next change of it hides nothing.
         """
         secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
-        named, now = secrets.with_row_index("secret_id"), self._tagged(text)
+        named, now, files = secrets.with_row_index("secret_id"), self._tagged(text), self._files(text)
         runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
         bare = np.zeros(named.height, dtype=bool)
         for folder, released in self._released(run):
@@ -159,7 +181,7 @@ class RunHistory:
                 unknown += 1
                 continue
             known = record.secrets.with_row_index("secret").join(named, on="name")
-            held = _texts_held(record, known, now)
+            held = pl.concat([_texts_held(record, known, now), _held_in_files(record, known, files)])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
@@ -184,6 +206,19 @@ class RunHistory:
         owners = text.edges["secret_id"].cast(pl.UInt32)
         table = pl.DataFrame({"secret_id": owners, "hash": hashes[text.edges["example_id"].to_numpy()]})
         return table.unique().join(copies, on="hash")
+
+    def _files(self, text: RunText) -> pl.DataFrame:
+        """secret_id · hash of every whole file that holds text of the secret now."""
+        tagged = np.zeros(len(text.texts), dtype=bool)
+        tagged[text.edges["example_id"].to_numpy()] = True
+        owners = text.edges.select(
+            pl.col("secret_id").cast(pl.UInt32), example=pl.col("example_id").cast(pl.UInt32)
+        )
+        return (
+            owners.join(text.whole_files(tagged, self._key), on="example")
+            .select("secret_id", "hash")
+            .unique()
+        )
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
         """Folder and releases of every other run that made any, in the order of their keys."""
@@ -220,6 +255,16 @@ def _texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl
     others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
     pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
     return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
+
+
+def _held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
+    noise, one such text, which stands for what was cut otherwise then."""
+    without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
+    late = files.join(record.files, on="hash").filter(
+        ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
+    )
+    return late.select("secret_id").unique().join(without.select("text", "rate"), how="cross")
 
 
 def _profile(held: pl.DataFrame) -> pl.DataFrame:

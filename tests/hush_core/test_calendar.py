@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hush_core.config import Changes
 from hush_core.config import parse_config as parsed
 from hush_core.config.calendar import runs_between
 from hush_core.errors import InputError
@@ -42,7 +43,8 @@ def test_so_many_runs_are_counted(since, until, cron, runs):
         ({"cron": "99 99 * * *"}, "cron is not a schedule"),
         ({"cron": "0 2 * *"}, "five fields"),
         ({"cron": "* * * * *"}, "more than 100,000 runs"),
-        ({"runs": 7}, "runs and until are both given"),
+        ({"runs": 7}, "runs is not the 365 of the schedule"),
+        ({"cron": "0 2 */2 * 1"}, "read differently"),
         ({"since": None}, "since is missing"),
     ],
 )
@@ -55,6 +57,8 @@ def test_a_promise_by_days_is_that_of_as_many_runs():
     by_days = parse_config({**JOB, "promise": YEAR})
     by_number = parse_config({**JOB, "promise": {"runs": 365}})
     assert by_days.runs == 365 and by_days.mechanism == by_number.mechanism
+    changed = Changes(rounds=500).applied_to(by_days)  # which reads it again
+    assert changed.runs == 365 and changed.promise == by_days.promise
 
 
 def test_later_runs_have_their_own_rounds_and_what_is_said_in_rounds_shrinks_with_them():
@@ -71,6 +75,10 @@ def test_later_runs_have_their_own_rounds_and_what_is_said_in_rounds_shrinks_wit
     assert (later.rounds, later.warmup_rounds, later.evaluate_every) == (20, 2, 10)
     assert config.rounds_in_all == 1080 and config.after(3).train.batch == 8
     anew = parse_config({**JOB, "promise": {"runs": 5}})
+    fewer = parse_config(
+        {**JOB, "public": ["b/**"], "promise": {"runs": 5}, "train": {**train, "later_rounds": 10}}
+    )
+    assert fewer.mechanism != config.mechanism, "another number of later rounds is another promise"
     assert anew.after(3) == anew and anew.rounds_in_all == 5000 and anew.mechanism != config.mechanism
 
 
@@ -86,3 +94,10 @@ def test_a_start_that_no_promise_bounds_is_refused(train, promise, says):
     job = {**JOB, "train": {**JOB["train"], **train}} | ({"promise": promise} if promise else {})
     with pytest.raises(InputError, match=says):
         parse_config(job)
+
+
+def test_no_value_is_redacted_on_top_of_a_model_that_may_know_it():
+    secrets = [{"id": "c", "kind": "credentials", "level": 1e-3, "protect": "redact"}]
+    train = {**JOB["train"], "start": "champion", "later_rounds": 20}
+    with pytest.raises(InputError, match="secrets.c: protect: redact"):
+        parse_config({**JOB, "secrets": secrets, "promise": {"runs": 5}, "train": train})

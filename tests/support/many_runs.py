@@ -11,7 +11,8 @@ from jobs import ROOT
 
 def run_all(job, order):
     """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
-    InputError in words. After a config comes "promote" for one whose version is then approved in a review."""
+    InputError in words. After a config comes "promote" for one whose version is then
+    approved in a review; "tamper" and "mend" then turn a byte of the version that was approved last."""
     done = subprocess.run(
         [sys.executable, __file__, json.dumps([[str(config), then] for config, then in order])],
         cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
@@ -51,6 +52,7 @@ def main(order):
             raise MemoryError("planted")
         return count(ledger)
 
+    promoted = Path()
     for config, then in order:
         ReleaseLedger.count = dies if then is True else count
         print("RAN", json.dumps(told := told_by(config)), flush=True)
@@ -58,6 +60,25 @@ def main(order):
             from flows.review import review
 
             review(told["model_uri"], reviewer="ada", decision="approve", reason="within every target")
+            promoted = artifact(told["model_uri"])
+        elif then in ("tamper", "mend"):
+            turned(next(promoted.rglob("*.safetensors")))
+
+
+def artifact(model_uri):
+    """Where the tracker keeps a version's files."""
+    from mlflow import MlflowClient
+
+    name, version = model_uri.removeprefix("models:/").split("/")
+    source = MlflowClient().get_model_version_download_uri(name, version)
+    return Path(source.removeprefix("file://"))
+
+
+def turned(file):
+    """The last byte the other way round; twice, and it is as it was."""
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 0xFF
+    file.write_bytes(data)
 
 
 def told_by(config):

@@ -301,14 +301,73 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     assert calls == [
         ("fsync", "texts.parquet"), ("replace", "texts.parquet"), ("fsync", KEY_A),
         ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
+            ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
         ("fsync", "run.json"), ("replace", "run.json"), ("fsync", KEY_A),
         ("fsync", "history"), ("fsync", "store"),
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
-    assert {p.name for p in folder.iterdir()} == {"run.json", "texts.parquet", "edges.parquet"}
+    assert {p.name for p in folder.iterdir()} == {
+        "run.json", "texts.parquet", "edges.parquet", "files.parquet",
+    }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())
     assert (
         b"secret text" not in data
         and len(json.loads((folder / "run.json").read_bytes())["secrets"]["name"]) == 3
     )
+
+
+def cut(*pieces, tagged=(), names=(), plain=(), files=None):
+    """A run whose examples are `pieces`; `tagged`: (example, secret)."""
+    frame = pl.DataFrame(list(tagged), schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
+    rows = [(n, kind, name, 1e-6, 1e-3) for n, (kind, name) in enumerate(names)]
+    secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
+    rates = np.where(np.isin(np.arange(len(pieces)), [example for example, _ in tagged]), 0.5, 0.0)
+    bare = np.isin(np.arange(len(pieces)), plain)
+    return RunText(
+        list(pieces), rates, frame, secrets, 2.0, 9, "settings",
+        without_noise=[pieces[n] for n in plain], files=files or ["f"] * len(pieces), plain=bare,
+    )  # fmt: skip
+
+
+ALPHA = (("path", "alpha"),)
+LATE = ("literals", "names/1:0123456789ab")
+
+
+def test_a_value_named_late_in_a_file_that_was_learned_without_noise_is_bare_though_its_chunks_are_others(
+    store,
+):
+    before = cut(b"of al", b"pha x the toke", b"n 77 end", tagged=[(0, 0)], names=ALPHA, plain=[1, 2])
+    released(store, KEY_A, before)
+    now = cut(b"of al", b"pha x the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
+    found = history(store).earlier(KEY_B, now)
+    assert found.bare.tolist() == [False, True], (
+        "alpha was named then: what is plain of its file does not hold it"
+    )
+    # the file is edited since: what was found is noted by name, so that it stays found
+    edited = cut(b"of al", b"pha y the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
+    assert history(store).earlier(KEY_B, edited).bare.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "pieces, files, plain",
+    [
+        ((b"of al", b"pha x the end",), None, [1]),  # the value came with an edit
+        ((b"of al", b"pha x the token 77 end"), None, []),  # nothing of the file was used without noise
+        ((b"of al", b"pha x the token 77 end"), ["f", "g"], [1]),  # it stood in two files
+    ],
+)  # fmt: skip
+def test_a_value_that_came_since_or_in_a_file_that_no_run_used_bare_is_not(store, pieces, files, plain):
+    released(store, KEY_A, cut(*pieces, tagged=[(0, 0)], names=ALPHA, plain=plain, files=files))
+    now = cut(b"of al", b"pha x the ", b"token 77", b" end", tagged=[(0, 0), (2, 1)], names=(*ALPHA, LATE))
+    assert history(store).earlier(KEY_B, now).bare.tolist() == [False, False]
+
+
+def test_the_models_that_runs_ended_in_are_known_in_their_order(store):
+    runs = history(store)
+    for run, digest in ((KEY_B, "1" * 64), (KEY_A, "2" * 64)):
+        released(store, run, ONE)
+        runs.note_model(run, digest)
+        os.utime(store.root / "history" / run / "model.sha256", ns=(int(digest[0]) * 10**9,) * 2)
+    assert runs.models() == [(runs.public_name(KEY_B), "1" * 64), (runs.public_name(KEY_A), "2" * 64)]
+    assert set(runs.named()["name"]) == {"path alpha", "0123456789ab", "ba9876543210"}

@@ -88,3 +88,7 @@ def test_there_are_as_many_of_each_role_in_either_order():
         for order in (None, text_order(some))
     ]
     assert sorted(roles[0]) == sorted(roles[1]) and not roles[0].equals(roles[1])
+
+
+def test_the_order_of_a_text_is_the_same_in_every_process():
+    assert text_order([b"", b"def f():"]).tolist() == [16476032584258269876, 6270033829468551713]
