@@ -3,8 +3,6 @@ on from."""
 
 from __future__ import annotations
 
-import math
-
 import polars as pl
 from prefect import task
 from prefect.logging import get_run_logger
@@ -12,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.history import Earlier, RunHistory, RunText
-from hush_core.history.record import identity_of
+from hush_core.history.retired import with_retired
 from tasks.champion import Champion, fetch_champion
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
@@ -77,22 +75,6 @@ def run_history() -> RunHistory:
     """Of this home's store."""
     place = home()
     return RunHistory(place.store, key=place.identity_key(), identity=place.fingerprint("identity"))
-
-
-def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    """The table of secrets, and below it those of `named` (`RunHistory.named`) that it lacks."""
-    here = [identity_of(kind, name) for kind, name in secrets.select("kind", "name").iter_rows()]
-    gone = named.filter(~pl.col("name").is_in(here)).sort("name")
-    rows = [_retired(len(here) + n, *row) for n, row in enumerate(gone.iter_rows())]
-    return pl.concat([secrets, pl.DataFrame(rows, schema=secrets.schema, orient="row")])
-
-
-def _retired(secret_id: int, identity: str, prior: float, posterior: float) -> tuple:
-    """A row of the table of secrets: kind and name such that its identity is this one."""
-    kind, blank, name = identity.partition(" ")
-    if not blank:  # a value's digest
-        kind, name = "value", f"retired/{identity}"
-    return secret_id, kind, name, prior, posterior, -math.log2(prior), "named by an earlier run only"
 
 
 def whole_files(examples: pl.DataFrame) -> list[str]:

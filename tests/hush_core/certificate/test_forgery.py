@@ -215,7 +215,7 @@ def test_every_field_has_its_forgeries():
     passing = {field for field, _, expected in FORGERIES if expected is PASSES}
     agreeing = {"facts.runs_on_this_data", "bounds.parquet.earlier_runs", "facts.training.rounds_released"}
     agreeing |= {"facts.unknown_runs", "facts.plan.settings", "runs.parquet.settings", "bounds.parquet.bare"}
-    agreeing |= {"facts.plan.promised_runs", "facts.training.started_from"}
+    agreeing |= {"facts.plan.promised_runs", "facts.training.started_from", "weights.parquet.role"}
     agreeing |= {"runs.parquet.run", "runs.parquet.noise_multiplier", "runs.parquet.rounds"}
     agreeing |= {
         f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate", "same_promise")
