@@ -22,7 +22,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.credential_rules import own_findings
+from hush_core.secrets.detectors.credential_rules import joined_findings, own_findings
 from hush_core.secrets.priors import WEAK_BITS, claims_most, guess_bits, published_bits
 from hush_core.secrets.propagation.value_search import SearchTerm
 
@@ -75,6 +75,9 @@ class CredentialScanner:
         taken = [(d.start, d.end) for d in found]
         for rule, start, end in own_findings(content, taken):
             found.add(Detection(rule, content[start:end], start, end, True))
+        for joined in joined_findings(content):
+            for start, end in joined.places:
+                found.add(Detection(joined.rule, joined.value, start, end, False))
         return sorted(found, key=lambda d: (d.start, d.end, d.rule))
 
 
@@ -219,4 +222,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="3", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="4", prepare=_rules)

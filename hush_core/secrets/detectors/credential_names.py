@@ -1,0 +1,247 @@
+"""What names tell: a machine's value near a telling name, and a password that is assigned to one.
+
+Names are read word by word, in camel, snake, kebab or spaced writing: `apiKeyProd`, `SECRET_KEY`, `stripe secret`.
+What a word just before the value denies ("sha256", "public", "checksum") is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD, NEARBY
+
+RANDOM_TOKEN = "hush.random-token"
+"""A machine's random value that no name tells of."""
+BEFORE, AFTER = 120, 32
+"""Most bytes from a telling word to a value: before it (on its line, or on the line above), and after it."""
+MAX_VALUE = 8192
+
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TELLING = frozenset(
+    b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
+    b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig cert certificate jwt hmac mnemonic "
+    b"seed private privkey pk sk sas connection conn connstr api access refresh login admin root account vault "
+    b"encryption encrypt cipher aes master csrf xsrf nonce otp totp pin pincode kek dek signkey keystore truststore "
+    b"appsecret clientsecret secretkey accesskey privatekey accesstoken subscription registry pat deploy "
+    b"consumer serial activation storage service bot integration ingest write read".split()
+)
+_TELLING_ENDS = (b"key", b"token", b"secret", b"password", b"passwd", b"passphrase", b"pwd", b"apikey", b"auth", b"dsn", b"cred")
+_NOT_TELLING = frozenset(b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split())
+_DENYING = frozenset(
+    b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
+    b"etag rsa ed dss ecdsa crc blake sum chksum public pub pubkey publickey publishable gitsha git tree blob oid "
+    b"guid".split()
+)  # fmt: skip
+_STRONG = frozenset(
+    b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
+    b"credentials bearer salt dsn cookie session webhook jwt hmac private".split()
+)
+
+RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
+_DATA_URI = re.compile(rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z")
+_FILE = re.compile(rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b")
+_PREFIX = re.compile(rb"[A-Za-z][A-Za-z0-9]{0,11}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
+_BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
+
+
+def words(text: bytes) -> list[bytes]:
+    """The words of names in a text, in lower case.
+
+    >>> words(b"awsSecret_KEY: myHTTPToken")
+    [b'aws', b'secret', b'key', b'my', b'http', b'token']
+    """
+    return [word.lower() for word in _WORDS.findall(text)]
+
+
+def tells(word: bytes) -> bool:
+    """Whether a word says that a credential is near."""
+    return word in _TELLING or (word.endswith(_TELLING_ENDS) and word not in _NOT_TELLING)
+
+
+def verdict(before: bytes) -> bool | None:
+    """What the words before a value say, the nearest first: True telling, False denying, None nothing."""
+    named = words(before)
+    for n in range(len(named) - 1, -1, -1):
+        if named[n] in _DENYING:
+            return False
+        if tells(named[n]):
+            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"primary", b"partition", b"sort"))
+    return None
+
+
+def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
+    for first, last in lines:
+        for match in RUN.finditer(content, first, last):
+            start, end = match.span()
+            token = match[0]
+            if end - start > MAX_VALUE:
+                continue
+            found = _judge(content, first, last, start, end, token)
+            if found:
+                yield found
+
+
+def _judge(content: bytes, first: int, last: int, start: int, end: int, token: bytes) -> tuple[str, int, int] | None:
+    core = token.strip(b"=._-~/")
+    prefix = _PREFIX.match(core)
+    body = core[prefix.end() :] if prefix else b""
+    made, made_body = looks_made(core), looks_made(body)
+    if not made and not made_body:
+        return None
+    before = content[max(first, start - BEFORE) : start]
+    if _DATA_URI.search(before) or _FILE.search(token):
+        return None
+    said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
+    if said is None and start - first < 40:
+        said = _above(content, first)
+    if said is None:
+        after = words(content[end : min(last, end + AFTER)])
+        if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
+            return (NEARBY, *widened(content, start, end, first, last))
+    if said:
+        return (ASSIGNED, *widened(content, start, end, first, last))
+    if said is False and (made or made_body) != "mixed":
+        return None
+    if _BLOCK.match(core) and _in_block(content, first, last):
+        return None
+    kind = made_body or made
+    glued = bool(prefix) and prefix[0][-1:] in b"_-:~" and not _DENYING & set(words(prefix[0]))
+    if kind == "mixed" and (20 <= len(body or core) <= 200 or (glued and len(body) >= 16)) and said is None and _plain(core):
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+    if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+    return None
+
+
+def _plain(core: bytes) -> bool:
+    """No path: few slashes, and no parts that people wrote."""
+    if core.count(b"/") > max(2, len(core) // 12):
+        return False
+    return not any(len(part) > 5 and surprise(part) < 4.2 for part in re.split(rb"[/._-]", core))
+
+
+def _above(content: bytes, first: int) -> bool | None:
+    """What the line above says, if it is short and names something: `<key>token</key>`, `password:`."""
+    end = content.rfind(b"\n", 0, max(0, first - 1)) + 1
+    line = content[end : max(0, first - 1)]
+    if not 0 < len(line) <= 100:
+        return None
+    named = words(line)[-4:]
+    if any(word in _DENYING for word in named):
+        return False
+    return True if any(word in _STRONG or word.endswith(_TELLING_ENDS) and word not in _NOT_TELLING for word in named) else None
+
+
+def _in_block(content: bytes, first: int, last: int) -> bool:
+    """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
+    above = content[max(0, first - 100) : max(0, first - 1)].rpartition(b"\n")[2].strip(b" \t\"'+\\,;")
+    below = content[last : last + 100].partition(b"\n")[0].strip(b" \t\"'+\\,;")
+    return bool(_BLOCK.match(above)) or bool(_BLOCK.match(below))
+
+
+_LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"
+_RIGHT = b" \t\r\n\"'`<>,;&()[]{}|\\"
+_QUOTED = re.compile(rb"[A-Za-z0-9_+/.~=$!|%^*#:@-]{1,512}")
+
+
+def widened(content: bytes, start: int, end: int, first: int, last: int) -> tuple[int, int]:
+    """The value that a random run is part of: all between its quotes, or up to what ends a word."""
+    begin = start
+    while begin > max(first, start - 64) and content[begin - 1] not in _LEFT:
+        begin -= 1
+    stop = end
+    while stop < min(last, end + 512) and content[stop] not in _RIGHT:
+        stop += 1
+    quote = max(content.rfind(q, max(first, start - 256), start) for q in (b'"', b"'", b"`"))
+    if quote >= 0:
+        close = content.find(content[quote : quote + 1], end, min(last, end + 512))
+        inner = content[quote + 1 : close] if close >= 0 else b""
+        if inner and _QUOTED.fullmatch(inner) and b"://" not in inner and (start - quote < 24 or b"=" not in inner[: start - quote]):
+            return quote + 1, close
+    while stop > end and content[stop - 1] in b".:":
+        stop -= 1
+    return begin, stop
+
+
+# -- what a person may have chosen
+
+_PASS_NAME = (
+    rb"(?:pass[ _-]?(?:words?|wd|phrase|code|key)|passw|pass|pwd|psk|secret|token|cred(?:ential)?s?|api[ _-]{0,2}key|requirepass|masterauth"
+    rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
+    rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
+)
+_TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
+_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=)[ \t]{0,16}"
+_MARK = rb"(?:[A-Za-z]{0,2}[\"'`]|\\\")"
+_VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z))))"
+PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
+PASSWORD_GATE = _PASS_NAME + _TAIL + _SIGN + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]))"
+_HUMAN_NAMES = (b"pass", b"pwd", b"psk", b"bindpw", b"rootpw", b"userpw", b"requirepass", b"masterauth")
+_NO_VALUE_TAIL = frozenset(
+    b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
+    b"format class policy hint prompt reset change expiry expires expiration ttl timeout header param parameter prefix suffix "
+    b"count enabled required valid validator error message msg text help title description desc for manager provider service "
+    b"handler store list page form view template link endpoint env var variable index column attr attribute algorithm alg mode "
+    b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
+    b"backend command cmd script placeholder confirmation strength".split()
+)  # fmt: skip
+_NOISE = re.compile(
+    rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
+    rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|env|yes|no|on|off|basic|bearer|digest)"
+)
+_EXPRESSION = re.compile(rb"\$[({A-Za-z]|\{\{|%\(|%[sdr]|\(\)|::|->|^[%$@&*/.]|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}")
+_NAME_LIKE = re.compile(rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+")
+_DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
+
+
+def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Values assigned to telling names that need not be a machine's; as few as a settings file holds."""
+    settings: bool | None = None
+    for first, last in lines:
+        for match in PASSWORD.finditer(content, first, last):
+            group = 3 if match[3] is not None else 4
+            value, (start, end) = match[group], match.span(group)
+            if any(word in _NO_VALUE_TAIL for word in words(match[2])):
+                continue
+            if looks_made(value):
+                yield ASSIGNED, start, end
+                continue
+            name = match[1].lower()
+            human = any(part in name for part in _HUMAN_NAMES)
+            if _NOISE.fullmatch(value) or _EXPRESSION.search(value) or value.lower() == name:
+                continue
+            if settings is None:
+                settings = _settings_like(content)
+            if _may_be_password(value, human=human, quoted=group == 3, settings=settings):
+                yield ASSIGNED_PASSWORD, start, end
+
+
+def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
+    digit, symbol = bool(_DIGIT.search(value)), bool(_SYMBOL.search(value))
+    if _NAME_LIKE.fullmatch(value):
+        return human and settings and b"." not in value and len(value) >= 6 and quoted | digit
+    if settings and human:
+        return True
+    if not human:
+        return len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
+    if quoted:
+        return digit and len(value) >= 6 or symbol and len(value) >= 8
+    return digit and len(value) >= 8 and not symbol | (b"." in value)
+
+
+_SETTING = re.compile(
+    rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?![=:]).*|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
+)
+_CODE = re.compile(rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$")
+
+
+def _settings_like(content: bytes) -> bool:
+    """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
+    lines = content[:16384].split(b"\n")[:150]
+    settings = sum([len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line) for line in lines])
+    return settings >= 0.9 * len(lines)
