@@ -51,6 +51,8 @@ PLACES = (
     Place(rb"(?i:bearer|token|apikey|key|digest)[ \t]+([A-Za-z0-9+/_.~-]{20,4096}={0,2})(?![A-Za-z0-9+/=])", rb"(?i:authorization|x-api-key|x-auth)[^\n]{0,32}(?i:bearer|token|apikey|key)[ \t]+[A-Za-z0-9+/_.~-]{20}", secret=True),
     Place(rb"(?i:x-[a-z0-9-]{0,24}(?:key|token|auth|secret)|private-token|api-key|apikey|authorization)[\"']?[ \t]*[:,=][ \t]*[\"']?([A-Za-z0-9+/_.~-]{12,4096}={0,2})(?![A-Za-z0-9+/=])",
           rb"(?i:x-[a-z0-9-]{0,24}(?:key|token|auth|secret)|private-token|api-key|apikey|authorization)[\"']?[ \t]*[:,=][ \t]*[\"']?[A-Za-z0-9+/_.~-]{12}", after_name=True),
+    Place(rb"(?i)(?::_(?:authToken|password|auth)|^BUNDLE_[A-Z0-9_]{1,64}:[ \t]*[\"']?[^\s:\"']{1,64}|^rootpw[ \t]+--plaintext)(?:[ \t]*=[ \t]*|:|[ \t])[\"']?([^\s\"'$]{3,512})",
+          rb"(?i::_(?:authToken|password|auth)[ \t]*=[ \t]*[\"']?[^\s\"'$]{3}|^BUNDLE_[A-Z0-9_]{1,64}:[ \t]*[\"']?[^\s:\"']{1,64}:[^\s]{3}|^rootpw[ \t]+--plaintext[ \t][^\s]{3})"),
     # ADO.NET, ODBC, JDBC, Azure: name=value pairs
     Place(rb"(?i)(?:[;?&\"' \t{]|^)[ \t]*(?:password|pwd|passwd|accountkey|sharedaccesskey|sharedsecret(?:value)?|trustStorePassword|keyStorePassword|sslpassword|accesskey|secretkey|primarykey)[ \t]*=[ \t]*"
           rb"[{\"']?([^;&\"'\s<>{}]{2,256})", rb"(?i:[a-z][a-z0-9 _]{1,40}=[^;\n]{0,256}[;&?][ \t]*(?:password|pwd|passwd|accountkey|sharedaccesskey|sharedsecret)[ \t]*=|(?:password|pwd|accountkey|sharedaccesskey)[ \t]*=[^;&\n]{2,128}[;&][ \t]*[a-z][a-z0-9 _]{1,40}=)"),
@@ -58,7 +60,7 @@ PLACES = (
     Place(rb"(?i)(?:sqlplus|sqlldr|exp|imp|rman target)[ \t]+[\"']?[A-Za-z0-9_]{1,30}/([^\s@\"'/]{2,64})@", rb"(?i:sqlplus|sqlldr|rman target)[ \t]+[\"']?[A-Za-z0-9_]{1,30}/[^\s@\"'/]{2,64}@"),
     Place(rb"(?i)DriverManager\.getConnection\([^\n]{1,200},[ \t]*\"[^\"\n]{1,64}\",[ \t]*\"([^\"\n]{1,128})\"", rb"DriverManager\.getConnection\([^\n]{1,200},[ \t]*\"[^\"\n]{1,64}\",[ \t]*\""),
     # URLs with a password, in any scheme
-    Place(rb"[A-Za-z][A-Za-z0-9+.-]{1,24}://[^\s:/@\"'`<>\[\]{}()]{0,128}:([^\s\"'`<>@/]{1,256})@(?=[A-Za-z0-9\[_$%{.-])", rb"[A-Za-z0-9]://[^\s:/@\"'`<>]{0,128}:[^\s\"'`<>@/]{1,256}@"),
+    Place(rb"[A-Za-z][A-Za-z0-9+.-]{1,24}://[^\s:/@\"'`<>\[\]{}()]{0,128}:([^\s\"'`<>@/]{3,256})@(?=[A-Za-z0-9\[_$%{.-])", rb"[A-Za-z0-9]://[^\s:/@\"'`<>]{0,128}:[^\s\"'`<>@/]{1,256}@"),
     Place(rb"[a-z][a-z0-9+.-]{1,24}://[^\s:/@\"'`<>\[\]{}()]{1,128}:([^\s\"'`<>]{1,128})@(?=[A-Za-z0-9.-]{1,200}[:/])", rb"[a-z0-9]://[^\s:/@\"'`<>]{1,128}:[^\s\"'`<>]{1,128}@[A-Za-z0-9.-]{1,128}[:/]"),
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
           rb"[?&;](?i:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
@@ -91,10 +93,10 @@ PLACES = (
     # XML: <server><password>x</password>, <add key="…" value="…"/>, FileZilla, plist
     Place(rb"(?i)<(?:[A-Za-z0-9]{1,16}[:.])?(?:[A-Za-z0-9_.-]{0,32}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|api-?key|license-?key|private-?key|authkey|credential))[0-9]{0,2}(?:[ \t][^<>\n]{0,128})?>(?:<!\[CDATA\[)?[ \t]*([^<\s\]]{3,512})[ \t]*(?:\]\]>)?</",
           rb"(?i:<(?:[A-Za-z0-9]{1,16}[:.])?[A-Za-z0-9_.-]{0,32}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|api-?key|license-?key|private-?key|authkey|credential)[0-9]{0,2}(?:[ \t][^<>\n]{0,128})?>(?:<!\[CDATA\[)?[ \t]*[^<\s\]]{3})"),
-    Place(rb"(?i)(?:key|name|id|property|param(?:eter)?|field|option)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential)[0-9]{0,2}[\"'][^<>\n]{0,64}?(?:value|default|content)[ \t]*=[ \t]*[\"']([^\"'\s]{3,512})[\"']",
-          rb"(?i:(?:key|name|id|property|param(?:eter)?|field|option)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential)[0-9]{0,2}[\"'][^<>\n]{0,64}(?:value|default|content)[ \t]*=[ \t]*[\"'][^\"'\s]{3})", after_name=True),
-    Place(rb"(?i)(?:key|name|id)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential)[0-9]{0,2}[\"'][^<>\n]{0,64}>[ \t]*([^<\s]{3,512})[ \t]*</",
-          rb"(?i:(?:key|name|id)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential)[0-9]{0,2}[\"'][^<>\n]{0,64}>[ \t]*[^<\s]{3,256}[ \t]*</)", after_name=True),
+    Place(rb"(?i)(?:key|name|id|property|param(?:eter)?|field|option)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential|seed|salt|psk|dsn|cookie|auth)[0-9]{0,2}[\"'][^<>\n]{0,64}?(?:value|default|content)[ \t]*=[ \t]*[\"']([^\"'\s]{3,512})[\"']",
+          rb"(?i:(?:key|name|id|property|param(?:eter)?|field|option)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential|seed|salt|psk|dsn|cookie|auth)[0-9]{0,2}[\"'][^<>\n]{0,64}(?:value|default|content)[ \t]*=[ \t]*[\"'][^\"'\s]{3})", after_name=True),
+    Place(rb"(?i)(?:key|name|id)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential|seed|salt|psk|dsn|cookie|auth)[0-9]{0,2}[\"'][^<>\n]{0,64}>[ \t]*([^<\s]{3,512})[ \t]*</",
+          rb"(?i:(?:key|name|id)[ \t]*=[ \t]*[\"'][^\"'\n]{0,64}(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key|credential|seed|salt|psk|dsn|cookie|auth)[0-9]{0,2}[\"'][^<>\n]{0,64}>[ \t]*[^<\s]{3,256}[ \t]*</)", after_name=True),
     # WireGuard, JSON Web Keys, PuTTY, Ansible, WordPress
     Place(rb"(?i)(?:PrivateKey|PresharedKey|private_key|preshared_key)[ \t\"']*[=:][ \t\"']*" + _KEY64, rb"(?i:PrivateKey|PresharedKey|private_key|preshared_key)[ \t\"']*[=:][ \t\"']*[A-Za-z0-9+/]{42}", secret=True),
     Place(rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"']([A-Za-z0-9_-]{16,2048})[\"']", rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"'][A-Za-z0-9_-]{16}", rb"[\"']kty[\"']", secret=True),
@@ -108,7 +110,7 @@ _KUBERNETES = re.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
 _DATA = re.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
 _ENTRY = re.compile(rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$")
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
-_TEMPLATE = re.compile(rb"\$[({A-Za-z]|\{\{|%\(|%[sdrv]|<%|^<|^\$|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.")
+_TEMPLATE = re.compile(rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.")
 _PLACEHOLDER = re.compile(
     rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here)"
 )
@@ -166,6 +168,16 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             at = end + 1
 
 
+_PUTTY = re.compile(rb"(?m)^Private-Lines: [0-9]{1,4}\r?\n((?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400})")
+PUTTY_GATE = rb"^Private-Lines: [0-9]"
+
+
+def putty(content: bytes) -> Iterator[tuple[str, int, int]]:
+    """The private part of PuTTY's key files."""
+    for match in _PUTTY.finditer(content):
+        yield "hush.putty-private-key", match.start(1), match.start(1) + len(match[1].rstrip())
+
+
 def alone(content: bytes) -> Iterator[tuple[str, int, int]]:
     """A file that is nothing but one random value: a master key, a cookie, a token."""
     value = content.strip()
@@ -198,7 +210,7 @@ def _dense(value: bytes) -> bool:
         return False
     if re.search(rb"^[./~]|[()]|/[^/]*/|::|\.[a-z]{2,4}$", value):
         return False
-    return surprise(value) >= 4.4 or re.search(rb"[!@#$%^&*?]", value) is not None
+    return surprise(value) >= 4.4 or re.search(rb"[!@#$%^&*?]|[A-Za-z]{3,}[0-9]{2,}\Z", value) is not None
 
 
 @cache

@@ -35,11 +35,12 @@ GLUE = re.compile(
     rb"|(?:" + _OPERATOR + rb"[ \t]*_?(?:[ \t]*\\?" + _REST + rb"\r?\n[ \t]*){0,2})?)"
     rb"\(?[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )  # fmt: skip
-COMMA = re.compile(rb"[ \t]*\)?(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?" + _REST + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])")
+COMMA = re.compile(rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?" + _REST + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])")
 SHELL = re.compile(rb"[;\s]{1,40}(?:export[ \t]+|set[ \t]+)?([A-Za-z_]\w{0,63})=([\"'])\$\{?\1\}?")
 _LITERAL = re.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
 _TRIPLE = re.compile(rb"\"\"\"|'''")
 _JOINER = re.compile(rb"(?i)(?:join|concat|concatenate|paste0?|implode|cat|format|sprintf|append|fmt|strcat|string)[\"'`]?\W{0,24}[^\n]{0,40}\Z")
+_JOINER_AFTER = re.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
 _JOINED_AFTER = re.compile(rb"\s{0,8}[\])}]{1,2}\s{0,4}(?:\.|->|\||;)?\s{0,8}(?:iter\(\)\.)?(?:join|concat|reduce|collect|implode)")
 _PATTERN_ONLY = re.compile(rb"(?:%[sdv]|\{\d?\}|\$\d|[ ,])*")
 
@@ -68,12 +69,12 @@ JOINT_GATE = (
     + rb"|" + _GAP + rb"[\w.]{0,60}(?:append|concat|add|push|push_str|write|Append|plus|Concat|WriteString)[(!]{1,2}[ \t]{0,4})" + _Q + _T + rb"{2}"
 )  # fmt: skip
 LIST_GATE = (
-    rb"(?:(?i:join|concat|paste0?|implode|sprintf|format|strcat)[\"'`]?\W{0,24}[^\n]{0,40}" + _Q + rb"[^\"'`\n]{1,200}" + _Q + rb"[ \t]*,\s{0,40}[a-z@$]{0,2}" + _Q
+    rb"(?:%s" + _Q + rb"[ \t]*%[ \t]*\([ \t]*" + _Q + rb"|(?i:join|concat|paste0?|implode|sprintf|format|strcat)[\"'`]?\W{0,24}[^\n]{0,40}" + _Q + rb"[^\"'`\n]{1,200}" + _Q + rb"[ \t]*,\s{0,40}[a-z@$]{0,2}" + _Q
     + rb"|(?i:key|token|secret|pass(?:word)?|pwd|auth|cred(?:ential)?s?)[A-Za-z0-9_]{0,24}[\"'`]?[ \t]*(?:=>|:=|=|:)[ \t]*[\[({][^\n\"'`]{0,40}\n?[ \t]{0,40}" + _Q + _T + rb"{2,200}" + _Q + rb"[ \t]*,\s{0,40}" + _Q
     + rb"|" + _Q + _T + rb"{2,200}" + _Q + rb"[ \t]*,\s{0,40}" + _Q + _T + rb"{2,200}" + _Q + rb"\s{0,8},?\s{0,8}[\])}]{1,2}\s{0,8}(?:\.|->|\|)\s{0,8}(?:join|concat|reduce|implode))"
 )  # fmt: skip
 CONTINUED_GATE = _RUNS + rb"{4}\\\r?\n[ \t]{0,64}" + _RUNS + rb"{4}"
-FOLDED_GATE = rb"(?i:key|token|secret|pass|pwd|auth|cred|salt|dsn|cookie|webhook|sig|value|data|cert)[A-Za-z0-9_.-]{0,32}[\"']?[ \t]*(?::[ \t]*[>|][+-]?[0-9]?|(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?)[ \t]*\r?\n"
+FOLDED_GATE = rb"(?::[ \t]*[>|][+-]?[0-9]?|<<[-~]?[\"']?[A-Z]{1,16}[\"']?)[ \t]*\r?\n[ \t]*" + _RUNS + rb"{4,}[ \t]*\r?\n[ \t]*" + _RUNS + rb"{4,}[ \t]*\r?\n|(?i:key|token|secret|pass|pwd|auth|cred|salt|dsn|cookie|webhook|sig|value|data|cert)[A-Za-z0-9_.-]{0,32}[\"']?[ \t]*(?::[ \t]*[>|][+-]?[0-9]?|(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?)[ \t]*\r?\n"
 VARIABLES_GATE = (
     rb"(?:=|:|\(|,|return)[ \t]{0,8}[frb@$]?[\"'`]?(?:(?:\$\{|\$\(|\{\{?|#\{)[ \t]?[A-Za-z_][\w.]{0,40}[ \t]?[})]{1,2}(?:\$\{|\$\(|\{\{?|#\{)[ \t]?[A-Za-z_]|\$[A-Za-z_]\w{0,40}\$[A-Za-z_]"
     rb"|\$[A-Za-z_]\w{0,40}[ \t]{0,4}\.[ \t]{0,4}\$[A-Za-z_]\w{0,40}[ \t]{0,4}[;,).]"
@@ -101,7 +102,9 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
             pieces = _lines_of(content, *match.span(), strip=b" \t\r\n\\")
             yield from _look(content, match.start(), pieces, find, whole=True)
     for first, last in gates.get("folded", ()):
-        above = content.rfind(b"\n", 0, max(0, first - 1)) + 1
+        above = first
+        for _ in range(2):
+            above = content.rfind(b"\n", 0, max(0, above - 1)) + 1
         for opening in (_FOLDED, _OPENED):
             for match in opening.finditer(content, above, last):
                 pieces = _block(content, match.end())
@@ -154,6 +157,8 @@ def _next(content: bytes, end: int, glue: re.Pattern[bytes]) -> tuple[tuple[int,
 def _listed(content: bytes, start: int) -> bool:
     """Whether literals with commas between are joined: a word says so before them, or a telling name holds them."""
     before = content[max(0, start - 80) : start]
+    if _JOINER_AFTER.match(content, start):
+        return True
     if _JOINER.search(before):
         return True
     end = content.find(b"]", start, start + WINDOW)

@@ -106,11 +106,11 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
         return (ASSIGNED, *widened(content, start, end, first, last))
     if said is False and (made or made_body) != "mixed":
         return None
-    if _BLOCK.match(core) and _in_block(content, first, last):
+    if _in_block(content, first, last) and start - first < 24:
         return None
     kind = made_body or made
-    glued = bool(prefix) and prefix[0][-1:] in b"_-:~" and not _DENYING & set(words(prefix[0]))
-    if kind == "mixed" and (20 <= len(body or core) <= 200 or (glued and len(body) >= 16)) and said is None and _plain(core):
+    glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
+    if kind == "mixed" and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16)) and said is None and _plain(core):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
@@ -119,7 +119,7 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
 
 def _plain(core: bytes) -> bool:
     """No path: few slashes, and no parts that people wrote."""
-    if core.count(b"/") > max(2, len(core) // 12):
+    if core.count(b"/") > max(2, len(core) // 12) or core.count(b".") > max(3, len(core) // 24):
         return False
     return not any(len(part) > 5 and surprise(part) < 4.2 for part in re.split(rb"[/._-]", core))
 
@@ -130,15 +130,15 @@ def _above(content: bytes, first: int) -> bool | None:
     line = content[end : max(0, first - 1)]
     if not 0 < len(line) <= 100:
         return None
-    named = words(line)[-4:]
-    if any(word in _DENYING for word in named):
-        return False
-    return True if any(word in _STRONG or word.endswith(_TELLING_ENDS) and word not in _NOT_TELLING for word in named) else None
+    named = words(re.sub(rb"</?[A-Za-z]+>", b" ", line))[-2:]
+    if not any(word in _STRONG or word.endswith(_TELLING_ENDS) for word in named):
+        return False if any(word in _DENYING for word in named) else None
+    return verdict(b" ".join(named))
 
 
 def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
-    above = content[max(0, first - 100) : max(0, first - 1)].rpartition(b"\n")[2].strip(b" \t\"'+\\,;")
+    above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2].strip(b" \t\"'+\\,;\r")
     below = content[last : last + 100].partition(b"\n")[0].strip(b" \t\"'+\\,;")
     return bool(_BLOCK.match(above)) or bool(_BLOCK.match(below))
 
@@ -170,16 +170,16 @@ def widened(content: bytes, start: int, end: int, first: int, last: int) -> tupl
 # -- what a person may have chosen
 
 _PASS_NAME = (
-    rb"(?:pass[ _-]?(?:words?|wd|phrase|code|key)|passw|pass|pwd|psk|secret|token|cred(?:ential)?s?|api[ _-]{0,2}key|requirepass|masterauth"
+    rb"(?:pass[ _-]?(?:words?|wd|phrase|code|key)|passw|pass|pwd|psk|secret|token|cred(?:ential)?s?|api[ _-]{0,2}key|requirepass|masterauth|seed|dsn"
     rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
     rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
 )
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
-_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=)[ \t]{0,16}"
-_MARK = rb"(?:[A-Za-z]{0,2}[\"'`]|\\\")"
-_VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z))))"
+_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|[\"'`],?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}"
+_MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
+_VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t][A-Za-z_]\w{0,40}=)))"
 PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
-PASSWORD_GATE = _PASS_NAME + _TAIL + _SIGN + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]))"
+PASSWORD_GATE = _PASS_NAME + _TAIL + _SIGN.replace(rb"(?=[\"'])", b"") + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_]))"
 _HUMAN_NAMES = (b"pass", b"pwd", b"psk", b"bindpw", b"rootpw", b"userpw", b"requirepass", b"masterauth")
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
@@ -194,7 +194,7 @@ _NOISE = re.compile(
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|env|yes|no|on|off|basic|bearer|digest)"
 )
-_EXPRESSION = re.compile(rb"\$[({A-Za-z]|\{\{|%\(|%[sdr]|\(\)|::|->|^[%$@&*/.]|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}")
+_EXPRESSION = re.compile(rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}")
 _NAME_LIKE = re.compile(rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+")
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 
@@ -231,7 +231,7 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
         return len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
     if quoted:
         return digit and len(value) >= 6 or symbol and len(value) >= 8
-    return digit and len(value) >= 8 and not symbol | (b"." in value)
+    return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
 
 
 _SETTING = re.compile(

@@ -18,7 +18,7 @@ from itertools import accumulate
 import hyperscan
 
 from hush_core.secrets.detectors import credential_files, credential_joined
-from hush_core.secrets.detectors.credential_files import PLACES, alone, in_files, kubernetes, lined_files
+from hush_core.secrets.detectors.credential_files import PLACES, alone, in_files, kubernetes, lined_files, putty
 from hush_core.secrets.detectors.credential_formats import FORMATS, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import PASSWORD_GATE, machine_values, passwords
@@ -32,7 +32,7 @@ _TURN = (
 RANDOM_GATE = _TURN + _T + rb"{0,24}" + _TURN + _T + rb"{0,24}(?:[^A-Za-z0-9_+/.~=-]|\z)"
 """Kinds of characters that change to and fro, twice in the last fifty characters of a run; seldom in names."""
 
-RANDOM, PASSWORD, KUBERNETES = 2000, 2001, 2002
+RANDOM, PASSWORD, KUBERNETES, PUTTY = 2000, 2001, 2002, 2003
 PLACE = 3000
 JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", 4004: "variables"}
 
@@ -77,6 +77,7 @@ def _plain(content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[L
         *(in_files(content, n, lines[PLACE + n]) for n in range(len(PLACES)) if PLACE + n in lines),
         *(in_files(content, n, [(0, len(content))]) for n in lined_files(content)),
         kubernetes(content) if KUBERNETES in lines else (),
+        putty(content) if PUTTY in lines else (),
         machine_values(content, lines.get(RANDOM, [])),
         passwords(content, lines.get(PASSWORD, [])),
         alone(content) if len(content) <= 640 else (),
@@ -135,6 +136,7 @@ def _database() -> hyperscan.Database:
         (RANDOM_GATE, RANDOM, 0),
         (PASSWORD_GATE, PASSWORD, caseless),
         (credential_files.KUBERNETES_GATE, KUBERNETES, 0),
+        (credential_files.PUTTY_GATE, PUTTY, lines),
         *((place.gate, PLACE + n, lines) for n, place in enumerate(PLACES) if not place.lined),
         *zip(
             (
