@@ -233,4 +233,5 @@ def looks_random(kind: Format, match: re.Match[bytes]) -> bool:
     if not kind.random:
         return True
     body = match[2]
-    return surprise(body) >= TELLING_SURPRISE and len(set(body)) >= min(8, len(body) // 2)
+    least = TELLING_SURPRISE if re.search(rb"[0-9]", body) else TELLING_SURPRISE + 1.5
+    return surprise(body) >= least and len(set(body)) >= min(8, len(body) // 2)

@@ -24,7 +24,7 @@ _TELLING = frozenset(
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
     b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig cert certificate jwt hmac mnemonic "
     b"seed private privkey pk sk sas connection conn connstr api access refresh login admin root account vault "
-    b"encryption encrypt cipher aes master csrf xsrf nonce otp totp pin pincode kek dek signkey keystore truststore "
+    b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
     b"appsecret clientsecret secretkey accesskey privatekey accesstoken subscription registry pat deploy "
     b"consumer serial activation storage service bot integration ingest write read".split()
 )
@@ -39,6 +39,9 @@ _STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
     b"credentials bearer salt dsn cookie session webhook jwt hmac private".split()
 )
+
+_NO_NAMES = frozenset(b"value string default data content v b str text f r u".split())
+"""Words that may stand between a name on the line above and its value."""
 
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
 _DATA_URI = re.compile(rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z")
@@ -93,10 +96,10 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
     if not made and not made_body:
         return None
     before = content[max(first, start - BEFORE) : start]
-    if _DATA_URI.search(before) or _FILE.search(token):
+    if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
         return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
-    if said is None and start - first < 40:
+    if said is None and start - first < 40 and not set(words(before)) - _NO_NAMES:
         said = _above(content, first)
     if said is None:
         after = words(content[end : min(last, end + AFTER)])
@@ -119,9 +122,16 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
 
 def _plain(core: bytes) -> bool:
     """No path: few slashes, and no parts that people wrote."""
+    digits = len(_DIGITS.findall(core))
+    if digits * 10 > len(core) * 7 or digits < 2 and surprise(core) < 7 or _VERSION.match(core):
+        return False
     if core.count(b"/") > max(2, len(core) // 12) or core.count(b".") > max(3, len(core) // 24):
         return False
-    return not any(len(part) > 5 and surprise(part) < 4.2 for part in re.split(rb"[/._-]", core))
+    return not any(len(part) > 5 and surprise(part) < (4.8 if len(part) > 7 else 4.2) for part in re.split(rb"[/._-]", core))
+
+
+_DIGITS = re.compile(rb"[0-9.]")
+_VERSION = re.compile(rb"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]")
 
 
 def _above(content: bytes, first: int) -> bool | None:
@@ -144,7 +154,7 @@ def _in_block(content: bytes, first: int, last: int) -> bool:
 
 
 _LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"
-_RIGHT = b" \t\r\n\"'`<>,;&()[]{}|\\"
+_RIGHT = b" \t\r\n\"'`<>,;&()[]{}|\\@"
 _QUOTED = re.compile(rb"[A-Za-z0-9_+/.~=$!|%^*#:@-]{1,512}")
 
 

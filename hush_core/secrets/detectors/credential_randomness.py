@@ -130,7 +130,7 @@ def looks_made(token: bytes) -> str:
         return "hex" if _DIGIT.search(token) and surprise(token) >= HEX_SURPRISE and not _walks(token) else ""
     if _UUID.fullmatch(token):
         return "uuid" if len(set(token)) >= 10 else ""
-    if surprise(token) < RANDOM_SURPRISE - (1.0 if n >= 40 else 0.0) or _walks(token):
+    if surprise(token) < RANDOM_SURPRISE - (0.4 if n >= 40 else 0.0) or _walks(token):
         return ""
     kinds = bool(_DIGIT.search(token)) + bool(_LOWER.search(token)) + bool(_UPPER.search(token))
     return "mixed" if kinds == 3 or (kinds == 2 and not _DIGIT.search(token)) else "plain"

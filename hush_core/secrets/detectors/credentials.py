@@ -23,7 +23,15 @@ from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_rules import joined_findings, own_findings
-from hush_core.secrets.priors import WEAK_BITS, claims_most, guess_bits, published_bits
+from hush_core.secrets.detectors.credential_randomness import looks_made
+from hush_core.secrets.priors import (
+    ASSIGNED,
+    PASSWORD_BITS,
+    WEAK_BITS,
+    claims_most,
+    guess_bits,
+    published_bits,
+)
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
@@ -70,15 +78,28 @@ class CredentialScanner:
             exact = content[start:end] == value
             if not exact and not f.is_base64_encoded:
                 value, exact = content[start:end], True
-            if value.strip():
+            if value.strip() and not _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
         for rule, start, end in own_findings(content, taken):
             found.add(Detection(rule, content[start:end], start, end, True))
         for joined in joined_findings(content):
-            for start, end in joined.places:
-                found.add(Detection(joined.rule, joined.value, start, end, False))
+            # a part is no value of its own: it would be a weaker one
+            found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
+            found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
         return sorted(found, key=lambda d: (d.start, d.end, d.rule))
+
+
+_NO_PASSWORD = re.compile(rb"(?i)(?:pass(?:w(?:or)?d)?|pwd|guest|user(?:name)?|secret|token|test|example|p|xxx+|\*+)")
+_USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")
+
+
+def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
+    """A URL whose password says "password", or repeats the user: `guest:guest` of manuals is nobody's."""
+    if not rule.endswith("credential-uri"):
+        return False
+    user = _USER.search(before)
+    return _NO_PASSWORD.fullmatch(value) is not None or user is not None and user[1] == value
 
 
 def canonical(rule: str, value: bytes) -> bytes:
@@ -148,8 +169,15 @@ class _Values:
         return min(self.rules[same], key=claims_most)
 
     def bits(self, same: bytes) -> float:
-        """The least that one of its rules claims."""
-        return min(self.rules[same].values())
+        """The least that one of its rules claims.
+
+        A rule for passwords caps its claim as a person may have made the value up; where `looks_made` says that a
+        machine did, it counts as any assigned secret.
+        """
+        return min(
+            guess_bits(ASSIGNED, same) if claim <= PASSWORD_BITS and looks_made(same) else claim
+            for claim in self.rules[same].values()
+        )
 
     def spans(self, same: bytes) -> Iterator[Span]:
         names, row = list(self.names), self.places[same]
