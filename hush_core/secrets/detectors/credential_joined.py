@@ -74,11 +74,14 @@ LIST_GATE = (
     + rb"|" + _Q + _T + rb"{2,200}" + _Q + rb"[ \t]*,\s{0,40}" + _Q + _T + rb"{2,200}" + _Q + rb"\s{0,8},?\s{0,8}[\])}]{1,2}\s{0,8}(?:\.|->|\|)\s{0,8}(?:join|concat|reduce|implode))"
 )  # fmt: skip
 CONTINUED_GATE = _RUNS + rb"{4}\\\r?\n[ \t]{0,64}" + _RUNS + rb"{4}"
-FOLDED_GATE = rb"(?::[ \t]*[>|][+-]?[0-9]?|<<[-~]?[\"']?[A-Z]{1,16}[\"']?)[ \t]*\r?\n[ \t]*" + _RUNS + rb"{4,}[ \t]*\r?\n[ \t]*" + _RUNS + rb"{4,}[ \t]*\r?\n|(?i:key|token|secret|pass|pwd|auth|cred|salt|dsn|cookie|webhook|sig|value|data|cert)[A-Za-z0-9_.-]{0,32}[\"']?[ \t]*(?::[ \t]*[>|][+-]?[0-9]?|(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?)[ \t]*\r?\n"
+FOLDED_GATE = (
+    rb"(?::[ \t]{0,4}[>|][+-]?[0-9]?|<<[-~]?[\"']?[A-Z]{1,16}[\"']?|[\"'`(])[ \t]{0,4}\\?\r?\n[ \t]*"
+    + _RUNS + rb"{4,}[ \t]*\\?\r?\n[ \t]*" + _RUNS + rb"{4}"
+)  # fmt: skip
 VARIABLES_GATE = (
-    rb"(?:=|:|\(|,|return)[ \t]{0,8}[frb@$]?[\"'`]?(?:(?:\$\{|\$\(|\{\{?|#\{)[ \t]?[A-Za-z_][\w.]{0,40}[ \t]?[})]{1,2}(?:\$\{|\$\(|\{\{?|#\{)[ \t]?[A-Za-z_]|\$[A-Za-z_]\w{0,40}\$[A-Za-z_]"
+    rb"(?:(?:\$\{|\$\(|\{\{?|#\{)[A-Za-z_][\w.]{0,40}[})]{1,2}(?:\$\{|\$\(|\{\{?|#\{)[A-Za-z_]|\$[A-Za-z_]\w{0,40}\$[A-Za-z_]"
     rb"|\$[A-Za-z_]\w{0,40}[ \t]{0,4}\.[ \t]{0,4}\$[A-Za-z_]\w{0,40}[ \t]{0,4}[;,).]"
-    rb"|[A-Za-z_][\w.]{0,40}[ \t]{0,4}(?:\+|\.\.|&|\|\||<>|~)[ \t]{0,4}[A-Za-z_][\w.]{0,40}[ \t]{0,4}(?:[;,)]?[ \t]{0,4}\r?\n|[;+.&]))"
+    rb"|(?:=|return)[ \t]{0,4}[A-Za-z_][\w.]{0,40}[ \t]{0,4}(?:\+|\.\.|&|\|\||<>|~)[ \t]{0,4}[A-Za-z_][\w.]{0,40}[ \t]{0,4}(?:[;,)]?[ \t]{0,4}\r?\n|[;+.&]))"
 )  # fmt: skip
 
 
@@ -106,8 +109,8 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
             pieces = _lines_of(content, *match.span(), strip=b" \t\r\n\\")
             yield from _look(content, match.start(), pieces, find, whole=True)
     for first, last in gates.get("folded", ()):
-        above = first
-        for _ in range(2):
+        above = first  # the gate names the last line of three
+        for _ in range(3):
             above = content.rfind(b"\n", 0, max(0, above - 1)) + 1
         for opening in (_FOLDED, _OPENED):
             for match in opening.finditer(content, above, last):

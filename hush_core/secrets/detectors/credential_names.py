@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import re2
+
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD, NEARBY
 
@@ -37,7 +39,7 @@ _DENYING = frozenset(
 )  # fmt: skip
 _STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
-    b"credentials bearer salt dsn cookie session webhook jwt hmac private".split()
+    b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
 )
 
 _NO_NAMES = frozenset(b"value string default data content v b str text f r u".split())
@@ -81,7 +83,7 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
         for match in RUN.finditer(content, first, last):
             start, end = match.span()
             token = match[0]
-            if end - start > MAX_VALUE:
+            if end - start > MAX_VALUE or (b"." in token and len(token.translate(None, _NUMERIC)) * 3 < len(token)):
                 continue
             found = _judge(content, first, last, start, end, token)
             if found:
@@ -130,6 +132,7 @@ def _plain(core: bytes) -> bool:
     return not any(len(part) > 5 and surprise(part) < (4.8 if len(part) > 7 else 4.2) for part in re.split(rb"[/._-]", core))
 
 
+_NUMERIC = b"0123456789.-"
 _DIGITS = re.compile(rb"[0-9.]")
 _VERSION = re.compile(rb"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]")
 
@@ -190,6 +193,7 @@ _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
 _VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t][A-Za-z_]\w{0,40}=)))"
 PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
 PASSWORD_GATE = _PASS_NAME + _TAIL + _SIGN.replace(rb"(?=[\"'])", b"") + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_]))"
+_AT = re2.compile(b"(?i)" + _PASS_NAME)
 _HUMAN_NAMES = (b"pass", b"pwd", b"psk", b"bindpw", b"rootpw", b"userpw", b"requirepass", b"masterauth")
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
@@ -213,7 +217,7 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
     """Values assigned to telling names that need not be a machine's; as few as a settings file holds."""
     settings: bool | None = None
     for first, last in lines:
-        for match in PASSWORD.finditer(content, first, last):
+        for match in _named(content, first, last):
             group = 3 if match[3] is not None else 4
             value, (start, end) = match[group], match.span(group)
             if any(word in _NO_VALUE_TAIL for word in words(match[2])):
@@ -225,10 +229,25 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             human = any(part in name for part in _HUMAN_NAMES)
             if _NOISE.fullmatch(value) or _EXPRESSION.search(value) or value.lower() == name:
                 continue
-            if settings is None:
-                settings = _settings_like(content)
-            if _may_be_password(value, human=human, quoted=group == 3, settings=settings):
-                yield ASSIGNED_PASSWORD, start, end
+            if not _may_be_password(value, human=human, quoted=group == 3, settings=True):
+                continue
+            if not _may_be_password(value, human=human, quoted=group == 3, settings=False):
+                if settings is None:
+                    settings = _settings_like(content)
+                if not settings:
+                    continue
+            yield ASSIGNED_PASSWORD, start, end
+
+
+def _named(content: bytes, first: int, last: int) -> Iterator[re.Match[bytes]]:
+    """Matches of PASSWORD on a line; where a name begins is sought by re2, as `re` is slow with many words."""
+    at = first
+    for name in _AT.finditer(content[first:last]):
+        if first + name.start() >= at:
+            match = PASSWORD.match(content, first + name.start(), last)
+            if match:
+                at = match.end()
+                yield match
 
 
 def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
@@ -252,6 +271,6 @@ _CODE = re.compile(rb"[ \t]*(?:def|class|import|from|func|function|return|if|for
 
 def _settings_like(content: bytes) -> bool:
     """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
-    lines = content[:16384].split(b"\n")[:150]
+    lines = content[:16384].split(b"\n")[:60]
     settings = sum([len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line) for line in lines])
     return settings >= 0.9 * len(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from functools import lru_cache
 
 _SYMBOLS = string.ascii_lowercase + string.ascii_uppercase + string.digits + "_-./+= "
 _LEVELS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
@@ -121,6 +122,7 @@ _NO_WORD = re.compile(rb"[a-z]{7}|[A-Z]{7}")
 _DIGIT, _LOWER, _UPPER = re.compile(rb"[0-9]"), re.compile(rb"[a-z]"), re.compile(rb"[A-Z]")
 
 
+@lru_cache(1 << 16)
 def looks_made(token: bytes) -> str:
     """What kind of machine's random value a token looks like: "mixed", "hex", "uuid", "plain" (one case), or ""."""
     n = len(token)

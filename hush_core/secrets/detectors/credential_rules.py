@@ -60,15 +60,17 @@ def own_findings(content: bytes, taken: list[tuple[int, int]]) -> Iterator[tuple
 
     A finding counts unless one that was made before has all of it.
     """
-    yield from _plain(content, taken, _gated(content))
+    return _plain(content, taken, _gated(content))
 
 
-def joined_findings(content: bytes) -> Iterator[Joined]:
-    """Values that stand in parts, each with the places of these."""
+def all_findings(
+    content: bytes, taken: list[tuple[int, int]]
+) -> tuple[list[tuple[str, int, int]], list[Joined]]:
+    """`own_findings`, and the values that stand in parts."""
     lines = _gated(content)
     gates = {name: lines[number] for number, name in JOINED.items() if number in lines}
-    if gates:
-        yield from joined_values(content, gates, lambda text: own_findings(text, []))
+    joined = list(joined_values(content, gates, lambda text: own_findings(text, []))) if gates else []
+    return list(_plain(content, taken, lines)), joined
 
 
 def _plain(content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:

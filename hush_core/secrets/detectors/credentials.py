@@ -22,7 +22,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.credential_rules import joined_findings, own_findings
+from hush_core.secrets.detectors.credential_rules import all_findings
 from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import (
     ASSIGNED,
@@ -81,9 +81,9 @@ class CredentialScanner:
             if value.strip() and not _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
-        for rule, start, end in own_findings(content, taken):
-            found.add(Detection(rule, content[start:end], start, end, True))
-        for joined in joined_findings(content):
+        own, parts = all_findings(content, taken)
+        found |= {Detection(rule, content[start:end], start, end, True) for rule, start, end in own}
+        for joined in parts:
             # a part is no value of its own: it would be a weaker one
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
