@@ -109,9 +109,9 @@ _KUBERNETES = re.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
 _DATA = re.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
 _ENTRY = re.compile(rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$")
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
-_TEMPLATE = re.compile(rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.")
+_TEMPLATE = re.compile(rb"\$[({]|\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.")
 _PLACEHOLDER = re.compile(
-    rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here)"
+    rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
 )
 
 

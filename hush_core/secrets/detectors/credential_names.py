@@ -48,7 +48,9 @@ _NO_NAMES = frozenset(b"value string default data content v b str text f r u".sp
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
 _DATA_URI = re.compile(rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z")
 _FILE = re.compile(rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b")
-_PREFIX = re.compile(rb"[A-Za-z][A-Za-z0-9]{0,11}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
+_IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
+"""What follows a name that is given a value, or called."""
+_PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
 
 
@@ -98,6 +100,8 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
     if not made and not made_body:
         return None
     before = content[max(first, start - BEFORE) : start]
+    if _IS_NAME.match(content, end):
+        return None
     if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
         return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
@@ -108,10 +112,11 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
         if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
             return (NEARBY, *widened(content, start, end, first, last))
     if said:
-        return (ASSIGNED, *widened(content, start, end, first, last))
+        glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
+        return (ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY, *widened(content, start, end, first, last))
     if said is False and (made or made_body) != "mixed":
         return None
-    if _in_block(content, first, last) and start - first < 24:
+    if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
@@ -133,7 +138,7 @@ def _plain(core: bytes) -> bool:
 
 
 _NUMERIC = b"0123456789.-"
-_DIGITS = re.compile(rb"[0-9.]")
+_DIGITS = re.compile(rb"[0-9]")
 _VERSION = re.compile(rb"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]")
 
 
@@ -222,7 +227,7 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             value, (start, end) = match[group], match.span(group)
             if any(word in _NO_VALUE_TAIL for word in words(match[2])):
                 continue
-            if looks_made(value):
+            if looks_made(value) and RUN.fullmatch(value):
                 yield ASSIGNED, start, end
                 continue
             name = match[1].lower()

@@ -139,6 +139,8 @@ def looks_made(token: bytes) -> str:
 
 
 def _walks(token: bytes) -> bool:
-    """More than a third of the steps go to the same or the next character: `abcd1234`, `aaaabbbb`."""
+    """Whether many steps go to the same or the next character (`abcd1234`), or every second does (`A1B2C3D4`)."""
     steps = sum([-1 <= b - a <= 1 for a, b in zip(token, token[1:], strict=False)])
-    return steps * 3 > len(token)
+    if steps * (2 if _HEX.fullmatch(token) else 3) > len(token):
+        return True
+    return 2 * sum([-1 <= b - a <= 1 for a, b in zip(token, token[2:], strict=False)]) > len(token)

@@ -74,6 +74,7 @@ def all_findings(
 
 
 def _plain(content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:
+    seen = set()
     for found in (
         _formats(content, lines),
         *(in_files(content, n, lines[PLACE + n]) for n in range(len(PLACES)) if PLACE + n in lines),
@@ -86,7 +87,8 @@ def _plain(content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[L
     ):
         held = Spans(taken)
         for rule, start, end in found:
-            if not held.hold(start, end):
+            if not held.hold(start, end) and (start, end) not in seen:
+                seen.add((start, end))
                 taken.append((start, end))
                 yield rule, start, end
 
