@@ -62,13 +62,15 @@ PLACES = (
     # URLs with a password, in any scheme
     Place(rb"[A-Za-z][A-Za-z0-9+.-]{0,24}://[^\s:/@\"'`<>\[\]{}()]{0,128}:([^\s\"'`<>/]{3,256})@(?=[A-Za-z0-9\[_$%{.-])", rb"[A-Za-z0-9]://[^\s:/@\"'`<>]{0,128}:[^\s\"'`<>/]{3,256}@[A-Za-z0-9\[_$%{.-]"),
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
-          rb"[?&;](?i:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
+          rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
     Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
           rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True),
     Place(rb"(?:^|[ \t])(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:([^\s\"'$][^\s\"']{1,256})", rb"(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:[^\s\"'$]{2}", rb"\b(?:curl|wget|http|https)\b"),
     Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,128})",
           rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|redis-cli|ldapsearch|ldapadd|mariadb)\b[^\n|;]{0,160}[ \t]-[paPw][ =]?[\"']?[^\s\"'`<>;|&$(){}\[\]-]{4}", after_name=True),
+    Place(rb"(?i)^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?([^\s\"'=;$]{4,512})",
+          rb"(?i:^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?[^\s\"'=;$]{4})", after_name=True),
     # SQL
     Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?|password[ \t]*\()[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]",
           rb"(?i:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with|encrypted|set)[ \t]+password|password[ \t]*\()[^\n]{0,80}['\"][^'\"\n]{3}"),

@@ -75,7 +75,7 @@ _EXACT = (
     Format(
         "hush.braintree-token", rb"access_token\$(?:production|sandbox)\$[0-9a-z]{10,32}\$[0-9a-f]{20,64}"
     ),
-    Format("hush.salesforce-session", rb"00D[A-Za-z0-9]{9,15}![A-Za-z0-9_.]{40,200}"),
+    Format("hush.salesforce-session", rb"00D[A-Za-z0-9]{9,15}![A-Za-z0-9_.-]{40,200}"),
     Format(
         "hush.onepassword-secret-key",
         rb"A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}(?:-[A-Z0-9]{5}){3,5}",

@@ -25,16 +25,15 @@ _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
     b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig cert certificate jwt hmac mnemonic "
-    b"seed private privkey pk sk sas connection conn connstr api access refresh login admin root account vault "
+    b"seed private privkey pk sk sas connstr api access vault "
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
-    b"appsecret clientsecret secretkey accesskey privatekey accesstoken subscription registry pat deploy "
-    b"consumer serial activation storage service bot integration ingest write read".split()
+    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
 )
 _TELLING_ENDS = (b"key", b"token", b"secret", b"password", b"passwd", b"passphrase", b"pwd", b"apikey", b"auth", b"dsn", b"cred")
 _NOT_TELLING = frozenset(b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split())
 _DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
-    b"etag rsa ed dss ecdsa crc blake sum chksum public pub pubkey publickey publishable gitsha git tree blob oid "
+    b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
     b"guid".split()
 )  # fmt: skip
 _STRONG = frozenset(
@@ -75,7 +74,7 @@ def verdict(before: bytes) -> bool | None:
         if named[n] in _DENYING:
             return False
         if tells(named[n]):
-            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"primary", b"partition", b"sort"))
+            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort"))
     return None
 
 
@@ -105,8 +104,8 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
     if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
         return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
-    if said is None and start - first < 40 and not set(words(before)) - _NO_NAMES:
-        said = _above(content, first)
+    if said is None and start - first < 80:
+        said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
         after = words(content[end : min(last, end + AFTER)])
         if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
@@ -142,16 +141,24 @@ _DIGITS = re.compile(rb"[0-9]")
 _VERSION = re.compile(rb"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]")
 
 
-def _above(content: bytes, first: int) -> bool | None:
-    """What the line above says, if it is short and names something: `<key>token</key>`, `password:`."""
+def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None:
+    """What the line above says, if it is short and names something: `<key>token</key>`, `password:`, a table's head.
+
+    named: the value's own line has names; then only the head of a table counts.
+    """
     end = content.rfind(b"\n", 0, max(0, first - 1)) + 1
     line = content[end : max(0, first - 1)]
     if not 0 < len(line) <= 100:
         return None
-    named = words(re.sub(rb"</?[A-Za-z]+>", b" ", line))[-2:]
-    if not any(word in _STRONG or word.endswith(_TELLING_ENDS) for word in named):
-        return False if any(word in _DENYING for word in named) else None
-    return verdict(b" ".join(named))
+    commas = line.count(b",")
+    if commas and commas == content.count(b",", first, last):
+        return True if _STRONG & set(words(line)) else None
+    if named:
+        return None
+    said = words(re.sub(rb"</?[A-Za-z]+>", b" ", line))[-2:]
+    if not any(word in _STRONG or word.endswith(_TELLING_ENDS) for word in said):
+        return False if any(word in _DENYING for word in said) else None
+    return verdict(b" ".join(said))
 
 
 def _in_block(content: bytes, first: int, last: int) -> bool:
@@ -193,13 +200,13 @@ _PASS_NAME = (
     rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
 )
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
-_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|[\"'`],?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}"
+_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
-_VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t][A-Za-z_]\w{0,40}=)))"
+_VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
 PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
-PASSWORD_GATE = _PASS_NAME + _TAIL + _SIGN.replace(rb"(?=[\"'])", b"") + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_]))"
+PASSWORD_GATE = _PASS_NAME + _TAIL + re.sub(rb"\(\?=[^)]*\)", b"", _SIGN) + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
 _AT = re2.compile(b"(?i)" + _PASS_NAME)
-_HUMAN_NAMES = (b"pass", b"pwd", b"psk", b"bindpw", b"rootpw", b"userpw", b"requirepass", b"masterauth")
+_HUMAN_NAMES = (b"pass", b"pwd", b"psk", b"bindpw", b"rootpw", b"userpw", b"requirepass", b"masterauth", b"secret")
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
     b"format class policy hint prompt reset change expiry expires expiration ttl timeout header param parameter prefix suffix "
@@ -213,7 +220,7 @@ _NOISE = re.compile(
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|env|yes|no|on|off|basic|bearer|digest)"
 )
-_EXPRESSION = re.compile(rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}")
+_EXPRESSION = re.compile(rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}")
 _NAME_LIKE = re.compile(rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+")
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 
