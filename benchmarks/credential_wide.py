@@ -37,7 +37,7 @@ PREFIXED = {
     "buildkite": "bkua_{hex:40}", "groq": "gsk_{alnum:52}", "xai": "xai-{alnum:80}", "perplexity": "pplx-{alnum:48}", "langsmith": "lsv2_pt_{hex:32}_{hex:10}", "pinecone": "pcsk_{alnum:5}_{alnum:63}",
     "duffel": "duffel_live_{url:43}", "dynatrace": "dt0c01.{upper:24}.{upper:64}", "easypost": "EZAK{alnum:54}", "flutterwave": "FLWSECK-{hex:32}-X", "frameio": "fio-u-{url:64}", "lob": "live_{hex:35}",
     "netlify": "nfp_{alnum:36}", "newrelic-user": "NRAK-{upper:27}", "planetscale": "pscale_tkn_{url:43}", "prefect": "pnu_{alnum:36}", "readme": "rdme_{lower:70}", "shippo": "shippo_live_{hex:40}", "shopify": "shpss_{hex:32}",
-    "slack-app": "xapp-1-A{upper:10}-{digits:13}-{hex:64}", "slack-user": "xoxp-{digits:12}-{digits:12}-{digits:13}-{hex:32}", "snyk": f"snyk_uat.{{hex:8}}.eyJ{{base64:120}}.{{url:86}}", "stripe-webhook": "whsec_{alnum:32}", "supabase": "sbp_{hex:40}", "typeform": "tfp_{alnum:44}_{alnum:14}",
+    "slack-app": "xapp-1-A{upper:10}-{digits:13}-{hex:64}", "slack-user": "xoxp-{digits:12}-{digits:12}-{digits:13}-{hex:32}", "snyk": "snyk_uat.{hex:8}.eyJ{base64:120}.{url:86}", "stripe-webhook": "whsec_{alnum:32}", "supabase": "sbp_{hex:40}", "typeform": "tfp_{alnum:44}_{alnum:14}",
     "yandex": "AQVN{url:36}", "trello": "ATTA{hex:72}", "launchdarkly": f"api-{UUID}", "razorpay": "rzp_live_{alnum:14}", "airtable": "pat{alnum:14}.{hex:64}", "sendinblue": "xkeysib-{hex:64}-{alnum:16}", "mailgun": "key-{hex:32}",
     "gitlab-runner": "glrt-{url:20}", "gitlab-trigger": "glptt-{hex:40}", "docker-org": "dckr_oat_{url:32}", "circleci": "CCIPAT_{alnum:22}_{hex:40}", "digitalocean-refresh": "dor_v1_{hex:64}", "doppler-service": "dp.st.prd.{alnum:43}", "figma": "figd_{url:40}",
     "fly": "fo1_{url:43}", "grafana-cloud": "glc_eyJ{base64:120}", "harness": "pat.{url:22}.{hex:24}.{alnum:20}", "infracost": "ico-{alnum:32}", "intra42": "s-s4t2ud-{hex:64}", "linear-oauth": "lin_oauth_{hex:64}", "notion-old": "secret_{alnum:43}", "nuget": "oy2{lower:43}",
@@ -226,8 +226,8 @@ def main() -> None:
 
 
 def end_to_end(made: list[Wide], chosen: list[tuple[bytes, bytes]]) -> tuple[list[bool], int]:
-    from credential_recall import Covered, commit
     from credential_peers import Planting
+    from credential_recall import Covered, commit
 
     made_into = []
     for n, (p, host) in enumerate(zip(made, chosen, strict=True)):

@@ -4,6 +4,8 @@ Each is a gate (hyperscan, on the whole content), a pattern (Python's `re`, boun
 and what the whole content must hold besides. Groups are the values. Sources: the tools' manuals.
 """
 
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
 from __future__ import annotations
 
 import base64

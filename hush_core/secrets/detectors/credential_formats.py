@@ -4,6 +4,8 @@ Facts of the issuers: a fixed prefix, and an alphabet after it. Lengths are mini
 what is part of something longer is taken whole. What has no prefix is found by its name (`credential_names`).
 """
 
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
 from __future__ import annotations
 
 import re

@@ -4,6 +4,8 @@ The parts are put together as the language would, the other rules look at the wh
 part to its last are labelled. Time is linear: a literal is looked at once, and only lines with a joint are.
 """
 
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
 from __future__ import annotations
 
 import re

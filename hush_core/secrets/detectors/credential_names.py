@@ -4,6 +4,8 @@ Names are read word by word, in camel, snake, kebab or spaced writing: `apiKeyPr
 What a word just before the value denies ("sha256", "public", "checksum") is none.
 """
 
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
 from __future__ import annotations
 
 import re
@@ -129,7 +131,7 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
 def _plain(core: bytes) -> bool:
     """No path: few slashes, and no parts that people wrote."""
     digits = len(_DIGITS.findall(core))
-    if digits * 10 > len(core) * 7 or digits < 2 and surprise(core) < 7 or _VERSION.match(core):
+    if digits * 10 > len(core) * 7 or (digits < 2 and surprise(core) < 7) or _VERSION.match(core):
         return False
     if core.count(b"/") > max(2, len(core) // 12) or core.count(b".") > max(3, len(core) // 24):
         return False
@@ -271,7 +273,7 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
     if not human:
         return len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
     if quoted:
-        return digit and len(value) >= 6 or symbol and len(value) >= 8
+        return (digit and len(value) >= 6) or (symbol and len(value) >= 8)
     return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
 
 

@@ -6,6 +6,8 @@ so; bounded, so time stays linear). What they look for: `credential_formats` (pu
 What they find and miss is measured by `benchmarks/credential_recall.py`.
 """
 
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
 from __future__ import annotations
 
 import re
@@ -18,7 +20,14 @@ from itertools import accumulate
 import hyperscan
 
 from hush_core.secrets.detectors import credential_files, credential_joined
-from hush_core.secrets.detectors.credential_files import PLACES, alone, in_files, kubernetes, lined_files, putty
+from hush_core.secrets.detectors.credential_files import (
+    PLACES,
+    alone,
+    in_files,
+    kubernetes,
+    lined_files,
+    putty,
+)
 from hush_core.secrets.detectors.credential_formats import FORMATS, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import PASSWORD_GATE, machine_values, passwords
