@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from hush_core.secrets.detectors.base import Span
+from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import (
@@ -29,7 +30,7 @@ from hush_core.secrets.priors import (
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
-GENERIC = frozenset((ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN))
+GENERIC = frozenset((ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SECRET))
 MIN_HELD = 8
 """A shorter value is not looked for in others."""
 
@@ -137,10 +138,15 @@ class Values:
         heads: dict[bytes, list[bytes]] = defaultdict(list)
         for value in known:
             heads[value[:MIN_HELD]].append(value)
+        keys = b"\n".join(value for value, rules in self.rules.items() if PRIVATE_KEY in rules)
         for value in sorted(known, key=len, reverse=True):
             if not set(self.rules[value]) <= GENERIC:
                 continue
-            held = next((o for text in readings(value) for o in _held(text, heads) if o != value and o in self.rules), None)
+            if value in keys:  # a line of a private key, which is sought as such
+                del self.rules[value], self.spellings[value], self.places[value]
+                continue
+            others = (o for text in readings(value) for o in _held(text, heads) if o != value and o in self.rules)
+            held = next(others, None)
             if held is None:
                 continue
             kept, places = self.places[held], self.places.pop(value)
