@@ -1,8 +1,8 @@
-"""The table of `hush_core/secrets/detectors/credential_randomness.py`, counted from this interpreter's standard library.
+"""The table of `hush_core/secrets/detectors/credential_randomness.py`, counted from the standard library.
 
-Every distinct token of its source counts once (names, words, numbers, file names: what stands in code and is nobody's
-secret). A row a symbol, a column the symbol that follows it; the character says, in quarters of a bit, how much of a
-surprise that is: -log2 of its frequency, half a count added to each.
+Every distinct token of its source counts once: names, words, numbers, file names, which stand in code and are
+nobody's secret. A row a symbol, a column the symbol that follows it; the character says, in quarters of a bit, how
+much of a surprise that is: -log2 of its frequency, half a count added to each.
 
     python benchmarks/credential_ngrams.py            # the rows, to be pasted
     python benchmarks/credential_ngrams.py --judge    # and how far identifiers lie from random values
@@ -10,6 +10,7 @@ surprise that is: -log2 of its frequency, half a count added to each.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -40,7 +41,7 @@ def table() -> list[str]:
     counts = [[0.5] * size for _ in range(size)]
     for token in tokens():
         padded = f" {token} "
-        for a, b in zip(padded, padded[1:], strict=False):
+        for a, b in itertools.pairwise(padded):
             counts[place[a]][place[b]] += 1
     rows = []
     for row in counts:

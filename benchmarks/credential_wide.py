@@ -129,21 +129,40 @@ def plantings(seed: int, each: int) -> Iterator[Wide]:
     for type_, form in FILES.items():
         for number in range(each * 2):
             rng = random.Random(f"{seed}/file/{type_}/{number}")
-            password = drawn(rng, rng.choice(("{alnum:16}", "{human:14}", "{word:1}{digits:4}", "{alnum:24}", "{hex:32}")).replace("{human:14}", "{alnum:13}!"))
+            password = drawn(
+                rng,
+                rng.choice(
+                    ("{alnum:16}", "{human:14}", "{word:1}{digits:4}", "{alnum:24}", "{hex:32}")
+                ).replace("{human:14}", "{alnum:13}!"),
+            )
             fields = {
                 "v": password, "w": drawn(rng, "{alnum:18}"), "b": base64.b64encode(f"bob:{password}".encode()).decode(), "e": base64.b64encode(password.encode()).decode(), "v2": drawn(rng, "{alnum:36}"),
                 "k": base64.b64encode(rng.randbytes(32)).decode(), "l": base64.b64encode(rng.randbytes(900)).decode(), "x": drawn(rng, "{hex:64}"), "x32": drawn(rng, "{hex:32}"), "x40": drawn(rng, "{hex:40}"), "x16": drawn(rng, "{hex:16}"), "x64u": drawn(rng, "{hex:64}").upper(), "a": drawn(rng, "{base64:40}"), "u20": drawn(rng, "{up:20}".replace("up", "base32")), "q": drawn(rng, "{url:43}"),
-                "l64": drawn(rng, "{base64:64}"), "m64": drawn(rng, "{base64:60}"), **{f"{c}{n}": drawn(rng, "{alnum:%d}" % n) for c in "hg" for n in (4, 8, 22, 28, 86)},
+                "l64": drawn(rng, "{base64:64}"), "m64": drawn(rng, "{base64:60}"), **{f"{c}{n}": drawn(rng, f"{{alnum:{n}}}") for c in "hg" for n in (4, 8, 22, 28, 86)},
             }  # fmt: skip
             text = form.format(**fields)
             main = next(f for f in re.findall(r"(?<!\{)\{(\w+)\}", form))
-            parts = tuple(fields[f] for f in dict.fromkeys(re.findall(r"(?<!\{)\{(\w+)\}(?!\})", form) or [main]))
+            parts = tuple(
+                fields[f] for f in dict.fromkeys(re.findall(r"(?<!\{)\{(\w+)\}(?!\})", form) or [main])
+            )
             yield Wide("file", type_, "file", text, parts)
     for style, form in SPLIT.items():
         for number in range(each * 4):
             rng = random.Random(f"{seed}/split/{style}/{number}")
             if rng.random() < 0.5:
-                type_ = rng.choice(["sonar", "tailscale", "groq", "netlify", "supabase", "unheard-of", "digitalocean-refresh", "rubygems", "buildkite"])
+                type_ = rng.choice(
+                    [
+                        "sonar",
+                        "tailscale",
+                        "groq",
+                        "netlify",
+                        "supabase",
+                        "unheard-of",
+                        "digitalocean-refresh",
+                        "rubygems",
+                        "buildkite",
+                    ]
+                )
                 value, name = drawn(rng, PREFIXED[type_]), rng.choice(NEUTRAL).lower()
             else:
                 type_ = rng.choice(["hex32", "hex64", "url-43", "alnum-32", "base64-32", "alnum-40"])
@@ -181,17 +200,26 @@ def judged(scanner: CredentialScanner, planting: Wide, host: tuple[bytes, bytes]
 def hosts(rng: random.Random) -> list[tuple[bytes, bytes]]:
     import sysconfig
 
-    files = sorted(p for p in Path(sysconfig.get_path("stdlib")).glob("*.py") if 2000 < p.stat().st_size < 20_000)
+    files = sorted(
+        p for p in Path(sysconfig.get_path("stdlib")).glob("*.py") if 2000 < p.stat().st_size < 20_000
+    )
     texts = [p.read_bytes().splitlines(keepends=True) for p in rng.sample(files, 40)]
     return [(b"".join(t[: (n := rng.randrange(1, len(t)))]), b"".join(t[n:])) for t in texts]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--each", type=int, default=1)
     parser.add_argument("--end-to-end", action="store_true")
-    parser.add_argument("--show", type=int, default=0, help="so many missed plantings of a family (made up, none is anybody's)")
+    parser.add_argument(
+        "--show",
+        type=int,
+        default=0,
+        help="so many missed plantings of a family (made up, none is anybody's)",
+    )
     arguments = parser.parse_args()
     made = list(plantings(arguments.seed, arguments.each))
     rng = random.Random(arguments.seed)
@@ -203,7 +231,10 @@ def main() -> None:
     else:
         results = [judged(scanner, p, host) for p, host in zip(made, chosen, strict=True)]
         found = [ok for ok, _ in results]
-        weak = sum(ok and bits < WEAK_BITS and p.family != "file" and "password" not in p.type for (ok, bits), p in zip(results, made, strict=True))
+        weak = sum(
+            ok and bits < WEAK_BITS and p.family != "file" and "password" not in p.type
+            for (ok, bits), p in zip(results, made, strict=True)
+        )
     table: dict[str, list[int]] = {}
     missed: Counter[tuple[str, str]] = Counter()
     shown: Counter[str] = Counter()
@@ -212,7 +243,7 @@ def main() -> None:
         row[0] += ok
         row[1] += 1
         if not ok:
-            missed[p.family, p.type if p.family != "named" else p.type] += 1
+            missed[p.family, p.type] += 1
             missed[p.family + " style", p.style] += p.family in ("prefixed", "named")
             shown[p.family] += 1
             if shown[p.family] <= arguments.show:
@@ -236,7 +267,17 @@ def end_to_end(made: list[Wide], chosen: list[tuple[bytes, bytes]]) -> tuple[lis
             start = content.find(part.encode(), at)
             at = start + len(part)
             pieces.append((start, at))
-        made_into.append(Planting(p.type, p.style, f"{p.family}/{n}/file.txt", content, len(host[0]), len(host[0]) + len(p.text.encode()), tuple(pieces)))
+        made_into.append(
+            Planting(
+                p.type,
+                p.style,
+                f"{p.family}/{n}/file.txt",
+                content,
+                len(host[0]),
+                len(host[0]) + len(p.text.encode()),
+                tuple(pieces),
+            )
+        )
     anchor = {"anchor": b"ghp_" + drawn(random.Random(0), "{alnum:36}").encode() + b"\n"}
     with tempfile.TemporaryDirectory(prefix="hush-wide-") as folder:
         covered = Covered(commit(Path(folder) / "r.git", anchor | {p.path: p.content for p in made_into}))

@@ -69,7 +69,7 @@ PLACES = (
     Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
           rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True),
     Place(rb"(?:^|[ \t])(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:([^\s\"'$][^\s\"']{1,256})", rb"(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:[^\s\"'$]{2}", rb"\b(?:curl|wget|http|https)\b"),
-    Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,128})",
+    Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|(){}]{3,128})",
           rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|redis-cli|ldapsearch|ldapadd|mariadb)\b[^\n|;]{0,160}[ \t]-[paPw][ =]?[\"']?[^\s\"'`<>;|&$(){}\[\]-]{4}", after_name=True),
     Place(rb"(?i)^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?([^\s\"'=;$]{4,512})",
           rb"(?i:^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?[^\s\"'=;$]{4})", after_name=True),
@@ -111,9 +111,13 @@ PLACES = (
 )  # fmt: skip
 _KUBERNETES = re.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
 _DATA = re.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
-_ENTRY = re.compile(rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$")
+_ENTRY = re.compile(
+    rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$"
+)
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
-_TEMPLATE = re.compile(rb"\$[({]|\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.")
+_TEMPLATE = re.compile(
+    rb"\$[({]|\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\."
+)
 _PLACEHOLDER = re.compile(
     rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
 )
@@ -121,7 +125,11 @@ _PLACEHOLDER = re.compile(
 
 def lined_files(content: bytes) -> Iterator[int]:
     """Numbers of the places whose form two of the first lines have, comments left out (or the only one)."""
-    head = [line for line in content[:2048].split(b"\n")[:24] if line.strip() and not line.lstrip().startswith((b"#", b";"))][:4]
+    head = [
+        line
+        for line in content[:2048].split(b"\n")[:24]
+        if line.strip() and not line.lstrip().startswith((b"#", b";"))
+    ][:4]
     if not head or max(map(len, head)) > 400:
         return
     for number, place in enumerate(PLACES):
@@ -166,7 +174,11 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
                 break
             match = _ENTRY.match(line) if len(line) < 16_384 else None
             if match and not _TEMPLATE.search(match[1]):
-                rule = (_encoded(match[1], pair=False) or FILE_PASSWORD) if block[2] == b"data" else (FILE_SECRET if looks_made(match[1]) else FILE_PASSWORD)
+                rule = (
+                    (_encoded(match[1], pair=False) or FILE_PASSWORD)
+                    if block[2] == b"data"
+                    else (FILE_SECRET if looks_made(match[1]) else FILE_PASSWORD)
+                )
                 yield rule, at + match.start(1), at + match.end(1)
             at = end + 1
 
@@ -194,7 +206,9 @@ def alone(content: bytes) -> Iterator[tuple[str, int, int]]:
 def _encoded(value: bytes, *, pair: bool = True) -> str:
     """The rule for base64 of `user:password` (or of anything readable), or ""."""
     try:
-        text = base64.b64decode(value.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(value) % 4), validate=True)
+        text = base64.b64decode(
+            value.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(value) % 4), validate=True
+        )
     except (binascii.Error, ValueError):
         return ""
     if pair and (b":" not in text or not text.isascii() or not text.decode("ascii").isprintable()):

@@ -131,7 +131,12 @@ _EXACT = (
 )  # fmt: skip
 
 _HEX, _HEX_DASH, _BASE36 = rb"[0-9a-fA-F]", rb"[0-9a-fA-F-]", rb"[0-9a-z]"
-_BASE62, _URL, _DOTTED, _BASE64 = rb"[A-Za-z0-9]", rb"[A-Za-z0-9_-]", rb"[A-Za-z0-9_.=-]", rb"[A-Za-z0-9+/=_-]"
+_BASE62, _URL, _DOTTED, _BASE64 = (
+    rb"[A-Za-z0-9]",
+    rb"[A-Za-z0-9_-]",
+    rb"[A-Za-z0-9_.=-]",
+    rb"[A-Za-z0-9+/=_-]",
+)
 _PREFIXED = (
     ("adafruit-key", rb"aio_", _BASE62, 24), ("adobe-secret", rb"p8e-", _URL, 24),
     ("alibaba-key-id", rb"LTAI", _BASE62, 12), ("alibaba-sts", rb"STS\.", _BASE62, 16),

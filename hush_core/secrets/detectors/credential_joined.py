@@ -8,6 +8,7 @@ part to its last are labelled. Time is linear: a literal is looked at once, and 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -37,19 +38,31 @@ GLUE = re.compile(
     rb"|(?:" + _OPERATOR + rb"[ \t]*_?(?:[ \t]*\\?" + _REST + rb"\r?\n[ \t]*){0,2})?)"
     rb"\(?[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )  # fmt: skip
-COMMA = re.compile(rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?" + _REST + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])")
+COMMA = re.compile(
+    rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?"
+    + _REST
+    + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])"
+)
 SHELL = re.compile(rb"[;\s]{1,40}(?:export[ \t]+|set[ \t]+)?([A-Za-z_]\w{0,63})=([\"'])\$\{?\1\}?")
 _LITERAL = re.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
 _TRIPLE = re.compile(rb"\"\"\"|'''")
-_JOINER = re.compile(rb"(?i)(?:join|concat|concatenate|paste0?|implode|cat|format|sprintf|append|fmt|strcat|string)[\"'`]?\W{0,24}[^\n]{0,40}\Z")
+_JOINER = re.compile(
+    rb"(?i)(?:join|concat|concatenate|paste0?|implode|cat|format|sprintf|append|fmt|strcat|string)[\"'`]?\W{0,24}[^\n]{0,40}\Z"
+)
 _JOINER_AFTER = re.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
-_JOINED_AFTER = re.compile(rb"\s{0,8}[\])}]{1,2}\s{0,4}(?:\.|->|\||;)?\s{0,8}(?:iter\(\)\.)?(?:join|concat|reduce|collect|implode)")
+_JOINED_AFTER = re.compile(
+    rb"\s{0,8}[\])}]{1,2}\s{0,4}(?:\.|->|\||;)?\s{0,8}(?:iter\(\)\.)?(?:join|concat|reduce|collect|implode)"
+)
 _PATTERN_ONLY = re.compile(rb"(?:%[sdv]|\{\d?\}|\$\d|[ ,])*")
 
 _RUNS = rb"[A-Za-z0-9+/_=.~-]"
 _CONTINUED = re.compile(_RUNS + rb"{4,512}(?:\\\r?\n[ \t]{0,64}" + _RUNS + rb"{1,512})+")
-_FOLDED = re.compile(rb"(?m)^([ \t]*)(?:-[ \t]+)?[\"']?([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*:[ \t]*[>|][+-]?[0-9]?[ \t]*\r?\n")
-_OPENED = re.compile(rb"([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?\r?\n")
+_FOLDED = re.compile(
+    rb"(?m)^([ \t]*)(?:-[ \t]+)?[\"']?([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*:[ \t]*[>|][+-]?[0-9]?[ \t]*\r?\n"
+)
+_OPENED = re.compile(
+    rb"([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?\r?\n"
+)
 
 _NAME = rb"[A-Za-z_]\w{0,63}"
 _DOTTED = _NAME + rb"(?:\." + _NAME + rb"){0,4}"
@@ -106,24 +119,44 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
         yield from _chains(content, lines, find, lists=False)
     if lines := gates.get("list") or []:
         yield from _chains(content, lines, find, lists=True)
+    at = 0
     for first, last in gates.get("continued", ()):
-        for match in _CONTINUED.finditer(content, max(0, content.rfind(b"\n", 0, max(0, first - 1)) + 1), min(len(content), last + MAX_JOINED)):
+        above = content.rfind(b"\n", 0, max(0, first - 1)) + 1
+        for match in _CONTINUED.finditer(content, max(at, above), min(len(content), last + MAX_JOINED)):
+            at = match.end()
             pieces = _lines_of(content, *match.span(), strip=b" \t\r\n\\")
             yield from _look(content, match.start(), pieces, find, whole=True)
+    at = 0
     for first, last in gates.get("folded", ()):
         above = first  # the gate names the last line of three
         for _ in range(3):
             above = content.rfind(b"\n", 0, max(0, above - 1)) + 1
         for opening in (_FOLDED, _OPENED):
-            for match in opening.finditer(content, above, last):
+            for match in opening.finditer(content, max(at, above), last):
                 pieces = _block(content, match.end())
+                at = max(at, pieces[-1][1] if pieces else match.end())
                 if len(pieces) > 1:
-                    yield from _look(content, match.end(), pieces, find, before=match[0].strip()[-120:].rstrip(b"|>+-\\ \r\n\"'`(<") or b"", whole=True)
+                    yield from _look(
+                        content,
+                        match.end(),
+                        pieces,
+                        find,
+                        before=match[0].strip()[-120:].rstrip(b"|>+-\\ \r\n\"'`(<") or b"",
+                        whole=True,
+                    )
     for first, last in gates.get("variables", ()):
         for match in _EXPRESSION.finditer(content, first, last):
             pieces = _held(content, match)
             if len(pieces) > 1:
-                yield from _look(content, match.start(), pieces, find, before=content[first : match.start() + 1], whole=True, apart=True)
+                yield from _look(
+                    content,
+                    match.start(),
+                    pieces,
+                    find,
+                    before=content[first : match.start() + 1],
+                    whole=True,
+                    apart=True,
+                )
 
 
 def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -> Iterator[Joined]:
@@ -199,7 +232,9 @@ def _look(
         places.append((at, at + len(part), a))
         at += len(part)
     for rule, first, last in find(head + text + b'"\n'):
-        covered = [(max(first, s) - s + a, min(last, e) - s + a) for s, e, a in places if s < last and e > first]
+        covered = [
+            (max(first, s) - s + a, min(last, e) - s + a) for s, e, a in places if s < last and e > first
+        ]
         if len(covered) > 1:
             spans = tuple(covered) if apart else ((covered[0][0], covered[-1][1]),)
             yield Joined(rule, text[max(0, first - len(head)) : last - len(head)], spans)
@@ -213,9 +248,14 @@ def _promising(parts: list[bytes], text: bytes) -> bool:
     """Whether a word that spans a joint may be a value: long, with a digit or a symbol, and no prose."""
     if len(text) > 12 and not _BLANK.search(text):
         return re.search(rb"[0-9!@#$%^&*]", text) is not None or surprise(text) >= 5.5
-    for left, right in zip(parts, parts[1:], strict=False):
+    for left, right in itertools.pairwise(parts):
         word = re.search(rb"\S*\Z", left)[0] + re.match(rb"\S*", right)[0]
-        if len(word) >= 12 and not _ESCAPED_END.search(left) and re.search(rb"[0-9]", word) and surprise(word) >= 4.5:
+        if (
+            len(word) >= 12
+            and not _ESCAPED_END.search(left)
+            and re.search(rb"[0-9]", word)
+            and surprise(word) >= 4.5
+        ):
             return True
     return False
 
@@ -234,7 +274,9 @@ def _lines_of(content: bytes, start: int, end: int, strip: bytes) -> list[tuple[
     return pieces
 
 
-_BLOCK_LINE = re.compile(rb"[ \t]*[\"']?([A-Za-z0-9+/_=.~!@$%^&*:-]{4,512})[\"'`]{0,3}[)\\;,]?[ \t]*\r?(?:\n|\Z)")
+_BLOCK_LINE = re.compile(
+    rb"[ \t]*[\"']?([A-Za-z0-9+/_=.~!@$%^&*:-]{4,512})[\"'`]{0,3}[)\\;,]?[ \t]*\r?(?:\n|\Z)"
+)
 
 
 def _block(content: bytes, at: int) -> list[tuple[int, int]]:

@@ -31,8 +31,22 @@ _TELLING = frozenset(
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
     b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
 )
-_TELLING_ENDS = (b"key", b"token", b"secret", b"password", b"passwd", b"passphrase", b"pwd", b"apikey", b"auth", b"dsn", b"cred")
-_NOT_TELLING = frozenset(b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split())
+_TELLING_ENDS = (
+    b"key",
+    b"token",
+    b"secret",
+    b"password",
+    b"passwd",
+    b"passphrase",
+    b"pwd",
+    b"apikey",
+    b"auth",
+    b"dsn",
+    b"cred",
+)
+_NOT_TELLING = frozenset(
+    b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split()
+)
 _DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
@@ -47,8 +61,12 @@ _NO_NAMES = frozenset(b"value string default data content v b str text f r u".sp
 """Words that may stand between a name on the line above and its value."""
 
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
-_DATA_URI = re.compile(rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z")
-_FILE = re.compile(rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b")
+_DATA_URI = re.compile(
+    rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z"
+)
+_FILE = re.compile(
+    rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b"
+)
 _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
@@ -86,14 +104,18 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
         for match in RUN.finditer(content, first, last):
             start, end = match.span()
             token = match[0]
-            if end - start > MAX_VALUE or (b"." in token and len(token.translate(None, _NUMERIC)) * 3 < len(token)):
+            if end - start > MAX_VALUE or (
+                b"." in token and len(token.translate(None, _NUMERIC)) * 3 < len(token)
+            ):
                 continue
             found = _judge(content, first, last, start, end, token)
             if found:
                 yield found
 
 
-def _judge(content: bytes, first: int, last: int, start: int, end: int, token: bytes) -> tuple[str, int, int] | None:
+def _judge(
+    content: bytes, first: int, last: int, start: int, end: int, token: bytes
+) -> tuple[str, int, int] | None:
     core = token.strip(b"=._-~/")
     prefix = _PREFIX.match(core)
     body = core[prefix.end() :] if prefix else b""
@@ -114,14 +136,22 @@ def _judge(content: bytes, first: int, last: int, start: int, end: int, token: b
             return (NEARBY, *widened(content, start, end, first, last))
     if said:
         glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
-        return (ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY, *widened(content, start, end, first, last))
+        return (
+            ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY,
+            *widened(content, start, end, first, last),
+        )
     if said is False and (made or made_body) != "mixed":
         return None
     if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
-    if kind == "mixed" and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16)) and said is None and _plain(core):
+    if (
+        kind == "mixed"
+        and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16))
+        and said is None
+        and _plain(core)
+    ):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
@@ -135,7 +165,10 @@ def _plain(core: bytes) -> bool:
         return False
     if core.count(b"/") > max(2, len(core) // 12) or core.count(b".") > max(3, len(core) // 24):
         return False
-    return not any(len(part) > 5 and surprise(part) < (4.8 if len(part) > 7 else 4.2) for part in re.split(rb"[/._-]", core))
+    return not any(
+        len(part) > 5 and surprise(part) < (4.8 if len(part) > 7 else 4.2)
+        for part in re.split(rb"[/._-]", core)
+    )
 
 
 _NUMERIC = b"0123456789.-"
@@ -187,7 +220,12 @@ def widened(content: bytes, start: int, end: int, first: int, last: int) -> tupl
     if quote >= 0:
         close = content.find(content[quote : quote + 1], end, min(last, end + 512))
         inner = content[quote + 1 : close] if close >= 0 else b""
-        if inner and _QUOTED.fullmatch(inner) and b"://" not in inner and (start - quote < 24 or b"=" not in inner[: start - quote]):
+        if (
+            inner
+            and _QUOTED.fullmatch(inner)
+            and b"://" not in inner
+            and (start - quote < 24 or b"=" not in inner[: start - quote])
+        ):
             return quote + 1, close
     while stop > end and content[stop - 1] in b".:":
         stop -= 1
@@ -204,11 +242,32 @@ _PASS_NAME = (
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
 _SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
-_VALUE = rb"(?:" + _MARK + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
+_VALUE = (
+    rb"(?:"
+    + _MARK
+    + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128})(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
+)
 PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
-PASSWORD_GATE = _PASS_NAME + _TAIL + re.sub(rb"\(\?=[^)]*\)", b"", _SIGN) + rb"(?:" + _MARK + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
+PASSWORD_GATE = (
+    _PASS_NAME
+    + _TAIL
+    + re.sub(rb"\(\?=[^)]*\)", b"", _SIGN)
+    + rb"(?:"
+    + _MARK
+    + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
+)
 _AT = re2.compile(b"(?i)" + _PASS_NAME)
-_HUMAN_NAMES = (b"pass", b"pwd", b"psk", b"bindpw", b"rootpw", b"userpw", b"requirepass", b"masterauth", b"secret")
+_HUMAN_NAMES = (
+    b"pass",
+    b"pwd",
+    b"psk",
+    b"bindpw",
+    b"rootpw",
+    b"userpw",
+    b"requirepass",
+    b"masterauth",
+    b"secret",
+)
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
     b"format class policy hint prompt reset change expiry expires expiration ttl timeout header param parameter prefix suffix "
@@ -222,9 +281,16 @@ _NOISE = re.compile(
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|env|yes|no|on|off|basic|bearer|digest)"
 )
-_EXPRESSION = re.compile(rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}")
-_NAME_LIKE = re.compile(rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+")
+_EXPRESSION = re.compile(
+    rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}"
+)
+_NAME_LIKE = re.compile(
+    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+"
+)
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
+
+
+_PUBLIC = re.compile(rb"(?i)pub(?:lic)?[_ .-]?\Z")
 
 
 def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
@@ -234,7 +300,9 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
         for match in _named(content, first, last):
             group = 3 if match[3] is not None else 4
             value, (start, end) = match[group], match.span(group)
-            if any(word in _NO_VALUE_TAIL for word in words(match[2])):
+            if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
+                content, max(first, match.start() - 12), match.start()
+            ):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
                 yield ASSIGNED, start, end
@@ -271,7 +339,9 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
     if settings and human:
         return True
     if not human:
-        return len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
+        return (
+            len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
+        )
     if quoted:
         return (digit and len(value) >= 6) or (symbol and len(value) >= 8)
     return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
@@ -280,11 +350,18 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
 _SETTING = re.compile(
     rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?![=:]).*|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
 )
-_CODE = re.compile(rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$")
+_CODE = re.compile(
+    rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$"
+)
 
 
 def _settings_like(content: bytes) -> bool:
     """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
     lines = content[:16384].split(b"\n")[:60]
-    settings = sum([len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line) for line in lines])
+    settings = sum(
+        [
+            len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line)
+            for line in lines
+        ]
+    )
     return settings >= 0.9 * len(lines)

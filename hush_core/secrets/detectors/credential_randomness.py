@@ -6,6 +6,7 @@ A bigram model of what stands in code (names, words, numbers, paths), counted on
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 from functools import lru_cache
@@ -110,7 +111,7 @@ def surprise(token: bytes) -> float:
     if len(token) < 2:
         return 0.0
     table = _TABLE
-    return sum([table[a << 8 | b] for a, b in zip(token, token[1:], strict=False)]) / (4 * (len(token) - 1))
+    return sum([table[a << 8 | b] for a, b in itertools.pairwise(token)]) / (4 * (len(token) - 1))
 
 
 MIN_RANDOM = 16
@@ -140,7 +141,7 @@ def looks_made(token: bytes) -> str:
 
 def _walks(token: bytes) -> bool:
     """Whether many steps go to the same or the next character (`abcd1234`), or every second does (`A1B2C3D4`)."""
-    steps = sum([-1 <= b - a <= 1 for a, b in zip(token, token[1:], strict=False)])
+    steps = sum([-1 <= b - a <= 1 for a, b in itertools.pairwise(token)])
     if steps * (2 if _HEX.fullmatch(token) else 3) > len(token):
         return True
     return 2 * sum([-1 <= b - a <= 1 for a, b in zip(token, token[2:], strict=False)]) > len(token)

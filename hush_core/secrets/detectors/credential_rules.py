@@ -82,7 +82,9 @@ def all_findings(
     return list(_plain(content, taken, lines)), joined
 
 
-def _plain(content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:
+def _plain(
+    content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[Line]]
+) -> Iterator[tuple[str, int, int]]:
     seen = set()
     for found in (
         _formats(content, lines),

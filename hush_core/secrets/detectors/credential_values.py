@@ -7,7 +7,6 @@ own: the search for the other finds it there. Where both were found at one place
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from array import array
 from collections import defaultdict
@@ -81,7 +80,6 @@ def _key_parts(value: bytes) -> list[bytes]:
     return [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]+", p)]
 
 
-
 class Values:
     """The distinct credentials of a corpus: rules with their bits, spellings, and where each stands."""
 
@@ -145,7 +143,9 @@ class Values:
             if value in keys:  # a line of a private key, which is sought as such
                 del self.rules[value], self.spellings[value], self.places[value]
                 continue
-            others = (o for text in readings(value) for o in _held(text, heads) if o != value and o in self.rules)
+            others = (
+                o for text in readings(value) for o in _held(text, heads) if o != value and o in self.rules
+            )
             held = next(others, None)
             if held is None:
                 continue
@@ -166,11 +166,10 @@ def readings(value: bytes) -> Iterator[bytes]:
     for run in _BASE64_RUN.findall(value):
         plain = run.translate(bytes.maketrans(b"-_", b"+/"))
         for skip in range(4):
-            part = plain[skip : skip + (len(plain) - skip) // 4 * 4]
-            try:
-                yield base64.b64decode(part)
-            except binascii.Error:
-                continue
+            part = plain[skip:]
+            if len(part) % 4 == 1:
+                part = part[:-1]
+            yield base64.b64decode(part + b"=" * (-len(part) % 4))
     for run in _HEX_RUN.findall(value):
         yield bytes.fromhex(run.decode("ascii"))
 
