@@ -2,7 +2,7 @@
 
 Each rule is a gate (hyperscan: may there be a match?) and a pattern (Python's `re` on the lines where the gate says
 so; bounded, so time stays linear). What they look for: `credential_formats` (published formats), `credential_files`
-(where tools keep them), `credential_names` (random values, telling names), `credential_joined` (values in parts).
+(where tools keep them), `credential_names` (random values), `credential_passwords`, `credential_joined` (values in parts).
 What they find and miss is measured by `benchmarks/credential_recall.py`.
 """
 
@@ -30,7 +30,8 @@ from hush_core.secrets.detectors.credential_files import (
 )
 from hush_core.secrets.detectors.credential_formats import FORMATS, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
-from hush_core.secrets.detectors.credential_names import PASSWORD_GATE, machine_values, passwords
+from hush_core.secrets.detectors.credential_names import machine_values
+from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
 
 Line = tuple[int, int]
 

@@ -1,4 +1,6 @@
-"""Families of credentials, each with values drawn at random: every byte is labelled, parts together, in linear time."""
+"""Families of credentials with random values: every byte is labelled, parts together, in linear time."""
+
+# ruff: noqa: E501  (tables: one row a form)
 
 from __future__ import annotations
 

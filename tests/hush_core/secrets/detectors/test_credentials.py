@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hush_core.secrets.detectors import credential_names, credential_rules
+from hush_core.secrets.detectors import credential_passwords, credential_rules
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, canonical, key_body, key_lines
@@ -101,11 +101,11 @@ def test_few_findings_on_the_standard_library(scanner):
 
 def gated(content: bytes) -> list[tuple[int, int]]:
     lines = credential_rules._gated(content).get(credential_rules.PASSWORD, [])
-    return [m.span() for first, last in lines for m in credential_names._named(content, first, last)]
+    return [m.span() for first, last in lines for m in credential_passwords._named(content, first, last)]
 
 
 def ungated(content: bytes) -> list[tuple[int, int]]:
-    return [m.span() for m in credential_names.PASSWORD.finditer(content)]
+    return [m.span() for m in credential_passwords.PASSWORD.finditer(content)]
 
 
 PARTS = [
