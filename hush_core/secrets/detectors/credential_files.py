@@ -119,7 +119,7 @@ _TEMPLATE = re.compile(
     rb"\$[({]|\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\."
 )
 _PLACEHOLDER = re.compile(
-    rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
+    rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
 )
 
 

@@ -24,7 +24,7 @@ _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
-    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig cert certificate jwt hmac mnemonic "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
     b"seed private privkey pk sk sas connstr api access vault "
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
     b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
@@ -121,8 +121,8 @@ def _judge(
     if not made and not made_body:
         return None
     before = content[max(first, start - BEFORE) : start]
-    if _IS_NAME.match(content, end):
-        return None
+    if _IS_NAME.match(content, end) or (content[start - 1 : start] == b"\\" and end - start >= 40):
+        return None  # a name; or a line of a block that is written with \\n
     if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
         return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
@@ -171,6 +171,7 @@ def _plain(core: bytes) -> bool:
 
 _NUMERIC = b"0123456789.-"
 _DIGITS = re.compile(rb"[0-9]")
+_HEAD = re.compile(rb"[A-Za-z_ ,\"-]+\r?")
 _VERSION = re.compile(rb"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]")
 
 
@@ -184,7 +185,7 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
     if not 0 < len(line) <= 100:
         return None
     commas = line.count(b",")
-    if commas and commas == content.count(b",", first, last):
+    if commas > 1 and commas == content.count(b",", first, last) and _HEAD.fullmatch(line):
         return True if _STRONG & set(words(line)) else None
     if named:
         return None

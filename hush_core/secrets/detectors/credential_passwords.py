@@ -62,7 +62,7 @@ _NO_VALUE_TAIL = frozenset(
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|env|yes|no|on|off|basic|bearer|digest)"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest)"
 )
 _EXPRESSION = re.compile(
     rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}"
@@ -94,7 +94,9 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             human = any(part in name for part in _HUMAN_NAMES)
             if _NOISE.fullmatch(value) or _EXPRESSION.search(value) or value.lower() == name:
                 continue
-            if not _may_be_password(value, human=human, quoted=group == 3, settings=True):
+            if len(set(value)) < 4 or not _may_be_password(
+                value, human=human, quoted=group == 3, settings=True
+            ):
                 continue
             if not _may_be_password(value, human=human, quoted=group == 3, settings=False):
                 if settings is None:

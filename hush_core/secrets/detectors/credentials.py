@@ -65,7 +65,9 @@ class CredentialScanner:
         return sorted(found, key=lambda d: (d.start, d.end, d.rule))
 
 
-_NO_PASSWORD = re.compile(rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|xxx+|\*+)")
+_NO_PASSWORD = re.compile(
+    rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+)"
+)
 _USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")
 
 
