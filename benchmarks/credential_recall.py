@@ -229,23 +229,27 @@ class Covered:
         self.seconds += time.process_time()
 
     @cached_property
-    def chunks(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-        """(path, chunk number) of all kept examples, and of those with an edge."""
-        examples = self.result.examples.select("path", "start", "example_id")
+    def chunks(self) -> dict[str, list[tuple[int, int, bool]]]:
+        """By path, (start, end, whether an edge ties it to a credential) of all kept examples, sorted."""
+        examples = self.result.examples.select("path", "start", "end", "example_id")
         held = set(self.result.edges["example_id"].to_list())
-        kept, edged = set(), set()
-        for path, start, example in examples.iter_rows():
-            kept.add((path, start // CHUNK))
-            if example in held:
-                edged.add((path, start // CHUNK))
-        return kept, edged
+        found: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
+        for path, start, end, example in examples.iter_rows():
+            found[path].append((start, end, example in held))
+        return {path: sorted(rows) for path, rows in found.items()}
 
     def judge(self, planting: Planting) -> tuple[bool, bool]:
         """(every byte of the value is covered, some of it by being dropped)."""
-        kept, edged = self.chunks
-        numbers = {n for start, end in planting.pieces for n in range(start // CHUNK, (end - 1) // CHUNK + 1)}
-        places = {(planting.path, n) for n in numbers}
-        return places <= edged | (places - kept), not places <= kept
+        rows = self.chunks.get(planting.path, [])
+        covered, dropped = True, False
+        for start, end in planting.pieces:
+            kept = 0
+            for first, last, edged in rows:
+                if first < end and last > start:
+                    kept += min(last, end) - max(first, start)
+                    covered &= edged
+            dropped |= kept < end - start
+        return covered, dropped
 
 
 def ours(plantings: list[Planting], plain: dict[str, bytes], folder: Path) -> Outcome:

@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import re
 import threading
-from array import array
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
 
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
-from hush_core.secrets.detectors.base import Detector, Finding, Span
+from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.credential_rules import own_findings
-from hush_core.secrets.priors import WEAK_BITS, claims_most, guess_bits, published_bits
-from hush_core.secrets.propagation.value_search import SearchTerm
+from hush_core.secrets.detectors.credential_rules import all_findings
+from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
+from hush_core.secrets.priors import (
+    WEAK_BITS,
+    published_bits,
+)
 
-PRIVATE_KEY = "betterleaks.private-key"
 RULES_VERSION = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
 SHORT_WEAK_BYTES = 10
 """A weak credential of letters only and shorter than this ("password") is labelled where rules see it, not
@@ -34,22 +33,6 @@ sought elsewhere: it is a word, and its other places say nothing."""
 
 _HELPER_IS_SECRET = re.compile(r"secret|token|passphrase|consumer-key|application-key|\bapi-key\b")
 _HELPER_IS_PUBLIC = re.compile(r"key-id|client-id|app-id|public|-name|-url|-host|domain|account|repository")
-_GLUE = re.compile(rb"(?:\\[nrt]|[\s\"'`,\\])+")
-_ARMOUR = re.compile(rb"-----[^-]{0,120}-----")
-
-
-@dataclass(frozen=True)
-class Detection:
-    """A credential in one file: bytes [start, end) are to be labelled; `value` is what is sought elsewhere.
-
-    `exact` says whether the value itself stands there (it does not where it was found inside base64).
-    """
-
-    rule: str
-    value: bytes = field(repr=False)
-    start: int
-    end: int
-    exact: bool
 
 
 class CredentialScanner:
@@ -70,39 +53,30 @@ class CredentialScanner:
             exact = content[start:end] == value
             if not exact and not f.is_base64_encoded:
                 value, exact = content[start:end], True
-            if value.strip():
+            if value.strip() and not _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
-        for rule, start, end in own_findings(content, taken):
-            found.add(Detection(rule, content[start:end], start, end, True))
+        own, parts = all_findings(content, taken)
+        found |= {Detection(rule, content[start:end], start, end, True) for rule, start, end in own}
+        for joined in parts:
+            # a part is no value of its own: it would be a weaker one
+            found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
+            found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
         return sorted(found, key=lambda d: (d.start, d.end, d.rule))
 
 
-def canonical(rule: str, value: bytes) -> bytes:
-    """What makes two findings one secret: a private key is the same whatever its line breaks and escapes."""
-    if rule != PRIVATE_KEY:
-        return value
-    return key_body(value) or value
+_NO_PASSWORD = re.compile(
+    rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+)"
+)
+_USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")
 
 
-def key_body(value: bytes) -> bytes:
-    """A PEM block's body in one piece, without armour, line breaks, escapes and quotes."""
-    return _GLUE.sub(b"", _ARMOUR.sub(b"", value))
-
-
-def key_lines(value: bytes) -> list[bytes]:
-    """The lines of a PEM body that tell keys apart: the first is the same for all keys of a format."""
-    return [line for line in _key_parts(value) if len(line) >= 16][1:]
-
-
-def key_ends(value: bytes) -> list[bytes]:
-    """The other lines of a PEM body: the first, and those that are too short to be sought by themselves."""
-    sought = set(key_lines(value))
-    return [line for line in _key_parts(value) if line not in sought]
-
-
-def _key_parts(value: bytes) -> list[bytes]:
-    return [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]+", p)]
+def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
+    """A URL whose password says "password", or repeats the user: `guest:guest` of manuals is nobody's."""
+    if not rule.endswith("credential-uri"):
+        return False
+    user = _USER.search(before)
+    return _NO_PASSWORD.fullmatch(value) is not None or (user is not None and user[1] == value)
 
 
 _COMPILING = threading.Lock()
@@ -122,50 +96,6 @@ def _compiled() -> tuple[Any, frozenset[str]]:
     hidden = (r["id"] for r in rules.metadata() if not r["visible"])
     public = frozenset(r for r in hidden if not _HELPER_IS_SECRET.search(r) or _HELPER_IS_PUBLIC.search(r))
     return kingfisher_sdk.Scanner(rules, base64=True), public
-
-
-class _Values:
-    """The distinct credentials of a corpus: rules with their bits, spellings, and where each stands."""
-
-    def __init__(self) -> None:
-        self.rules: dict[bytes, dict[str, float]] = defaultdict(dict)
-        self.spellings: dict[bytes, set[bytes]] = defaultdict(set)
-        self.places: dict[bytes, array[int]] = defaultdict(lambda: array("q"))
-        self.names: dict[str, int] = {}
-
-    def add(self, blob: int, found: Detection, *, stands: bool) -> None:
-        same = canonical(found.rule, found.value)
-        self.rules[same].setdefault(found.rule, guess_bits(found.rule, found.value))
-        self.spellings[same].add(found.value)
-        rule = self.names.setdefault(found.rule, len(self.names))
-        self.places[same].extend((blob, found.start, found.end, rule, stands))
-
-    def shown(self, same: bytes) -> str:
-        """The rule after which a value is named that several rules found; by their types, not by the value."""
-        return min(self.rules[same], key=claims_most)
-
-    def bits(self, same: bytes) -> float:
-        """The least that one of its rules claims."""
-        return min(self.rules[same].values())
-
-    def spans(self, same: bytes) -> Iterator[Span]:
-        names, row = list(self.names), self.places[same]
-        for i in range(0, len(row), 5):
-            yield Span(*row[i : i + 3], f"credentials:{names[row[i + 3]]}", bool(row[i + 4]))
-
-    def search_terms(self, same: bytes) -> Iterator[SearchTerm]:
-        spellings = sorted(self.spellings[same])
-        fragments: set[bytes] = set()
-        ends: set[bytes] = set()
-        if PRIVATE_KEY in self.rules[same]:
-            fragments |= {line for v in spellings for line in key_lines(v)}
-            fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
-            ends |= {line for v in spellings for line in key_ends(v)}
-        for n, spelling in enumerate(spellings):
-            if n == 0:
-                yield SearchTerm(spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)))
-            else:
-                yield SearchTerm(spelling)
 
 
 class _Look:
@@ -190,7 +120,7 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
     """One secret a distinct value, sought everywhere in all its spellings."""
     look = _Look()
     scan = context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
-    values = _Values()
+    values = Values()
     again: dict[int, None] = {}
     for blob, start, end, tag in zip(
         *(c.tolist() for c in (scan.blob, scan.start, scan.end, scan.tag)), strict=True
@@ -204,6 +134,7 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
                 values.add(blob, found, stands=False)
+    values.settle()
     named = sorted((f"{values.shown(same)}:{context.identify(same)}", same) for same in values.rules)
     for name, same in named:
         bits = published_bits(values.bits(same))
@@ -219,4 +150,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="3", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="4", prepare=_rules)

@@ -13,15 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hush_core.secrets.detectors import credential_rules
+from hush_core.secrets.detectors import credential_passwords, credential_rules
+from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_rules import own_findings
-from hush_core.secrets.detectors.credentials import (
-    PRIVATE_KEY,
-    CredentialScanner,
-    canonical,
-    key_body,
-    key_lines,
-)
+from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, canonical, key_body, key_lines
+from hush_core.secrets.detectors.credentials import CredentialScanner
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD, NEARBY, PASSWORD_BITS, WEAK_BITS, guess_bits
 
 ALNUM = string.ascii_letters + string.digits
@@ -73,7 +69,7 @@ def test_random_values_with_telling_names_and_nothing_else(scanner):
     hexadecimal = draw(32, "0123456789abcdef")
     hits = scanner.scan(f'API_KEY: "{hexadecimal}"\nconfig["client_secret"] = \'{draw(30)}\'\n'.encode())
     assert [(d.rule, d.value.decode()) for d in hits] == [(ASSIGNED, hexadecimal), (ASSIGNED, draw(30))]
-    quiet = 'token = "access_token_placeholder"\npassword = "correct-horse-battery"\nsecret = get_it(x)\n'
+    quiet = 'token = "access_token_placeholder"\npassword = "your_password"\nsecret = get_it(x)\n'
     assert scanner.scan(quiet.encode()) == []
 
 
@@ -100,27 +96,30 @@ def test_few_findings_on_the_standard_library(scanner):
     files = [p for p in root.rglob("*.py") if "-packages" not in str(p) and "/test" not in str(p)]
     assert len(files) > 300, sys.version
     found = [(p.name, d.rule) for p in files for d in scanner.scan(p.read_bytes())]
-    assert len(found) <= 3, found
+    assert len(found) <= 12, found  # about one a MB: recall has this price
 
 
 def gated(content: bytes) -> list[tuple[int, int]]:
-    lines = credential_rules._gated(content).get(credential_rules.ASSIGNED_GATE, [])
-    return [
-        m.span() for first, last in lines for m in credential_rules._ASSIGNED.finditer(content, first, last)
-    ]
+    lines = credential_rules._gated(content).get(credential_rules.PASSWORD, [])
+    return [m.span() for first, last in lines for m in credential_passwords._named(content, first, last)]
+
+
+def ungated(content: bytes) -> list[tuple[int, int]]:
+    return [m.span() for m in credential_passwords.PASSWORD.finditer(content)]
 
 
 PARTS = [
     "api_key", "SECRET", "passwd", "Token", "private-key", "_x.y", '"]', "'", '"', "`", " = ", ":", "=>", ":=", ",",
-    "\t", "\n", "\r\n", ";", "\\", " ", draw(11), draw(12), draw(20), draw(257), "é", "\x0b", "\x0c", "\x85",
+    "\t", "\n", "\r\n", ";", "\\", " ", draw(3), draw(4), draw(20), draw(257), "é", "\x0b", "\x0c", "\x85",
 ]  # fmt: skip
 
 
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(st.lists(st.sampled_from(PARTS), max_size=24))
-def test_the_gate_loses_no_assigned_value(parts):
+def test_the_gate_loses_no_line_with_an_assigned_value(parts):
     content = "".join(parts).encode()
-    assert gated(content) == [m.span() for m in credential_rules._ASSIGNED.finditer(content)]
+    lines = {content.count(b"\n", 0, start) for start, _ in gated(content)}
+    assert lines == {content.count(b"\n", 0, start) for start, _ in ungated(content)}
 
 
 def test_the_gate_on_assignments_of_every_shape():
@@ -131,10 +130,10 @@ def test_the_gate_on_assignments_of_every_shape():
         for tail in ("", "_of.x", '"]')
         for sign in ("=", " : ", " => ", ":=", ", ")
         for mark in ("", '"', "`")
-        for end in ("\n", ";\n", " x\n", ", y ")
+        for end in ("\n", ";\n", " # x\n")
     ).encode()
     found = gated(content)
-    assert found == [m.span() for m in credential_rules._ASSIGNED.finditer(content)]
+    assert found == ungated(content)
     assert len(found) > 200
 
 
@@ -204,7 +203,7 @@ def test_a_password_with_symbols_is_found_and_weak(scanner, line):
     [
         "password = %(db_password1)s", "PASSWORD=$(get secret9)", "secret = a1+b2*cc3/dd4()",
         "password=$DB_PASSWORD_1", "token = self.TOKEN_V2_HEADER", "api_key = '<YOUR_API_KEY_1>'",
-        "token: next_token_of_line_2", "key = 'x7!Zr2@vQ9'", "secret = 'correct-horse-Battery-staple1'",
+        "token: next_token_of_line_2",
     ],
 )  # fmt: skip
 def test_templates_names_and_expressions_are_no_passwords(scanner, line):
@@ -219,8 +218,8 @@ def test_a_machines_value_near_a_telling_name(scanner, line):
     (found,) = scanner.scan(f"x\n{line.format(value)}\n".encode())
     assert (found.rule, found.value.decode()) == (NEARBY, value)
     assert guess_bits(found.rule, found.value) > WEAK_BITS
-    far = line.format(" " * 49 + value + " " * 25).encode()
-    assert scanner.scan(far) == []
+    far = line.format(" " * 121 + value + " " * 33).encode()
+    assert [d.rule for d in scanner.scan(far)] == [RANDOM_TOKEN]
     assert scanner.scan(line.format("test_that_tokens_2_of_lines_are_joined").encode()) == []
 
 

@@ -1,0 +1,231 @@
+"""What names tell: a machine's random value near a telling name, after a prefix, or by itself.
+
+Names are read word by word, in camel, snake, kebab or spaced writing: `apiKeyProd`, `SECRET_KEY`, `stripe secret`.
+What a word just before the value denies ("sha256", "public", "checksum") is none.
+"""
+
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.priors import ASSIGNED, NEARBY
+
+RANDOM_TOKEN = "hush.random-token"
+"""A machine's random value that no name tells of."""
+BEFORE, AFTER = 120, 32
+"""Most bytes from a telling word to a value: before it (on its line, or on the line above), and after it."""
+MAX_VALUE = 8192
+
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TELLING = frozenset(
+    b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
+    b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
+    b"seed private privkey pk sk sas connstr api access vault "
+    b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
+    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
+)
+_TELLING_ENDS = (
+    b"key",
+    b"token",
+    b"secret",
+    b"password",
+    b"passwd",
+    b"passphrase",
+    b"pwd",
+    b"apikey",
+    b"auth",
+    b"dsn",
+    b"cred",
+)
+_NOT_TELLING = frozenset(
+    b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split()
+)
+_DENYING = frozenset(
+    b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
+    b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
+    b"guid".split()
+)  # fmt: skip
+_STRONG = frozenset(
+    b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
+    b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
+)
+
+_NO_NAMES = frozenset(b"value string default data content v b str text f r u".split())
+"""Words that may stand between a name on the line above and its value."""
+
+RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
+_DATA_URI = re.compile(
+    rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z"
+)
+_FILE = re.compile(
+    rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b"
+)
+_IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
+"""What follows a name that is given a value, or called."""
+_PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
+_BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
+
+
+def words(text: bytes) -> list[bytes]:
+    """The words of names in a text, in lower case.
+
+    >>> words(b"awsSecret_KEY: myHTTPToken")
+    [b'aws', b'secret', b'key', b'my', b'http', b'token']
+    """
+    return [word.lower() for word in _WORDS.findall(text)]
+
+
+def tells(word: bytes) -> bool:
+    """Whether a word says that a credential is near."""
+    return word in _TELLING or (word.endswith(_TELLING_ENDS) and word not in _NOT_TELLING)
+
+
+def verdict(before: bytes) -> bool | None:
+    """What the words before a value say, the nearest first: True telling, False denying, None nothing."""
+    named = words(before)
+    for n in range(len(named) - 1, -1, -1):
+        if named[n] in _DENYING:
+            return False
+        if tells(named[n]):
+            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort"))
+    return None
+
+
+def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
+    for first, last in lines:
+        for match in RUN.finditer(content, first, last):
+            start, end = match.span()
+            token = match[0]
+            if end - start > MAX_VALUE or (
+                b"." in token and len(token.translate(None, _NUMERIC)) * 3 < len(token)
+            ):
+                continue
+            found = _judge(content, first, last, start, end, token)
+            if found:
+                yield found
+
+
+def _judge(
+    content: bytes, first: int, last: int, start: int, end: int, token: bytes
+) -> tuple[str, int, int] | None:
+    core = token.strip(b"=._-~/")
+    prefix = _PREFIX.match(core)
+    body = core[prefix.end() :] if prefix else b""
+    made, made_body = looks_made(core), looks_made(body)
+    if not made and not made_body:
+        return None
+    before = content[max(first, start - BEFORE) : start]
+    if _IS_NAME.match(content, end) or (content[start - 1 : start] == b"\\" and end - start >= 40):
+        return None  # a name; or a line of a block that is written with \\n
+    if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
+        return None
+    said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
+    if said is None and start - first < 80:
+        said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
+    if said is None:
+        after = words(content[end : min(last, end + AFTER)])
+        if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
+            return (NEARBY, *widened(content, start, end, first, last))
+    if said:
+        glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
+        return (
+            ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY,
+            *widened(content, start, end, first, last),
+        )
+    if said is False and (made or made_body) != "mixed":
+        return None
+    if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
+        return None
+    kind = made_body or made
+    glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
+    if (
+        kind == "mixed"
+        and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16))
+        and said is None
+        and _plain(core)
+    ):
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+    if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+    return None
+
+
+def _plain(core: bytes) -> bool:
+    """No path: few slashes, and no parts that people wrote."""
+    digits = len(_DIGITS.findall(core))
+    if digits * 10 > len(core) * 7 or (digits < 2 and surprise(core) < 7) or _VERSION.match(core):
+        return False
+    if core.count(b"/") > max(2, len(core) // 12) or core.count(b".") > max(3, len(core) // 24):
+        return False
+    return not any(
+        len(part) > 5 and surprise(part) < (4.8 if len(part) > 7 else 4.2)
+        for part in re.split(rb"[/._-]", core)
+    )
+
+
+_NUMERIC = b"0123456789.-"
+_DIGITS = re.compile(rb"[0-9]")
+_HEAD = re.compile(rb"[A-Za-z_ ,\"-]+\r?")
+_VERSION = re.compile(rb"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]")
+
+
+def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None:
+    """What the line above says, if it is short and names something: `<key>token</key>`, `password:`, a table's head.
+
+    named: the value's own line has names; then only the head of a table counts.
+    """
+    end = content.rfind(b"\n", 0, max(0, first - 1)) + 1
+    line = content[end : max(0, first - 1)]
+    if not 0 < len(line) <= 100:
+        return None
+    commas = line.count(b",")
+    if commas > 1 and commas == content.count(b",", first, last) and _HEAD.fullmatch(line):
+        return True if _STRONG & set(words(line)) else None
+    if named:
+        return None
+    said = words(re.sub(rb"</?[A-Za-z]+>", b" ", line))[-2:]
+    if not any(word in _STRONG or word.endswith(_TELLING_ENDS) for word in said):
+        return False if any(word in _DENYING for word in said) else None
+    return verdict(b" ".join(said))
+
+
+def _in_block(content: bytes, first: int, last: int) -> bool:
+    """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
+    above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2].strip(b" \t\"'+\\,;\r")
+    below = content[last : last + 100].partition(b"\n")[0].strip(b" \t\"'+\\,;")
+    return bool(_BLOCK.match(above)) or bool(_BLOCK.match(below))
+
+
+_LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"
+_RIGHT = b" \t\r\n\"'`<>,;&()[]{}|\\@"
+_QUOTED = re.compile(rb"[A-Za-z0-9_+/.~=$!|%^*#:@-]{1,512}")
+
+
+def widened(content: bytes, start: int, end: int, first: int, last: int) -> tuple[int, int]:
+    """The value that a random run is part of: all between its quotes, or up to what ends a word."""
+    begin = start
+    while begin > max(first, start - 64) and content[begin - 1] not in _LEFT:
+        begin -= 1
+    stop = end
+    while stop < min(last, end + 512) and content[stop] not in _RIGHT:
+        stop += 1
+    quote = max(content.rfind(q, max(first, start - 256), start) for q in (b'"', b"'", b"`"))
+    if quote >= 0:
+        close = content.find(content[quote : quote + 1], end, min(last, end + 512))
+        inner = content[quote + 1 : close] if close >= 0 else b""
+        if (
+            inner
+            and _QUOTED.fullmatch(inner)
+            and b"://" not in inner
+            and (start - quote < 24 or b"=" not in inner[: start - quote])
+        ):
+            return quote + 1, close
+    while stop > end and content[stop - 1] in b".:":
+        stop -= 1
+    return begin, stop

@@ -1,0 +1,152 @@
+"""Passwords: values that a person may have chosen, assigned to a telling name in any language's syntax.
+
+A machine's random value is taken for one (`credential_randomness`); anything else is a password, worth ten bits at
+most. In settings (nine of ten lines name a value) a word will do; in code it must hold a digit or a symbol.
+"""
+
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import re2
+
+from hush_core.secrets.detectors.credential_names import RUN, words
+from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
+
+_PASS_NAME = (
+    rb"(?:pass[ _-]?(?:words?|wd|phrase|code|key)|passw|pass|pwd|psk|secret|token|cred(?:ential)?s?|api[ _-]{0,2}key|requirepass|masterauth|seed|dsn"
+    rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
+    rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
+)
+_TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
+_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
+_MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
+_VALUE = (
+    rb"(?:"
+    + _MARK
+    + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128}+)(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
+)
+PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
+PASSWORD_GATE = (
+    _PASS_NAME
+    + _TAIL
+    + re.sub(rb"\(\?=[^)]*\)", b"", _SIGN)
+    + rb"(?:"
+    + _MARK
+    + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
+)
+_AT = re2.compile(b"(?i)" + _PASS_NAME)
+_HUMAN_NAMES = (
+    b"pass",
+    b"pwd",
+    b"psk",
+    b"bindpw",
+    b"rootpw",
+    b"userpw",
+    b"requirepass",
+    b"masterauth",
+    b"secret",
+)
+_NO_VALUE_TAIL = frozenset(
+    b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
+    b"format class policy hint prompt reset change expiry expires expiration ttl timeout header param parameter prefix suffix "
+    b"count enabled required valid validator error message msg text help title description desc for manager provider service "
+    b"handler store list page form view template link endpoint env var variable index column attr attribute algorithm alg mode "
+    b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
+    b"backend command cmd script placeholder confirmation strength".split()
+)  # fmt: skip
+_NOISE = re.compile(
+    rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
+    rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest)"
+)
+_EXPRESSION = re.compile(
+    rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}"
+)
+_NAME_LIKE = re.compile(
+    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+"
+)
+_DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
+
+
+_PUBLIC = re.compile(rb"(?i)pub(?:lic)?[_ .-]?\Z")
+
+
+def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Values assigned to telling names that need not be a machine's; as few as a settings file holds."""
+    settings: bool | None = None
+    for first, last in lines:
+        for match in _named(content, first, last):
+            group = 3 if match[3] is not None else 4
+            value, (start, end) = match[group], match.span(group)
+            if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
+                content, max(first, match.start() - 12), match.start()
+            ):
+                continue
+            if looks_made(value) and RUN.fullmatch(value):
+                yield ASSIGNED, start, end
+                continue
+            name = match[1].lower()
+            human = any(part in name for part in _HUMAN_NAMES)
+            if _NOISE.fullmatch(value) or _EXPRESSION.search(value) or value.lower() == name:
+                continue
+            if len(set(value)) < 4 or not _may_be_password(
+                value, human=human, quoted=group == 3, settings=True
+            ):
+                continue
+            if not _may_be_password(value, human=human, quoted=group == 3, settings=False):
+                if settings is None:
+                    settings = _settings_like(content)
+                if not settings:
+                    continue
+            yield ASSIGNED_PASSWORD, start, end
+
+
+def _named(content: bytes, first: int, last: int) -> Iterator[re.Match[bytes]]:
+    """Matches of PASSWORD on a line; where a name begins is sought by re2, as `re` is slow with many words."""
+    at = first
+    for name in _AT.finditer(content[first:last]):
+        if first + name.start() >= at:
+            match = PASSWORD.match(content, first + name.start(), last)
+            if match:
+                at = match.end()
+                yield match
+
+
+def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
+    digit, symbol = bool(_DIGIT.search(value)), bool(_SYMBOL.search(value))
+    if _NAME_LIKE.fullmatch(value):
+        return human and settings and b"." not in value and len(value) >= 6 and quoted | digit
+    if settings and human:
+        return True
+    if not human:
+        return (
+            len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
+        )
+    if quoted:
+        return (digit and len(value) >= 6) or (symbol and len(value) >= 8)
+    return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
+
+
+_SETTING = re.compile(
+    rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?![=:]).*|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
+)
+_CODE = re.compile(
+    rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$"
+)
+
+
+def _settings_like(content: bytes) -> bool:
+    """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
+    lines = content[:16384].split(b"\n")[:60]
+    settings = sum(
+        [
+            len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line)
+            for line in lines
+        ]
+    )
+    return settings >= 0.9 * len(lines)

@@ -1,0 +1,181 @@
+"""The distinct credentials of a corpus: what rules found of each, its spellings, its places, and what it contains.
+
+A value that only looks made (`GENERIC`) and holds another found one, as it is or encoded, is no credential of its
+own: the search for the other finds it there. Where both were found at one place, the longer is the other's.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import unquote_to_bytes
+
+from hush_core.secrets.detectors.base import Span
+from hush_core.secrets.detectors.credential_files import FILE_SECRET
+from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
+from hush_core.secrets.detectors.credential_randomness import looks_made
+from hush_core.secrets.priors import (
+    ASSIGNED,
+    ASSIGNED_PASSWORD,
+    NEARBY,
+    PASSWORD_BITS,
+    claims_most,
+    guess_bits,
+)
+from hush_core.secrets.propagation.value_search import SearchTerm
+
+PRIVATE_KEY = "betterleaks.private-key"
+GENERIC = frozenset((ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SECRET))
+MIN_HELD = 8
+"""A shorter value is not looked for in others."""
+
+_GLUE = re.compile(rb"(?:\\[nrt]|[\s\"'`,\\])+")
+_ARMOUR = re.compile(rb"-----[^-]{0,120}-----")
+_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{8,}")
+_HEX_RUN = re.compile(rb"(?:[0-9A-Fa-f]{2}){4,}")
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A credential in one file: bytes [start, end) are to be labelled; `value` is what is sought elsewhere.
+
+    `exact` says whether the value itself stands there (it does not where it was found inside base64).
+    """
+
+    rule: str
+    value: bytes = field(repr=False)
+    start: int
+    end: int
+    exact: bool
+
+
+def canonical(rule: str, value: bytes) -> bytes:
+    """What makes two findings one secret: a private key is the same whatever its line breaks and escapes."""
+    if rule != PRIVATE_KEY:
+        return value
+    return key_body(value) or value
+
+
+def key_body(value: bytes) -> bytes:
+    """A PEM block's body in one piece, without armour, line breaks, escapes and quotes."""
+    return _GLUE.sub(b"", _ARMOUR.sub(b"", value))
+
+
+def key_lines(value: bytes) -> list[bytes]:
+    """The lines of a PEM body that tell keys apart: the first is the same for all keys of a format."""
+    return [line for line in _key_parts(value) if len(line) >= 16][1:]
+
+
+def key_ends(value: bytes) -> list[bytes]:
+    """The other lines of a PEM body: the first, and those that are too short to be sought by themselves."""
+    sought = set(key_lines(value))
+    return [line for line in _key_parts(value) if line not in sought]
+
+
+def _key_parts(value: bytes) -> list[bytes]:
+    return [p for p in _GLUE.split(_ARMOUR.sub(b"", value)) if re.fullmatch(rb"[A-Za-z0-9+/=]+", p)]
+
+
+class Values:
+    """The distinct credentials of a corpus: rules with their bits, spellings, and where each stands."""
+
+    def __init__(self) -> None:
+        self.rules: dict[bytes, dict[str, float]] = defaultdict(dict)
+        self.spellings: dict[bytes, set[bytes]] = defaultdict(set)
+        self.places: dict[bytes, array[int]] = defaultdict(lambda: array("q"))
+        self.names: dict[str, int] = {}
+
+    def add(self, blob: int, found: Detection, *, stands: bool) -> None:
+        same = canonical(found.rule, found.value)
+        self.rules[same].setdefault(found.rule, guess_bits(found.rule, found.value))
+        self.spellings[same].add(found.value)
+        rule = self.names.setdefault(found.rule, len(self.names))
+        self.places[same].extend((blob, found.start, found.end, rule, stands))
+
+    def shown(self, same: bytes) -> str:
+        """The rule after which a value is named that several rules found; by their types, not by the value."""
+        return min(self.rules[same], key=claims_most)
+
+    def bits(self, same: bytes) -> float:
+        """The least that one of its rules claims.
+
+        A rule for passwords caps its claim as a person may have made the value up; where `looks_made` says that a
+        machine did, it counts as any assigned secret.
+        """
+        return min(
+            guess_bits(ASSIGNED, same) if claim <= PASSWORD_BITS and looks_made(same) else claim
+            for claim in self.rules[same].values()
+        )
+
+    def spans(self, same: bytes) -> Iterator[Span]:
+        names, row = list(self.names), self.places[same]
+        for i in range(0, len(row), 5):
+            yield Span(*row[i : i + 3], f"credentials:{names[row[i + 3]]}", bool(row[i + 4]))
+
+    def search_terms(self, same: bytes) -> Iterator[SearchTerm]:
+        spellings = sorted(self.spellings[same])
+        fragments: set[bytes] = set()
+        ends: set[bytes] = set()
+        if PRIVATE_KEY in self.rules[same]:
+            fragments |= {line for v in spellings for line in key_lines(v)}
+            fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
+            ends |= {line for v in spellings for line in key_ends(v)}
+        for n, spelling in enumerate(spellings):
+            if n == 0:
+                yield SearchTerm(spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)))
+            else:
+                yield SearchTerm(spelling)
+
+    def settle(self) -> None:
+        """Take out values that are nothing but another's: encoded, or with what stands beside it."""
+        known = {v for v in self.rules if len(v) >= MIN_HELD}
+        heads: dict[bytes, list[bytes]] = defaultdict(list)
+        for value in known:
+            heads[value[:MIN_HELD]].append(value)
+        keys = b"\n".join(value for value, rules in self.rules.items() if PRIVATE_KEY in rules)
+        for value in sorted(known, key=len, reverse=True):
+            if not set(self.rules[value]) <= GENERIC:
+                continue
+            if value in keys:  # a line of a private key, which is sought as such
+                del self.rules[value], self.spellings[value], self.places[value]
+                continue
+            others = (
+                o for text in readings(value) for o in _held(text, heads) if o != value and o in self.rules
+            )
+            held = next(others, None)
+            if held is None:
+                continue
+            kept, places = self.places[held], self.places.pop(value)
+            there = {(kept[i], kept[i + 1], kept[i + 2]) for i in range(0, len(kept), 5)}
+            for i in range(0, len(places), 5):
+                blob, start, end, rule, _ = places[i : i + 5]
+                if any(b == blob and start <= s and e <= end for b, s, e in there):
+                    kept.extend((blob, start, end, rule, 0))
+            del self.rules[value], self.spellings[value]
+
+
+def readings(value: bytes) -> Iterator[bytes]:
+    """What a value may say: itself, and decoded from base64 (four alignments), hex and URL escapes."""
+    yield value
+    if b"%" in value:
+        yield unquote_to_bytes(value)
+    for run in _BASE64_RUN.findall(value):
+        plain = run.translate(bytes.maketrans(b"-_", b"+/"))
+        for skip in range(4):
+            part = plain[skip:]
+            if len(part) % 4 == 1:
+                part = part[:-1]
+            yield base64.b64decode(part + b"=" * (-len(part) % 4))
+    for run in _HEX_RUN.findall(value):
+        yield bytes.fromhex(run.decode("ascii"))
+
+
+def _held(text: bytes, heads: dict[bytes, list[bytes]]) -> Iterator[bytes]:
+    for at in range(len(text) - MIN_HELD + 1):
+        for value in heads.get(text[at : at + MIN_HELD], ()):
+            if text.startswith(value, at):
+                yield value
