@@ -1,8 +1,8 @@
 """What all runs of a store released of each secret.
 
 Reading order: ledger (every release of one run, counted before it is made) → record (what one run notes) → store
-(all runs) → earlier (what they mean for the secrets of one more run) → retired (those that only they name) → bounds (what all of them prove together) →
-budget (a plan for a promise of several runs).
+(all runs) → earlier (what they mean for the secrets of one more run) → retired (those that only they name) → bounds
+(what all of them prove together) → budget (a plan for a promise of several runs).
 """
 
 from hush_core.history.bounds import bounds_of_all_runs

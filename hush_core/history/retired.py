@@ -1,4 +1,4 @@
-"""Secrets that only earlier runs name, as rows of this run's table: a model that goes on from theirs may tell them."""
+"""Secrets that only earlier runs name: a model that goes on from theirs may tell them still."""
 
 from __future__ import annotations
 
