@@ -17,7 +17,7 @@ from itertools import accumulate
 
 import hyperscan
 
-from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD, NEARBY, guess_bits, variety
+from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD, NEARBY, surface_bits, variety
 
 ASSIGNED_MIN_BITS = 24.0
 NEARBY_MIN_BITS = 32.0
@@ -156,7 +156,7 @@ def assigned(content: bytes, lines: Iterable[Line]) -> Iterator[tuple[str, int, 
         for match in _ASSIGNED.finditer(content, first, last):
             start, end = match.span(match.lastindex)
             value = match[match.lastindex]
-            if match.lastindex < 3 and guess_bits(ASSIGNED, value) >= ASSIGNED_MIN_BITS:
+            if match.lastindex < 3 and surface_bits(value) >= ASSIGNED_MIN_BITS:
                 yield ASSIGNED, start, end
             elif _is_password(value):
                 yield ASSIGNED_PASSWORD, start, end
@@ -170,7 +170,7 @@ def nearby(content: bytes, lines: Iterable[Line]) -> Iterator[tuple[str, int, in
             near = _ANY_NAME.search(content, max(first, start - BEFORE), start) or _ANY_NAME.search(
                 content, end, min(last, end + AFTER)
             )
-            if near and _DIGIT.search(match[0]) and guess_bits(NEARBY, match[0]) >= NEARBY_MIN_BITS:
+            if near and _DIGIT.search(match[0]) and surface_bits(match[0]) >= NEARBY_MIN_BITS:
                 yield NEARBY, start, end
 
 
