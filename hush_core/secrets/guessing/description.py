@@ -273,7 +273,7 @@ def _letters(text: str) -> list[float]:
 
 
 def _tongues(text: str) -> list[tuple[int, int, float]]:
-    """Runs of letters, in words of one case, whose letters follow each other as in a language: of drawn ones 0.1 %."""
+    """Runs of letters, in words of one case, that follow each other as in a language: of drawn ones 0.1 %."""
     found, table = [], letter_bits()
     for match in _SPELT.finditer(text):
         length, total, a, b = match.end() - match.start(), 0.0, 26, 26

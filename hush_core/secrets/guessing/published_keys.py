@@ -1,11 +1,8 @@
 """Examples of vendors' documentations and of standards, each as the first twelve digits of `published.key`.
 
-AWS, Azure's emulators, Stripe, jwt.io, Twilio, Slack, Telegram, Discord, Google, reCAPTCHA, Mailgun, Vault,
-Elastic,
-Docker, Kubernetes, OpenWeather, Flask, FastAPI, Symfony, Windows; Hardhat's and Ganache's accounts; UUIDs
-of RFC 4122
-and 9562, of Python's and PostgreSQL's documentation; keys of RFC 4226, 5849, 6238, 6455, 6749, 6750, 7515, 7519, 7636
-and of FIPS 197.
+AWS, Azure, Stripe, jwt.io, Twilio, Slack, Telegram, Discord, Google, reCAPTCHA, Mailgun, Vault, Elastic, Docker,
+Kubernetes, OpenWeather, Flask, FastAPI, Symfony, Windows; Hardhat's and Ganache's accounts; UUIDs of RFC 4122 and
+9562, Python and PostgreSQL; keys of RFC 4226, 5849, 6238, 6455, 6749, 6750, 7515, 7519, 7636 and of FIPS 197.
 """
 
 PUBLISHED = frozenset(
