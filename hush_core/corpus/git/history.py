@@ -61,7 +61,9 @@ class History:
         """A mask over the commits: those of people whose address matches one of the globs."""
         globs = [e.casefold() for e in emails]
         known = {a: _known_as(a, self.mailmap) for a in set().union(*self.log.groups)}
-        chosen = {a for a, names in known.items() if any(n == g or fnmatchcase(n, g) for n in names for g in globs)}
+        chosen = {
+            a for a, names in known.items() if any(n == g or fnmatchcase(n, g) for n in names for g in globs)
+        }
         groups = np.array([not chosen.isdisjoint(group) for group in self.log.groups], dtype=bool)
         return groups[self.log.group] if self.commits else np.zeros(0, dtype=bool)
 
