@@ -177,12 +177,10 @@ class CleanView:
         if missing:
             paths = self._paths_of(set(missing))
             where += f": {printable_path(paths[0])}" if paths else ""
-            some = (
-                "its content is" if paths else f"{len(missing)} versions of files that are in it no more are"
-            )
-            more = f", as are {len(paths) - 1} more files'" if len(paths) > 1 else ""
-            what += f": {some} not there{more} (a partial clone, or a lost object?)"
-            hint = "run git fetch --refetch, or give a full clone: git clone --no-filter; git fsck lists what is lost"
+            some = "that file's content" if paths else f"{len(missing)} contents that stand in no file of it"
+            more = f", and that of {len(paths) - 1} others" if len(paths) > 1 else ""
+            what += f": {some}{more} (a partial clone, or a lost object?)"
+            hint = "run git fetch --refetch, or give a full clone (git clone --no-filter); git fsck lists the lost"
         else:
             what += " (a partial clone? folders nested thousands deep?)"
         return InputError(where, what, hint)
