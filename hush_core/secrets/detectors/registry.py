@@ -39,6 +39,7 @@ def detector_of(kind: str) -> Detector:
 
 
 def versions(kinds: set[str]) -> str:
-    """The versions of these kinds' detectors, and of what priors are made by, as one line: part of the cache key of an extraction."""
+    """The versions of these kinds' detectors, and of what priors are made by, as one line: part of
+    the cache key of an extraction."""
     detectors = ", ".join(f"{kind} {detector_of(kind).version}" for kind in sorted(kinds))
     return f"{detectors}; priors {PRIORS_VERSION}"
