@@ -36,6 +36,7 @@ from hush_core.secrets.report.baseline import (
     read_baseline,
     write_baseline,
 )
+from hush_core.secrets.report.paths import without_credentials
 from hush_core.secrets.report.sarif import sarif
 from hush_core.secrets.report.tables import (
     changes_table,
@@ -162,6 +163,7 @@ def write_report(
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
     """
+    examples, dropped = (without_credentials(frame, key) for frame in (examples, dropped))
     items = items_of(secrets, edges, examples, key, dropped)
     new = baseline_of_items(items, key)
     baseline = baseline or _report_before(out, new, key)

@@ -13,6 +13,7 @@ from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.labels import ChunkLabels, LabelTable
 from hush_core.secrets.priors import WEAK_BITS
+from hush_core.secrets.report.paths import masked
 
 
 @dataclass(frozen=True)
@@ -97,30 +98,44 @@ def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], label
     return weak
 
 
+LISTED = 20
+"""Values that a refusal lists; they are what a person must decide on, and hundreds are a rule to look at."""
+
+
 def _refusal(
     corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, refused: dict[int, float]
 ) -> InputError:
-    """The refusal for the first place, in the order of the files, where a secret that is too weak was detected."""
+    """The refusal, with every value that is too weak: its rule, its entry, where it first stands, and its level.
+
+    In the order of the files; the first one is the message's own place. Never a value, in a file's name neither.
+    """
     spans = labels.spans()
     chosen = np.isin(spans["found"], list(refused)) & labels.detected(spans)
-    places = [
-        (int(file), start, number)
-        for number, blob, start in zip(
-            *(spans[c][chosen].tolist() for c in ("found", "blob", "start")), strict=True
-        )
-        for file in corpus.layout.files_of_blob(blob)[:1]
-    ]
+    places: dict[int, list[tuple[int, int]]] = {number: [] for number in refused}
+    for number, blob, start in zip(
+        *(spans[c][chosen].tolist() for c in ("found", "blob", "start")), strict=True
+    ):
+        places[number] += [(int(file), start) for file in corpus.layout.files_of_blob(blob)[:1]]
+    order = sorted(refused, key=lambda n: (not places[n], min(places[n], default=(0, 0)), n))
+    rows = []
+    for number in order[:LISTED]:
+        entry, _, name = found[number].name.partition("/")
+        where = f"secrets.{entry}"
+        if places[number]:
+            file, start = min(places[number])
+            line = corpus.contents[int(corpus.blob[file])].count(b"\n", 0, start) + 1
+            path = masked(corpus.file(file).path)
+            where = f"{corpus.trees[int(corpus.tree[file])].source}:{path}:{line}"
+        rows.append((where, name.rpartition(":")[0], entry, refused[number], len(set(places[number]))))
+    where, rule, _, bits, _ = rows[0]
     more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+    what = f"holds a credential ({rule}) of which {bits:.0f} bits can be claimed, "
+    what += f"too easy to guess to be protected{more}"
+    if more:
+        what += ". All of them:" if len(rows) == len(refused) else f". The first {len(rows)}:"
+        for place, rule, entry, bits, count in rows:
+            times = f", {count} places" if count > 1 else ""
+            what += f"\n  {place}  {rule}  entry {entry}, {bits:.0f} bits{times}"
+        what += "\n"
     hint = "remove and rotate it, or set `weak: drop` to leave the examples that hold it out of training"
-    number = min(places)[2] if places else min(refused)
-    rule = found[number].name.partition("/")[2].rpartition(":")[0]
-    what = (
-        f"holds a credential ({rule}) of which {refused[number]:.0f} bits can be claimed, "
-        f"too easy to guess to be protected{more}"
-    )
-    if not places:
-        return InputError(f"secrets.{found[number].name.partition('/')[0]}", what, hint)
-    file, start, _ = min(places)
-    line = corpus.contents[int(corpus.blob[file])].count(b"\n", 0, start) + 1
-    source = corpus.trees[int(corpus.tree[file])].source
-    return InputError(f"{source}:{corpus.file(file).path}:{line}", what, hint)
+    return InputError(where, what, hint)

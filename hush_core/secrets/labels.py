@@ -42,11 +42,15 @@ class LabelTable:
         self._reasons: dict[str, int] = {COPY: 0}
         self._files: list[tuple[int, int, np.ndarray]] = []
         self._blobs: list[tuple[int, int, np.ndarray]] = []
+        self._decided: dict[int, np.ndarray] = {}
         self._spans = {name: array("q") for name in COLUMNS}
 
     def add(self, found: int, new_labels: Labels, default: str) -> None:
         """Take in the files, blobs and spans of one secret; an empty reason becomes `default`."""
         reason = self._reason(new_labels.reason or default)
+        decided = np.fromiter(new_labels.decided, dtype=np.int64)
+        if len(decided):
+            self._decided[found] = np.union1d(decided, self.decided_of(found))
         for kept, given in ((self._files, new_labels.files), (self._blobs, new_labels.blobs)):
             numbers = np.unique(np.fromiter(given, dtype=np.int64))
             if len(numbers):
@@ -67,6 +71,10 @@ class LabelTable:
     def blobs_of(self, found: int, *, detected: bool = False) -> np.ndarray:
         """The contents that a secret was given whole, so far; for propagators. `detected`: by its detector."""
         return self._given(self._blobs, found, detected)
+
+    def decided_of(self, found: int) -> np.ndarray:
+        """The contents in which the secret's detector told by itself what holds it."""
+        return self._decided.get(found, np.zeros(0, dtype=np.int64))
 
     def lines_of(self, found: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(blob, start, end) of what a secret's detector gave it in parts, values aside; for propagators."""
@@ -105,6 +113,11 @@ class LabelTable:
         """
         new = LabelTable()
         new._reasons = dict(self._reasons)
+        new._decided = {
+            int(new_numbers[found]): np.unique(redacted.blob[blobs])
+            for found, blobs in self._decided.items()
+            if new_numbers[found] >= 0
+        }
         for kept, given, number in (
             (new._files, self._files, redacted.file),
             (new._blobs, self._blobs, redacted.blob),

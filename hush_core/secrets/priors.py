@@ -1,7 +1,9 @@
 """How hard a credential is to guess: bits of its single most likely value, erring low.
 
 A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/guarantee.md`):
-bits = min(what the type allows, what the value's own variety allows). The cap of the config comes on top.
+bits = min(what the type allows, what the value's own variety allows, what is left of it once it is decoded and
+described by words, walks over keys, counting, repeats and dates: `guessing`); published examples are worth nothing.
+The cap of the config comes on top.
 
 What is published is not the estimate, which is a function of the value, but one of a few levels (`published_bits`).
 """
@@ -12,6 +14,15 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+
+from hush_core.secrets.guessing.decoding import fields, reveal
+from hush_core.secrets.guessing.description import LEAST_RUN, Description, describe
+from hush_core.secrets.guessing.published import without_published
+
+VERSION = f"2, zxcvbn {version('zxcvbn')}"
+"""Changes whenever the same value may get another prior: a kept extraction is not used then."""
 
 PASSWORD_BITS = 10.0
 """Most a password chosen by a person is worth: its most likely guesses are few."""
@@ -75,10 +86,15 @@ _KNOWN = {
     "hush.crates-io-token": _Type("cio", 62),
     "hush.django-secret-key": _Type(r"(?:django-insecure-)?", 50),
 }
-_PASSWORDS = re.compile(r"password|passphrase|credential-uri|connection-string|auth-user|passwd|auth-header")
+_PASSWORDS = re.compile(r"password|passphrase|credential-uri|auth-user|passwd")
+_MAY_HOLD_PASSWORDS = re.compile(r"connection-string|auth-header")
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$", re.I)
-_SEGMENT = re.compile(r"^[A-Za-z0-9]{1,10}[_\-.]")
+_UUIDS = re.compile(
+    r"(?<![0-9a-fA-F])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12})(?![0-9a-fA-F])"
+)
+_SEGMENT = re.compile(r"^(?:[a-z]{1,10}|[A-Z]{1,10})\d{0,2}[_\-.]")
 _RUN = re.compile(r"[A-Za-z0-9+/=_\-]+")
+_JWT = re.compile(r"^(?:[A-Za-z]{1,12} )?ey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*\.")
 _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
 
 
@@ -96,8 +112,14 @@ def published_bits(estimate: float) -> float:
 
 def claims_most(rule: str) -> tuple[bool, str]:
     """Orders rules by type alone: those of a known format come first."""
-    name = rule.partition(".")[2] if rule.startswith("betterleaks.") else rule
-    return re.sub(r"\.\d+$", "", name) not in (*_KNOWN, "private-key"), rule
+    return _kind_of(rule) not in (*_KNOWN, "private-key"), rule
+
+
+SIMPLE_BITS = 5.0
+"""What walks, counting, repeats and dates are worth: they are tried first."""
+UNMISTAKABLE = 32
+"""Characters without an explanation that no person makes up, whatever the rule says that found them."""
+_ENDS = 256
 
 
 def guess_bits(rule: str, value: bytes) -> float:
@@ -105,60 +127,140 @@ def guess_bits(rule: str, value: bytes) -> float:
 
     >>> guess_bits("betterleaks.generic-credential-uri", b"hunter2") <= PASSWORD_BITS
     True
+    >>> guess_bits("new-rule", b"YWNtZS1jb3JwLXByb2R1Y3Rpb24tZGItMjAyNA==") <= PASSWORD_BITS
+    True
     """
-    text = value.decode("utf-8", "replace")
-    name = rule.partition(".")[2] if rule.startswith("betterleaks.") else rule
-    name = re.sub(r"\.\d+$", "", name)
+    return _bits(_kind_of(rule), rule in (ASSIGNED, NEARBY), value)
+
+
+@lru_cache(maxsize=1 << 14)
+def _bits(name: str, human: bool, value: bytes) -> float:
+    text = value.decode("utf-8", "replace").strip()
+    rest = without_published(text)
+    if rest != text and _unknown(rest, human=True) <= PASSWORD_BITS:
+        return 0.0
+    text = rest
     if name == "private-key":
         body = re.sub(r"-----[^-]*-----|\\[nrt]|\s", "", text)
-        return variety(body[40:]) if len(body) > 64 else variety(body) / 2
+        return _left_bits(body[40:]) if len(body) > 64 else _left_bits(body) / 2
     if _PASSWORDS.search(name):
-        return min(PASSWORD_BITS, variety(text))
+        return min(PASSWORD_BITS, _unknown(text, human=True))
+    jwt = _JWT.match(text)
+    if jwt:  # header and claims can be guessed, the signature cannot, unless there is none
+        signature = text[jwt.end() :]
+        return _left_bits(signature) if len(signature) >= 43 else 0.0
+    if _MAY_HOLD_PASSWORDS.search(name):
+        bits = _unknown(text, human=True)
+        return bits if len(_left(text)[0]) >= UNMISTAKABLE else min(PASSWORD_BITS, bits)
     kind = _KNOWN.get(name)
     match = re.match(kind.prefix, text, re.S) if kind else None
     if kind is None or match is None:
-        return _unknown(text, human=rule in (ASSIGNED, NEARBY))
+        return _unknown(text, human=human)
     variable = text[match.end() :]
     if kind.checksum:
         variable = variable[: -kind.checksum]
-    uuid = _UUID.match(variable)
-    if uuid:
-        variable = variable.replace("-", "") if uuid[1] == "4" else ""
+    variable = _UUIDS.sub(lambda m: _random_digits(m[0]), variable)
     claim = len(variable) * math.log2(kind.alphabet) - kind.known_bits
-    return max(0.0, min(claim, variety(variable, word=len(variable) + 1)))
+    return max(0.0, min(claim, _left_bits(variable)))
+
+
+def _kind_of(rule: str) -> str:
+    name = rule.partition(".")[2] if rule.startswith("betterleaks.") else rule
+    return re.sub(r"\.\d+$", "", name).casefold()
+
+
+def _random_digits(uuid: str) -> str:
+    """The digits of a UUID that are drawn: of version 4 all but six bits, of version 7 those after the time."""
+    digits = uuid.replace("-", "")
+    if digits[16] not in "89abAB":
+        return ""
+    return {"4": digits[:12] + digits[13:16] + digits[17:], "7": digits[13:16] + digits[17:]}.get(
+        digits[12], ""
+    )
+
+
+def _both_ends(text: str) -> str:
+    """Of a long text its two ends; what is not looked at claims nothing."""
+    return text if len(text) <= _ENDS else text[: _ENDS // 2] + text[-_ENDS // 2 :]
+
+
+def _left(text: str) -> tuple[str, Description]:
+    """What looks drawn in a value, once it is decoded and described; no more than its two ends."""
+    text = without_published(reveal(_UUIDS.sub(lambda m: _random_digits(m[0]), text)))
+    parts = [describe(part) for part in fields(_both_ends(text))]
+    left = "".join(
+        c
+        for part in parts
+        for run in part.left
+        for c in run
+        if c.isascii() and (len(parts) == 1 or len(run) >= LEAST_RUN)
+    )
+    bits, plain = sum(part.bits for part in parts), sum(part.plain for part in parts)
+    return left, Description(bits, plain, (left,), all(part.simple for part in parts))
+
+
+def _left_bits(text: str) -> float:
+    left, described = _left(text)
+    return min(_drawn(left), described.bits)
 
 
 def _unknown(text: str, *, human: bool) -> float:
-    """No table entry: the longest run after what looks like a prefix, checksum off, and half of the rest.
+    """No table entry: two thirds of what is left after what looks like a prefix; a checksum may be in it.
 
     `human`: a person may have made it up (no provider's format was recognised): hex gets no better treatment.
     """
+    if _UUID.match(text):
+        return _left_bits(text)
+    text = _UUIDS.sub(lambda m: _random_digits(m[0]), text)
+    while (segment := _SEGMENT.match(text)) and len(text) - segment.end() >= 12:
+        text = text[segment.end() :]
+    left, described = _left(text)
+    machine_hex = bool(_HEX.match(left)) and not human
+    if len(left) < 12:
+        return min(SIMPLE_BITS if described.simple else PASSWORD_BITS, described.bits)
+    if len(left) < 24 and left.isdigit():
+        return min(WEAK_BITS, _drawn(left))  # numbers of accounts, cards and phones
+    return min(_drawn(left), described.bits) / (1 if machine_hex else 1.5)
+
+
+def _drawn(text: str) -> float:
+    """Characters times their entropy in the text itself, which is below that of the alphabet."""
+    if len(text) < 3:
+        return 0.0
+    trigrams = len({text[i : i + 3] for i in range(len(text) - 2)})
+    return min(len(text), trigrams + 2) * _entropy(text)
+
+
+def surface_bits(value: bytes) -> float:
+    """How random a value looks at first sight, for rules that ask whether it is one: high, cheap, and no prior."""
+    text = value.decode("utf-8", "replace")
     uuid = _UUID.match(text)
     if uuid:
         return min(122.0, variety(text.replace("-", ""))) if uuid[1] == "4" else 0.0
     while (segment := _SEGMENT.match(text)) and len(text) - segment.end() >= 12:
         text = text[segment.end() :]
     run = max(_RUN.findall(text), key=len, default="")
-    machine_hex = bool(_HEX.match(run)) and not human
     if len(run) >= 30 and not _HEX.match(run):
         run = run[4:-6]
     if len(run) < 12:
         return min(PASSWORD_BITS, variety(run))
-    return variety(run) / (1 if machine_hex else 2)
+    return variety(run) / 2
 
 
-def variety(text: str, word: int = 5) -> float:
-    """Characters outside words (`word` or more letters of one case), runs and repeats, times entropy: bits.
+def variety(text: str) -> float:
+    """Characters outside words (five or more letters of one case), runs and repeats, times entropy: bits.
 
     >>> variety("aaaaaaaaaaaaaaaa"), variety("abcdefghijklmnop")
     (0.0, 0.0)
     """
     if not _HEX.match(text):
-        text = re.sub(rf"[a-z]{{{word},}}|[A-Z]{{{word},}}", "", text)
+        text = re.sub(r"[a-z]{5,}|[A-Z]{5,}", "", text)
     kept = "".join(c for i, c in enumerate(text) if i == 0 or abs(ord(c) - ord(text[i - 1])) > 1)
     if len(kept) < 3:
         return 0.0
     trigrams = len({kept[i : i + 3] for i in range(len(kept) - 2)})
-    counts = Counter(kept).values()
-    entropy = -sum(n / len(kept) * math.log2(n / len(kept)) for n in counts)
-    return min(len(kept), trigrams) * max(entropy, 0.0)
+    return min(len(kept), trigrams) * _entropy(kept)
+
+
+def _entropy(text: str) -> float:
+    return max(0.0, -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values()))

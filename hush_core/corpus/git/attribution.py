@@ -1,6 +1,6 @@
 """Which lines are whose: those that a person's commits added, and those that `git blame` gives to commits.
 
-Lines are compared without the blanks around them, as 8-byte digests; a line without a letter or a digit
+Lines are compared without the blanks around them, by a hash; a line without a letter or a digit
 (a brace, a rule of dashes) says nothing about who wrote it and is never compared.
 """
 
@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator
-from hashlib import blake2b
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import breadth_first_order
 
-from hush_core.corpus.git.blobs import read_blobs, sizes_in_pack_order
+from hush_core.corpus.git.blobs import sizes_in_pack_order
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
-from hush_core.corpus.git.history_log import FILE, NOTHING
+from hush_core.corpus.git.history_log import FILE
 
 _TELLING = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
@@ -27,38 +23,112 @@ _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 def added_lines(
     view: CleanView, history: History, commits: np.ndarray, max_bytes: int
-) -> tuple[set[bytes], set[bytes]]:
-    """Digests of all lines that the masked commits added, and the blobs that were too large to be read for it.
+) -> tuple[set[int], set[bytes]]:
+    """Hashes of all lines that the masked commits added, and the blobs that are no text or too large to be read.
 
-    A commit adds a line if a version of a file has it, blanks and all, more often than the version before;
-    a merge, if more often than each version before. Two contents are in memory at a time.
+    Added is what git's own diff says, with the settings of its blame; in a merge, what is new beside every parent.
+    So whatever `git blame` gives to one of the commits is among them: a line is blamed on a commit only where the
+    diff to each parent adds it, or takes it for one of another path, and then all of the file is added here.
     """
-    jobs = list(_changes(history, commits))
-    sizes = sizes_in_pack_order(view, {blob for job in jobs for blob in job})
-    lines: set[bytes] = set()
-    large = {after for after, *_ in jobs if sizes[after] > max_bytes}
-    jobs = [
-        (after, *(b for b in before if sizes[b] <= max_bytes))
-        for after, *before in jobs
-        if after not in large
+    log = history.log
+    asked, untold = _askable(view, history, commits, max_bytes)
+    lines: set[int] = set()
+    if asked:
+        arguments = (
+            "-c",
+            f"core.bigFileThreshold={max_bytes}",
+            "diff-tree",
+            "--stdin",
+            "--root",
+            "-r",
+            "-c",
+            "-p",
+        )
+        pieces = view.stream(*arguments, *_DIFF, stdin=b"".join(log.commit[c] + b"\n" for c in asked))
+        for after, added in _hunks(pieces):
+            if added is None:
+                untold.add(after)
+            else:
+                lines.update(line_hash(line) for line in added.splitlines() if tells(line))
+    return lines, untold
+
+
+def _askable(
+    view: CleanView, history: History, commits: np.ndarray, max_bytes: int
+) -> tuple[list[int], set[bytes]]:
+    """The commits to be asked for, and the blobs too large for it, with all that merges of such ones changed: of
+    these git would hold every version."""
+    log = history.log
+    chosen = np.flatnonzero(commits[log.change_commit] & (log.change_kind == FILE))
+    sizes = sizes_in_pack_order(view, {log.blobs[b] for b in set(log.change_blob[chosen].tolist())})
+    large = np.array([sizes.get(blob, 0) > max_bytes for blob in log.blobs] + [False])[
+        log.change_blob[chosen]
     ]
-    stream = read_blobs(view, (blob for job in jobs for blob in job))
-    for job in jobs:
-        added = Counter(next(stream)[1].splitlines())
-        known: Counter[bytes] = Counter()
-        for _ in job[1:]:
-            known |= Counter(next(stream)[1].splitlines())
-        lines.update(d for line in added - known if (d := _digest(line)) is not None)
-    for _ in stream:  # ends the process, and shows its exit status
-        raise view.damaged()
-    return lines, large
+    asked = np.flatnonzero(commits)
+    if not large.any():
+        return asked.tolist(), set()
+    merges = set(view.run("rev-list", "--min-parents=2", view.commit, "--").split())
+    heavy = {c for c in log.change_commit[chosen[large]].tolist() if log.commit[c] in merges}
+    untold = large | np.isin(log.change_commit[chosen], list(heavy))
+    return (
+        [c for c in asked.tolist() if c not in heavy],
+        {log.blobs[b] for b in log.change_blob[chosen[untold]].tolist()},
+    )
 
 
-def line_spans(content: bytes, lines: set[bytes]) -> Iterator[tuple[int, int]]:
+_DIFF = (
+    "-U0",
+    "--full-index",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--ignore-submodules=all",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+)
+_INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
+
+
+def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
+    """(blob after, an added line) for each, as `git diff-tree -c -p -U0` gives them; None for what is no text.
+
+    A line of a hunk begins with a sign a parent, so that none can be taken for a header.
+    """
+    after, parents = b"", 0
+    for line in _lines_of(pieces):
+        if line.startswith(b"@@"):
+            parents = len(line) - len(line.lstrip(b"@")) - 1
+        elif line.startswith(b"diff --"):
+            parents = 0
+        elif parents and line[:1] in b"+- \\":
+            if line[:parents] == b"+" * parents:
+                yield after, line[parents:]
+        elif found := _INDEX.match(line):
+            after, parents = found[1], 0
+        elif line.startswith(b"Binary files "):
+            yield after, None
+        elif not line.startswith((b"+++ ", b"--- ")):
+            parents = 0
+
+
+def _lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest: list[bytes] = []
+    for piece in pieces:
+        first, *more = piece.split(b"\n")
+        rest.append(first)
+        if more:
+            yield b"".join(rest)
+            yield from more[:-1]
+            rest = more[-1:]
+    if any(rest):
+        yield b"".join(rest)
+
+
+def line_spans(content: bytes, lines: set[int]) -> Iterator[tuple[int, int]]:
     """Byte ranges of the runs of lines of a content that are in the set."""
     start = at = 0
     for line in content.splitlines(keepends=True):
-        if _digest(line) not in lines:
+        if line_hash(line) not in lines:
             if start < at:
                 yield start, at
             start = at + len(line)
@@ -68,70 +138,43 @@ def line_spans(content: bytes, lines: set[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def numbered_spans(content: bytes, lines: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Byte ranges of the lines with these numbers (from 1, ended by a line feed as git counts them)."""
+    """Byte ranges of the telling lines with these numbers (from 1, ended by a line feed as git counts them)."""
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 10) + 1
     ends = np.append(ends, len(content)) if not len(ends) or ends[-1] < len(content) else ends
     starts = np.concatenate([[0], ends[:-1]])
     for line in np.unique(lines).tolist():
         if 0 < line <= len(ends):
-            yield int(starts[line - 1]), int(ends[line - 1])
+            start, end = int(starts[line - 1]), int(ends[line - 1])
+            if tells(content[start:end]):
+                yield start, end
 
 
-def blamed_lines(view: CleanView, path: bytes, commits: set[bytes]) -> np.ndarray | None:
-    """The numbers of a file's lines that `git blame` gives to the commits; None where git cannot tell."""
+Blamed = list[tuple[bytes, int, int]]
+"""(commit, first line, lines) of one file, from 1."""
+
+
+def blame(view: CleanView, path: bytes) -> Blamed | None:
+    """Whose the lines of a file are by `git blame`, renames included; None where git cannot tell."""
     output = view.attempt(
         "blame", "--incremental", "--no-textconv", "--encoding=none", view.commit, "--", os.fsdecode(path)
     )
     if output is None:
         return None
-    lines = [
-        np.arange(int(found[2]), int(found[2]) + int(found[3]))
-        for row in output.split(b"\n")
-        if (found := _BLAMED.match(row)) and found[1] in commits
-    ]
-    return np.concatenate(lines) if lines else np.zeros(0, dtype=np.int64)
+    found = (_BLAMED.match(row) for row in output.split(b"\n"))
+    return [(row[1], int(row[2]), int(row[3])) for row in found if row]
 
 
-def renamed_onwards(history: History, paths: set[bytes]) -> set[bytes]:
-    """`paths`, and those that a commit which removed one of them brought in, and so on.
-
-    Git's blame follows a file through a rename with edits; where it may lead is a superset of the truth.
-    """
-    log = history.log
-    n, source = len(log.paths), len(log.paths) + history.commits
-    begin = np.array([i for i, path in enumerate(log.paths) if path in paths], dtype=np.int64)
-    gone = log.change_kind == NOTHING
-    had = np.zeros(len(log.change_path), dtype=bool)
-    had[log.before_change] = True
-    new = (log.change_kind == FILE) & ~had
-    leads = [
-        (np.full(len(begin), source), begin),
-        (log.change_path[gone], n + log.change_commit[gone]),
-        (n + log.change_commit[new], log.change_path[new]),
-    ]
-    rows, columns = (np.concatenate(part) for part in zip(*leads, strict=True))
-    graph = coo_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(source + 1, source + 1))
-    order = breadth_first_order(graph.tocsr(), source, directed=True, return_predecessors=False)
-    return {log.paths[i] for i in order[order < n].tolist()}
+def lines_of(blamed: Blamed, commits: set[bytes]) -> np.ndarray:
+    """The numbers of the lines that are of one of the commits."""
+    parts = [np.arange(first, first + count) for commit, first, count in blamed if commit in commits]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _changes(history: History, commits: np.ndarray) -> Iterator[tuple[bytes, ...]]:
-    """(blob after, blobs before …) for every distinct change of a file by the masked commits."""
-    log = history.log
-    chosen = np.flatnonzero(commits[log.change_commit] & (log.change_kind == FILE))
-    order = np.argsort(log.before_change, kind="stable")
-    sorted_changes = log.before_change[order]
-    first = np.searchsorted(sorted_changes, chosen, side="left")
-    last = np.searchsorted(sorted_changes, chosen, side="right")
-    seen = set()
-    for change, a, b in zip(chosen.tolist(), first.tolist(), last.tolist(), strict=True):
-        before = log.before_blob[order[a:b]].tolist()
-        job = (int(log.change_blob[change]), *before)
-        if job not in seen:
-            seen.add(job)
-            yield tuple(log.blobs[i] for i in job)
+def line_hash(line: bytes) -> int:
+    """What a line is compared by: without the blanks around it; the same within one process alone."""
+    return hash(line.strip())
 
 
-def _digest(line: bytes) -> bytes | None:
-    line = line.strip()
-    return blake2b(line, digest_size=8).digest() if _TELLING.search(line) else None
+def tells(line: bytes) -> bool:
+    """Whether a line has a letter or a digit."""
+    return _TELLING.search(line) is not None

@@ -224,7 +224,7 @@ def _sizes(view: CleanView, blobs: Collection[bytes], pieces: Iterable[bytes]) -
             if line[:width] in wanted and line[width + 1 :].isdigit():  # not "missing"
                 sizes[line[:width]] = int(line[width + 1 :])
     if len(sizes) != len(wanted):
-        raise view.damaged()
+        raise view.damaged(wanted - sizes.keys())
     return sizes
 
 

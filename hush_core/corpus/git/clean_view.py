@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -25,6 +25,7 @@ from hush_core.corpus.git.refs import (
     unknown,
     unreadable_source,
 )
+from hush_core.corpus.paths import printable_path
 from hush_core.errors import InputError
 
 __all__ = ["CleanView", "clean_environment"]
@@ -165,13 +166,29 @@ class CleanView:
             )
         return self.run("cat-file", "blob", blob.decode("ascii"))
 
-    def damaged(self) -> InputError:
-        """The refusal for objects that are not there (a partial clone) or cannot be read."""
-        return InputError(
-            str(self.path),
-            f"objects of {self.rev} are missing or damaged (a partial clone?)",
-            "give a full clone: git clone --no-filter, then git fsck",
-        )
+    def damaged(self, missing: Collection[bytes] = ()) -> InputError:
+        """The refusal for objects that are not there (a partial clone) or cannot be read.
+
+        `missing`: blobs that are known not to be there; the message names the first path of the revision that holds
+        one. Not its id, which is a hash of the text.
+        """
+        where, what = str(self.path), f"objects of {self.rev} are missing or damaged"
+        hint = "give a full clone: git clone --no-filter, then git fsck"
+        if missing:
+            paths = self._paths_of(set(missing))
+            where += f": {printable_path(paths[0])}" if paths else ""
+            some = "that file's content" if paths else f"{len(missing)} contents that stand in no file of it"
+            more = f", and that of {len(paths) - 1} others" if len(paths) > 1 else ""
+            what += f": {some}{more} (a partial clone, or a lost object?)"
+            hint = "run git fetch --refetch, or give a full clone (git clone --no-filter); git fsck lists the lost"
+        else:
+            what += " (a partial clone? folders nested thousands deep?)"
+        return InputError(where, what, hint)
+
+    def _paths_of(self, blobs: set[bytes]) -> list[bytes]:
+        listing = (self.attempt("ls-tree", "-r", "-z", self.commit) if self.commit else None) or b""
+        rows = (entry.partition(b"\t") for entry in listing.split(b"\0"))
+        return [path for head, _, path in rows if head.rpartition(b" ")[2] in blobs]
 
     def _create(self, object_format: str) -> None:
         assert self._folder is not None

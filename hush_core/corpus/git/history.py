@@ -16,11 +16,14 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history_log import EMPTY, Log, read_log
 from hush_core.errors import InputError
+
+Moves = tuple[np.ndarray, np.ndarray]
+"""Numbers of paths in the log: from which, and to which, text was moved."""
 
 _ADDRESS = re.compile(r"<([^<>]*)>")
 
@@ -58,32 +61,41 @@ class History:
         """A mask over the commits: those of people whose address matches one of the globs."""
         globs = [e.casefold() for e in emails]
         known = {a: _known_as(a, self.mailmap) for a in set().union(*self.log.groups)}
-        chosen = {a for a, names in known.items() if any(fnmatchcase(n, g) for n in names for g in globs)}
+        chosen = {
+            a for a, names in known.items() if any(n == g or fnmatchcase(n, g) for n in names for g in globs)
+        }
         groups = np.array([not chosen.isdisjoint(group) for group in self.log.groups], dtype=bool)
         return groups[self.log.group] if self.commits else np.zeros(0, dtype=bool)
 
-    def touched(self, emails: Iterable[str]) -> tuple[set[bytes], set[bytes]]:
+    def touched(self, emails: Iterable[str], moves: Moves | None = None) -> tuple[set[bytes], set[bytes]]:
         """The paths and the blobs that hold work of people whose address matches one of the globs.
 
         Paths that ever held the same content (a rename, a copy) share their people, and so on through chains
-        of them; a blob is matched wherever it stands. Errs on the side of more.
+        of them, and with `moves` (`lineage.moves`) those too that took text from such a path; a blob is matched
+        wherever it stands. Errs on the side of more.
         """
         log = self.log
         changed = self.commits_of(emails)[log.change_commit]
-        touched = self._with_kin(log.change_path[changed])
+        touched = self._with_kin(log.change_path[changed], moves)
         left = log.change_blob[changed]
         return self.named(touched), {log.blobs[b] for b in set(left[left >= 0].tolist())} - EMPTY
 
-    def standing(self, blobs: set[bytes]) -> set[bytes]:
+    def standing(self, blobs: set[bytes], moves: Moves | None = None) -> set[bytes]:
         """The paths that ever held one of the blobs, and those that are tied to such a path."""
         log = self.log
         numbers = np.array([b in blobs for b in log.blobs] + [False])
-        return self.named(self._with_kin(log.change_path[numbers[log.change_blob]]))
+        return self.named(self._with_kin(log.change_path[numbers[log.change_blob]], moves))
 
-    def _with_kin(self, paths: np.ndarray) -> np.ndarray:
+    def _with_kin(self, paths: np.ndarray, moves: Moves | None) -> np.ndarray:
         """A mask over the paths: these, and all that are tied to one of them."""
-        kin = np.zeros(len(self.log.paths) + 1, dtype=bool)
-        kin[self._kin[paths]] = True
+        n = int(self._kin.max(initial=-1)) + 1
+        begin = np.unique(self._kin[paths])
+        taken, given = (self._kin[ends] for ends in moves) if moves is not None else (begin[:0], begin[:0])
+        rows = np.concatenate([np.full(len(begin), n), taken])
+        columns = np.concatenate([begin, given])
+        graph = coo_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(n + 1, n + 1))
+        kin = np.zeros(n + 1, dtype=bool)
+        kin[breadth_first_order(graph.tocsr(), n, directed=True, return_predecessors=False)] = True
         return kin[self._kin]
 
     def named(self, mask: np.ndarray) -> set[bytes]:

@@ -166,5 +166,6 @@ def tree_entries(view: CleanView) -> Iterator[Entry]:
         meta, _, path = entry.partition(b"\t")
         mode, kind, blob, size = meta.split()
         if kind == b"blob" and not size.isdigit():
-            raise view.damaged()
+            lost = (e.split() for e in listing.split(b"\0") if b"BAD\t" in e)
+            raise view.damaged({words[2] for words in lost} | {blob})
         yield Entry(mode.decode(), kind.decode(), blob, int(size) if size.isdigit() else 0, path)

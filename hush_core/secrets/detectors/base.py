@@ -75,6 +75,7 @@ class Labels:
     reason: for `files` and `blobs`, as the edges show it; the detector's kind if empty.
     copies: whether exact copies of chunks that `spans` overlap are labelled; not where the value is what is
     looked for, as the rest of such a chunk may be anybody's boilerplate.
+    decided: contents in which the detector itself told what holds the secret: copies are not sought in them.
     """
 
     files: Numbers = field(default=(), repr=False)
@@ -83,6 +84,7 @@ class Labels:
     search_terms: tuple[SearchTerm, ...] = field(default=(), repr=False)
     reason: str = ""
     copies: bool = True
+    decided: Numbers = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

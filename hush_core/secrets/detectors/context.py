@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hush_core.corpus import Corpus
 from hush_core.progress import Progress
 from hush_core.secrets.detectors.scans import Scan, scan_contents
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -34,11 +36,18 @@ class DetectorContext:
     cache: Path | None = None
     counts: Counter[str] = field(default_factory=Counter)
     propagation: dict[str, Any] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
     _scans: dict[tuple[str, str], Scan] = field(default_factory=dict, repr=False)
 
     def identify(self, value: bytes) -> str:
         """Twelve hexadecimal digits that name a value and tell nothing about it: an HMAC under the key."""
         return hmac.new(self.key, value, hashlib.sha256).hexdigest()[:12]
+
+    def once(self, name: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """What `make` gives, made once for all entries of this extraction."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
     def scan(
         self,

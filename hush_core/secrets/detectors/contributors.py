@@ -1,16 +1,18 @@
 """Detector `contributors`: what one of the people ever changed, in any repository of the job.
 
-`attribute` says how much of it:
+`attribute` says how much of it; each holds what the next one does:
 
 - `file`: every file at a path that one of their commits changed, author, committer or co-author, merges
-  included; at paths tied to such a one through equal content (renames, copies); and every file whose content
-  such a commit brought in, in any repository.
+  included; at paths tied to such a one through equal content (renames, copies) or through text that moved as a
+  commit brought the file in (renames with edits, splits: `corpus.git.lineage`); every file whose content such a
+  commit brought in, in any repository; and every file with a line of theirs that few files have.
 - `commit`: within those files, the lines that one of their commits added and that stand there still, compared
   without the blanks around them. Lines without a letter or a digit are not compared. A file that ever had a
-  version of theirs too large to be read is taken whole, and counted. In history mode also every content that
-  one of their commits brought in, whole.
-- `blame`: the lines that `git blame` gives to one of their commits at the revision; whoever re-indents a
-  line takes it over. One git process a file. A file that git cannot blame is taken whole, and counted.
+  version of theirs that is no text, or too large to be read, is taken whole, and counted. In history mode also
+  every content that one of their commits brought in, whole.
+- `blame`: the lines that `git blame` gives to one of their commits at the revision, those without a letter or a
+  digit aside; whoever re-indents a line takes it over. A file is blamed once for all entries, and only where a line
+  of theirs stands. One that git cannot blame is taken as `commit` takes it, and counted.
 
 An exact copy of a chunk that is labelled is labelled too, whoever made it.
 """
@@ -18,31 +20,86 @@ An exact copy of a chunk that is labelled is labelled too, whoever made it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
 from hush_core.config import ContributorsSecret
 from hush_core.corpus import Corpus, History
 from hush_core.corpus.git.attribution import (
+    Blamed,
     added_lines,
-    blamed_lines,
+    blame,
+    line_hash,
     line_spans,
+    lines_of,
     numbered_spans,
-    renamed_onwards,
 )
+from hush_core.corpus.git.lineage import moves
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
 
+FEW_PATHS = 3
+"""Paths at which a line may stand that tells whose a file is."""
+LINE_BYTES = 12
+"""Least bytes of such a line."""
+OWN_LINES = 1
+"""So many of them make a file theirs."""
+_GATHERED = 1 << 20
+_BLAMED_AT_ONCE = 2
+
 
 def detect(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret: what the people wrote, whole or by lines."""
+    work = _work_of(corpus, entry, context)
     if entry.attribute == "file":
-        yield Finding(files=_touched(corpus, entry))
+        yield Finding(files=work.files)
     elif entry.attribute == "commit":
-        yield _by_commit(corpus, entry, context)
+        spans = (Span(blob, *span) for blob, span in _added_spans(corpus, work))
+        yield Finding(files=work.untold, blobs=work.versions, spans=spans, decided=corpus.blob[work.files])
     else:
-        yield _by_blame(corpus, entry, context)
+        yield _by_blame(corpus, entry, work, context)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What people did: files by number; lines as `line_hash` gives them; files whose lines cannot be told;
+    contents that they brought into a history."""
+
+    files: np.ndarray
+    lines: set[int]
+    untold: np.ndarray
+    versions: list[int]
+
+
+def _work_of(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> _Work:
+    lines: set[int] = set()
+    blobs: set[bytes] = set()
+    versions: set[bytes] = set()
+    files, untold = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for t in corpus.repositories:
+        history = _history(corpus, t)
+        with corpus.view(t) as view:
+            moved = context.once(("moves", t), lambda v=view, h=history: moves(v, h, corpus.max_file_bytes))
+            commits = history.commits_of(entry.emails)
+            added, large = added_lines(view, history, commits, corpus.max_file_bytes)
+        paths, made = history.touched(entry.emails, moved)
+        files.append(corpus.files_named(paths, t))
+        untold.append(corpus.files_named(history.standing(large, moved), t))
+        context.counts["versions_too_large_to_attribute"] += len(large)
+        lines |= added
+        blobs |= made
+        if corpus.trees[t].mode == "history":
+            versions |= made
+    files += [corpus.files_holding(blobs), *untold, _files_with(corpus, lines, context)]
+    return _Work(
+        files=np.unique(np.concatenate(files)),
+        lines=lines,
+        untold=np.unique(np.concatenate(untold)),
+        versions=[n for b in versions if (n := corpus.contents.number(b)) is not None],
+    )
 
 
 def _history(corpus: Corpus, tree: int) -> History:
@@ -51,45 +108,51 @@ def _history(corpus: Corpus, tree: int) -> History:
     return history
 
 
-def _touched(corpus: Corpus, entry: ContributorsSecret) -> np.ndarray:
-    """By path within a repository (renames and copies included), and by content across all of them."""
-    blobs: set[bytes] = set()
-    files = []
-    for t in corpus.repositories:
-        paths, made = _history(corpus, t).touched(entry.emails)
-        blobs |= made
-        files.append(corpus.files_named(paths, t))
-    return np.unique(np.concatenate([*files, corpus.files_holding(blobs)]))
+def _files_with(corpus: Corpus, lines: set[int], context: DetectorContext) -> np.ndarray:
+    """Files of repositories at a path where OWN_LINES of these stand that stand at few paths."""
+    hashes, paths = context.once(("lines that tell",), lambda: _rare_lines(corpus))
+    mine = paths[np.isin(hashes, np.fromiter(lines, dtype=np.int64, count=len(lines)))]
+    theirs = np.flatnonzero(np.bincount(mine, minlength=len(corpus.paths)) >= OWN_LINES)
+    return np.flatnonzero(np.isin(corpus.path, theirs) & np.isin(corpus.tree, corpus.repositories))
 
 
-def _by_commit(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> Finding:
-    lines: set[bytes] = set()
-    versions: set[bytes] = set()
-    untold = []
-    for t in corpus.repositories:
-        tree = corpus.trees[t]
-        history = _history(corpus, t)
-        with corpus.view(t) as view:
-            commits = history.commits_of(entry.emails)
-            added, large = added_lines(view, history, commits, corpus.max_file_bytes)
-        lines |= added
-        untold.append(corpus.files_named(history.standing(large), t))
-        context.counts["versions_too_large_to_attribute"] += len(large)
-        if tree.mode == "history":
-            versions |= history.touched(entry.emails)[1]
+def _rare_lines(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """(hash, path) of the lines of LINE_BYTES or more that stand at FEW_PATHS or fewer, in any version."""
+    ours = np.flatnonzero(np.isin(corpus.tree, corpus.repositories))
+    blobs, first = np.unique(corpus.blob[ours], return_index=True)
+    pairs = np.zeros((0, 2), dtype=np.int64)
+    gathered: list[np.ndarray] = []
+    waiting = 0
+    for blob, path in zip(blobs.tolist(), corpus.path[ours][first].tolist(), strict=True):
+        lines = {
+            line_hash(s)
+            for line in corpus.contents[blob].splitlines()
+            if len(s := line.strip()) >= LINE_BYTES
+        }
+        found = np.full((len(lines), 2), path, dtype=np.int64)
+        found[:, 0] = np.fromiter(lines, dtype=np.int64, count=len(lines))
+        gathered.append(found)
+        waiting += len(lines)
+        if waiting > _GATHERED:
+            pairs, gathered, waiting = np.unique(np.concatenate([pairs, *gathered]), axis=0), [], 0
+    pairs = np.unique(np.concatenate([pairs, *gathered]), axis=0)
+    _, which, count = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
+    few = count[which] <= FEW_PATHS
+    return pairs[few, 0], pairs[few, 1]
 
-    def spans() -> Iterator[Span]:
-        for blob in np.unique(corpus.blob[_touched(corpus, entry)]).tolist():
-            for start, end in line_spans(corpus.contents[blob], lines):
-                yield Span(blob, start, end)
 
-    whole = [n for b in versions if (n := corpus.contents.number(b)) is not None]
-    return Finding(files=np.concatenate(untold), blobs=whole, spans=spans())
+def _added_spans(corpus: Corpus, work: _Work) -> Iterator[tuple[int, tuple[int, int]]]:
+    for blob in np.unique(corpus.blob[work.files]).tolist():
+        for span in line_spans(corpus.contents[blob], work.lines):
+            yield blob, span
 
 
-def _by_blame(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) -> Finding:
+def _by_blame(corpus: Corpus, entry: ContributorsSecret, work: _Work, context: DetectorContext) -> Finding:
     spans: list[Span] = []
-    unknown: list[np.ndarray] = []
+    context.counts["files_not_blamed"] += 0
+    added: dict[int, list[tuple[int, int]]] = {}
+    for blob, span in _added_spans(corpus, work):
+        added.setdefault(blob, []).append(span)
     for t in corpus.repositories:
         tree = corpus.trees[t]
         if tree.mode == "history":
@@ -100,21 +163,31 @@ def _by_blame(corpus: Corpus, entry: ContributorsSecret, context: DetectorContex
             )
         history = _history(corpus, t)
         commits = {history.log.commit[c] for c in np.flatnonzero(history.commits_of(entry.emails)).tolist()}
-        paths, _ = history.touched(entry.emails)
-        files = corpus.files_named(renamed_onwards(history, paths), t)
-        with corpus.view(t) as view:
-            for done, number in enumerate(files.tolist()):
-                if done % 64 == 0:
-                    context.progress("blame", done, len(files))
-                file = corpus.file(number)
-                lines = blamed_lines(view, file.raw, commits)
-                if lines is None:
-                    unknown.append(files[done : done + 1])
-                    continue
-                content = corpus.contents[file.blob]
-                spans += [Span(file.blob, start, end) for start, end in numbered_spans(content, lines)]
-    context.counts["files_not_blamed"] += len(unknown)
-    return Finding(files=np.concatenate(unknown) if unknown else (), spans=spans)
+        numbers = [
+            n for n in work.files[corpus.tree[work.files] == t].tolist() if int(corpus.blob[n]) in added
+        ]
+        for number, blamed in zip(numbers, _blames(corpus, t, numbers, context), strict=True):
+            blob = int(corpus.blob[number])
+            if blamed is None:
+                context.counts["files_not_blamed"] += 1
+                found = added[blob]
+            else:
+                found = list(numbered_spans(corpus.contents[blob], lines_of(blamed, commits)))
+            spans += [Span(blob, start, end) for start, end in found]
+    return Finding(spans=spans, decided=corpus.blob[work.files])
 
 
-DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True)
+def _blames(corpus: Corpus, t: int, numbers: list[int], context: DetectorContext) -> Iterator[Blamed | None]:
+    """The blame of each file, asked of git once a run, two at a time."""
+    known: dict[int, Blamed | None] = context.once(("blame", t), dict)
+    missing = [n for n in numbers if n not in known]
+    with corpus.view(t) as view, ThreadPoolExecutor(_BLAMED_AT_ONCE) as pool:
+        found = pool.map(lambda n: blame(view, corpus.file(n).raw), missing)
+        for done, (number, blamed) in enumerate(zip(missing, found, strict=True)):
+            known[number] = blamed
+            if done % 64 == 0:
+                context.progress("blame", done, len(missing))
+    return (known[n] for n in numbers)
+
+
+DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True, version="2")

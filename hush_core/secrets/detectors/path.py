@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import re2
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from hush_core.config import PathSecret
 from hush_core.corpus import Corpus
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.detectors.globs import translate
 
-_ANYWHERE = "^(?:.+/)?"
+_ANYWHERE = "(?s)^(?:.*/)?"
 _REPEATS = re.compile(r"[*+]")
 
 
@@ -30,21 +30,26 @@ class Glob:
         ValueError: it can match nothing, or cannot be read.
     """
 
+    __slots__ = ("_regex", "_search", "include")
+
     def __init__(self, glob: str) -> None:
-        regex, include = GitIgnoreSpecPattern.pattern_to_regex(glob)
-        if regex is None or include is None:
-            raise ValueError("matches nothing")
-        self.include = bool(include)
-        # Python's engine is ten times as fast, and linear where nothing can be repeated in two ways
-        simple = "[" not in glob and len(_REPEATS.findall(regex.removeprefix(_ANYWHERE))) <= 1
-        try:
-            self._find = re.compile(regex).search if simple else re2.compile(regex, _quiet()).search
-        except (re.error, re2.error):
-            raise ValueError("cannot be read") from None
+        self._regex, self.include = translate(glob)
+        self._search: Callable[[str], object] | None = None
 
     def match(self, path: str) -> bool:
         """Whether the pattern, `!` aside, covers `path` or a folder above it."""
-        return self._find(path) is not None
+        if self._search is None:  # compiled only now: a CODEOWNERS file may hold a hundred thousand
+            self._search = self._compiled()
+        return self._search(path) is not None
+
+    def _compiled(self) -> Callable[[str], object]:
+        # Python's engine is ten times as fast, and linear where nothing can be repeated in two ways
+        body = self._regex.removeprefix(_ANYWHERE)
+        simple = "[" not in body.replace("[^/]", "") and len(_REPEATS.findall(body)) <= 1
+        try:
+            return re.compile(self._regex).search if simple else re2.compile(self._regex, _quiet()).search
+        except (re.error, re2.error):
+            return lambda path: None  # larger than RE2 takes: as git, which gives up on it
 
 
 @cache
@@ -55,7 +60,7 @@ def _quiet() -> Any:
 
 
 class Globs:
-    """Several globs. Not pathspec's own combination: it lets `*.py` outrank a later `/src/` (a missed file).
+    """Several globs; the last that matches decides, one of files and one of folders alike.
 
     Args:
         globs: gitignore patterns; `!` takes back what an earlier one matched.
@@ -86,4 +91,4 @@ def detect(corpus: Corpus, entry: PathSecret, context: DetectorContext) -> Itera
     yield Finding(files=corpus.files_at(Globs(entry.globs, f"secrets.{entry.id}.globs").match))
 
 
-DETECTOR = Detector("path", PathSecret, detect)
+DETECTOR = Detector("path", PathSecret, detect, version="2")

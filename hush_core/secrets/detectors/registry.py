@@ -15,6 +15,7 @@ from hush_core.secrets.detectors import (
 )
 from hush_core.secrets.detectors import path as paths
 from hush_core.secrets.detectors.base import Detector
+from hush_core.secrets.priors import VERSION as PRIORS_VERSION
 
 OWN = {
     detector.kind: detector
@@ -38,5 +39,7 @@ def detector_of(kind: str) -> Detector:
 
 
 def versions(kinds: set[str]) -> str:
-    """The versions of these kinds' detectors, as one line: part of the cache key of an extraction."""
-    return ", ".join(f"{kind} {detector_of(kind).version}" for kind in sorted(kinds))
+    """The versions of these kinds' detectors, and of what priors are made by, as one line: part of
+    the cache key of an extraction."""
+    detectors = ", ".join(f"{kind} {detector_of(kind).version}" for kind in sorted(kinds))
+    return f"{detectors}; priors {PRIORS_VERSION}"

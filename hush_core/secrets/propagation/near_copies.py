@@ -31,13 +31,16 @@ def near_copies(
     context: DetectorContext,
 ) -> Iterator[tuple[int, Labels]]:
     """The copied regions in all contents. Where a secret is lines, their blocks in each content are sought,
-    but not in the contents where they were found."""
+    but not in the contents where they were found, or that the detector went through."""
     asking = [one for one in seeds(corpus, config, found, labels) if one.spread.copies]
     if not asking:
         return
     lines = {one.found: labels.lines_of(one.found) for one in asking}
     own = {
-        one.found: frozenset(one.blobs.tolist()) | frozenset(lines[one.found][0].tolist()) for one in asking
+        one.found: frozenset(one.blobs.tolist())
+        | frozenset(lines[one.found][0].tolist())
+        | frozenset(labels.decided_of(one.found).tolist())
+        for one in asking
     }
     tagged_blobs = np.unique(np.fromiter((b for blobs in own.values() for b in blobs), dtype=np.int64))
     index = CopyIndex.build(

@@ -150,9 +150,8 @@ def test_attribution_by_file_commit_and_blame(shared):
         got = {t for p, t in lines_of(extract(job([repo], [people(attribute)]), KEY)) if p == "a.txt"}
         assert got == {mine}, attribute
     blamed = lines_of(extract(job([repo], [people("blame")]), KEY))
-    assert ("b.txt", b"{\n}\n\n\n") in blamed  # git gives them the last, blank line
     by_commit = lines_of(extract(job([repo], [people("commit")]), KEY))
-    assert not any(p == "b.txt" for p, _ in by_commit)  # a blank line is no one's
+    assert not any(p == "b.txt" for p, _ in blamed | by_commit)  # a blank line is no one's
 
 
 def test_commit_attribution_in_history_takes_their_versions_whole(shared):

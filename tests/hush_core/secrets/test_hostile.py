@@ -150,11 +150,11 @@ def test_lines_that_are_no_patterns_are_left_out_in_silence(capfd):
     assert owners.owners("any/file") == {"@all"}
     assert capfd.readouterr() == ("", "")
     with pytest.raises(InputError, match=r"w: the glob .* cannot be read"):
-        Globs(["[[:alpha:]]q"], "w")
+        Globs(["[[:letter:]]q"], "w")
 
 
 def test_too_many_rules_for_too_many_paths_are_refused(monkeypatch):
-    monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 100_000)
+    monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 700_000)
     anchored = Codeowners(b"".join(b"/types/p%d/ @o%d\n" % (i, i) for i in range(9000)))
     for i in range(0, 9000, 3):  # what a large repository has: no product of rules and paths
         assert anchored.owners(f"types/p{i}/index.d.ts") == {f"@o{i}"}

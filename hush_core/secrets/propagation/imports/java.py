@@ -37,6 +37,11 @@ _PACKAGE = re.compile(
 _TYPE = re.compile(rb"(?<![\w$.\x80-\xff])(?:class|interface|enum|record)\s{1,255}+(%s)" % _NAME)
 _QUALIFIED = re.compile(rb"(?<![\w$.\x80-\xff])[a-z_]\w*+(?:\.%s){1,%d}+" % (_NAME, MAX_PARTS))
 _SQUEEZE = re.compile(rb"/\*[^*\n]*\*/|\s+")
+_UNREAD = re.compile(
+    rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\"(?:[^\"\\\n]|\\[^\n])*+\"|'(?:[^'\\\n]|\\[^\n]){1,8}+'"
+)
+_OPEN = re.compile(rb"//[^\n]*+|\"(?:[^\"\\\n]|\\[^\n])*+\"")
+"""The same behind the last end of a comment: a comment that begins there has none, and is none."""
 _JVM = (".java", ".kt", ".scala", ".groovy")
 
 
@@ -47,12 +52,21 @@ def read(content: bytes, sure: bool = True) -> tuple[list[Reference], str]:
         for match in _IMPORT.finditer(content)
     ]
     references, status = confirmed("java", content, imports, sure)
-    clause = _PACKAGE.search(content)
+    code = code_of(content)
+    clause = _PACKAGE.search(code) or _PACKAGE.search(content)
     references.append(Reference("package", text(_SQUEEZE.sub(b"", clause[1])) if clause else ""))
-    references += [Reference("type", text(match[1])) for match in _TYPE.finditer(content)]
-    names = {text(match[0]) for match in _QUALIFIED.finditer(content)} - {r.name for r in references}
+    references += [Reference("type", text(match[1])) for match in _TYPE.finditer(code)]
+    names = {text(match[0]) for match in _QUALIFIED.finditer(code)} - {r.name for r in references}
     references += [Reference("qualified", name) for name in sorted(names)]
     return list(dict.fromkeys(references)), status
+
+
+def code_of(content: bytes) -> bytes:
+    """A file without its comments and strings; linear. What is no end of one is read as code."""
+    end = content.rfind(b"*/") + 2
+    if end < 2:
+        return _OPEN.sub(b" ", content)
+    return _UNREAD.sub(b" ", content[:end]) + _OPEN.sub(b" ", content[end:])
 
 
 class Types:
@@ -84,7 +98,7 @@ class Types:
             return []
         if reference.kind == "package":
             siblings = self._types.get(name, set())
-            mentioned = words(source.content)
+            mentioned = words(code_of(source.content))
             smaller, larger = sorted((siblings, {text(word) for word in mentioned}), key=len)
             return self._keys.known(f"java:{name}.{word}" for word in smaller if word in larger)
         if name.endswith(".*"):

@@ -240,3 +240,14 @@ def test_nothing_is_written_to_the_source(make_repo):
         read_tree(view, "r", 1 << 20)
         read_contributors(view)
     assert before == sorted((str(p), p.lstat().st_mtime_ns) for p in repo.path.rglob("*"))
+
+
+def test_a_lost_blob_is_named_by_its_path(make_repo):
+    """One object is gone: of which file, and what to do; not its id, which is a hash of the text."""
+    repo = make_repo()
+    repo.commit({"kept.py": b"kept\n", "deep/lost.py": b"a line that is lost\n"})
+    blob = repo.git("rev-parse", "HEAD:deep/lost.py")
+    (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(InputError, match=r"repo: deep/lost\.py: .*missing or damaged") as error:
+        read(repo.path)
+    assert "fetch" in error.value.hint and blob[:7] not in str(error.value)

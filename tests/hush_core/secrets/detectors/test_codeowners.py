@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from hush_core.secrets.detectors.codeowners import Codeowners, owned
+import pytest
+
+from hush_core.errors import InputError
+from hush_core.secrets.detectors import codeowners
+from hush_core.secrets.detectors.codeowners import MAX_COMPARISONS, Codeowners, owned
 
 
 def owners(text: str, path: str) -> set[str]:
@@ -27,6 +31,31 @@ def test_star_at_the_end_is_not_recursive():
     text = "* @all\ndocs/* @writers\n"
     assert owners(text, "docs/a.md") == {"@writers"}
     assert owners(text, "docs/deep/a.md") == {"@all"}
+
+
+def test_what_lies_directly_in_a_folder_of_that_name():
+    """GitHub: `docs/*` matches `docs/getting-started.md`, not `docs/build-app/troubleshooting.md`."""
+    text = "* @all\n**/python/* @py\n/* @top\n"
+    assert owners(text, "python/a/python/x.h") == {"@py"}
+    assert owners(text, "python/x.h") == {"@py"}
+    assert owners(text, "a/python/x.h") == {"@py"}
+    assert owners(text, "python/a/x.h") == {"@all"}
+    assert owners(text, "README") == {"@top"}
+    assert owners("a/**/* @deep\n", "a/b/c/d") == {"@deep"}
+    assert owners("a/*/* @two\n", "a/b/c/d") == set() and owners("a/*/* @two\n", "a/b/c") == {"@two"}
+
+
+def test_a_hostile_file_of_four_megabytes_is_soon_refused(monkeypatch):
+    """260,000 patterns for any path took minutes: each was compiled, and 2e9 comparisons were allowed."""
+    assert MAX_COMPARISONS <= 100_000_000
+    monkeypatch.setattr(codeowners, "MAX_COMPARISONS", 5_000_000)
+    content = b"".join(b"*x%07d*y @t%d\n" % (i, i % 7) for i in range(262_144))
+    assert len(content) > 3_900_000
+    parsed = Codeowners(content)
+    with pytest.raises(InputError, match="comparisons"):
+        for n in range(30):
+            assert parsed.owners(f"src/{n}/file.py") == set()
+    assert not any(rule._used for section in parsed._sections for rule, _ in section._rules)
 
 
 def test_escapes_comments_and_lines_nobody_understands():

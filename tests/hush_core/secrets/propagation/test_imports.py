@@ -286,6 +286,26 @@ def test_go_resolution():
     assert repo.imports("use.go") == {"vendor/lib.org/v/v.go"}
 
 
+def test_what_stands_in_comments_and_strings_of_java_is_no_code():
+    """Of 5,842 tags on protobuf 5,594 came from names in comments of the same package."""
+    root = "src/com/acme/"
+    repo = Repository(
+        {
+            root + "Model.java": b"package com.acme; public class Model {}",
+            root + "Used.java": b"package com.acme; class Used { /* a */ Model m; // x\n }",
+            root
+            + "Said.java": b"package com.acme; /** {@link Model}, com.acme.Model */ class Said { // Model\n }",
+            root + "Quoted.java": b'package com.acme; class Quoted { String s = "/* Model \\" Model"; }',
+            root
+            + "After.java": b'package com.acme; class After { char c = \'"\'; Model m; String s = "*/"; }',
+            root + "Open.java": b"package com.acme; class Open { int a = b /* c; Model m; }",
+            root + "Types.java": b"package com.other; /* class Model in a comment */ class Types {}",
+        }
+    )
+    importers = {PurePosixPath(p).stem for p in repo.importers(root + "Model.java")}
+    assert importers == {"Used", "After", "Open"}
+
+
 def test_java_resolution():
     root = "lib/src/main/java/com/acme/"
     repo = Repository(

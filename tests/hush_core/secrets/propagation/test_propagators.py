@@ -123,7 +123,7 @@ def test_what_many_files_share_is_left_aside_and_counted(make_repo):
 
 def test_copies_of_removed_text_and_of_a_persons_lines(make_repo):
     repo = make_repo()
-    pasted = "".join(f"  {line}\n" for line in RISK.splitlines())
+    pasted = "".join(f"  {line.replace(' ', '  ')}\n" for line in RISK.splitlines())  # other lines
     repo.commit({"old/risk.py": RISK.encode(), "shared.py": prose(1).encode()})
     repo.git("rm", "-q", "old/risk.py")
     repo.commit({"kept.py": (prose(2) + pasted).encode()})

@@ -1,0 +1,172 @@
+"""One gitignore pattern as a regular expression, by the rules of git itself (`wildmatch.c`, `dir.c`).
+
+Not pathspec's: it reads `[[:alpha:]]` and `[]-]` otherwise than git, and a class that git takes for unmatched as an
+error. Held to `git check-ignore` on random patterns and paths (`tests/hush_core/secrets/detectors/test_globs.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+
+_CLASSES = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r" \t\n\r\f\v",
+    "blank": r" \t",
+    "punct": re.escape(string.punctuation),
+    "xdigit": "0-9A-Fa-f",
+    "cntrl": r"\x00-\x1f\x7f",
+    "print": r"\x20-\x7e",
+    "graph": r"\x21-\x7e",
+}
+_SPECIAL = re.compile(r"[*?\[\\]")
+
+
+def translate(pattern: str) -> tuple[str, bool]:
+    """(regular expression for `search`, include): it finds what lies at the pattern or below; RE2 reads it too.
+
+    Raises:
+        ValueError: the pattern can match nothing.
+
+    >>> translate("/src/*.py"), translate("!docs/")
+    (('(?s)^src/[^/]*\\\\.py(?:/|$)', True), ('(?s)^(?:.*/)?docs/', False))
+    """
+    pattern = _unspaced(pattern)
+    if not pattern or pattern.startswith("#"):
+        raise ValueError("matches nothing")
+    include = not pattern.startswith("!")
+    pattern = pattern.removeprefix("!")
+    folder = pattern.endswith("/") and not pattern.endswith("\\/")
+    pattern = pattern.removesuffix("/") if folder else pattern
+    anchored = "/" in pattern
+    pattern = pattern.removeprefix("/")
+    if not pattern:
+        raise ValueError("matches nothing")
+    return f"(?s)^{'' if anchored else '(?:.*/)?'}{_body(pattern)}{'/' if folder else '(?:/|$)'}", include
+
+
+def _unspaced(pattern: str) -> str:
+    """Without blanks at the end that no backslash keeps."""
+    end = len(pattern)
+    while end and pattern[end - 1] == " " and not (end > 1 and pattern[end - 2] == "\\"):
+        end -= 1
+    return pattern[:end]
+
+
+def _body(pattern: str) -> str:
+    out, i, n = [], 0, len(pattern)
+    while i < n:
+        c = pattern[i]
+        if c == "*":
+            j = i
+            while j < n and pattern[j] == "*":
+                j += 1
+            # git cuts off what is no wildcard before it looks, so that the first one always begins its pattern
+            starts = pattern[i - 1 : i] in ("", "/") or not _SPECIAL.search(pattern[:i])
+            if j - i > 1 and starts and pattern[j : j + 1] == "/":
+                out.append("(?:.*/)?")  # any folders, or none
+                j += 1
+            elif j - i > 1 and starts and j == n:
+                out.append(".*")
+            else:
+                out.append("[^/]*")
+            i = j
+        elif c == "?":
+            out.append("[^/]")
+            i += 1
+        elif c == "[":
+            found, i = _class(pattern, i)
+            out.append(found)
+        else:
+            if c == "\\":
+                i += 1
+                if i == n:  # git: a backslash at the end makes the pattern invalid
+                    raise ValueError("matches nothing")
+            out.append(re.escape(pattern[i]))
+            i += 1
+    return "".join(out)
+
+
+def _class(pattern: str, i: int) -> tuple[str, int]:
+    """The class that begins at `i`, and where it ends; a slash is in none.
+
+    Raises:
+        ValueError: it does not end, or names a class that there is not.
+    """
+    at, n = i + 1, len(pattern)
+    negated = pattern[at : at + 1] in ("!", "^")
+    at += negated
+    parts: list[str] = []
+    first, before = True, ""
+    while first or pattern[at : at + 1] != "]":
+        first = False
+        if at >= n:
+            raise ValueError("matches nothing")
+        c = pattern[at]
+        if c == "[" and pattern[at + 1 : at + 2] == ":":
+            end = pattern.find("]", at + 2)
+            if end < 0:
+                raise ValueError("matches nothing")
+            if pattern[end - 1] != ":" or end - 1 < at + 2:  # no ":]": an ordinary "["
+                parts.append(re.escape(c))
+                before, at = c, at + 1
+                continue
+            name = pattern[at + 2 : end - 1]
+            if name not in _CLASSES:
+                raise ValueError("matches nothing")
+            parts.append(_CLASSES[name])
+            before, at = "", end + 1
+            continue
+        if c == "-" and before and at + 1 < n and pattern[at + 1] != "]":
+            at += 1
+            c = pattern[at]
+            if c == "\\":
+                at += 1
+                c = pattern[at : at + 1]
+                if not c:
+                    raise ValueError("matches nothing")
+            if before <= c:
+                parts.append(f"{_one(before)}-{_one(c)}")
+            before, at = "", at + 1
+            continue
+        if c == "\\":
+            at += 1
+            c = pattern[at : at + 1]
+            if not c:
+                raise ValueError("matches nothing")
+        parts.append(_one(c))
+        before, at = c, at + 1
+    inside = "".join(parts)
+    if negated:
+        return f"[^/{inside}]", at + 1
+    # a range may hold the slash: it is taken out character by character, as RE2 has no lookahead
+    return _without_slash(parts), at + 1
+
+
+def _one(c: str) -> str:
+    return c if c.isalnum() or ord(c) > 127 else f"\\x{ord(c):02x}"
+
+
+def _without_slash(parts: list[str]) -> str:
+    kept = []
+    for part in parts:
+        match = re.fullmatch(r"(\\x..|.)-(\\x..|.)", part, re.S)
+        low, high = (_read(match[1]), _read(match[2])) if match else ("", "")
+        if match and low <= "/" <= high:
+            if low < "/":
+                kept.append(f"{_one(low)}-{_one('.')}")
+            if high > "/":
+                kept.append(f"{_one('0')}-{_one(high)}")
+        elif part not in (_one("/"), re.escape("/")):
+            kept.append(part.replace(re.escape("/"), "") if part == _CLASSES["punct"] else part)
+    if not kept:
+        raise ValueError("matches nothing")
+    return "[" + "".join(kept) + "]"
+
+
+def _read(part: str) -> str:
+    return chr(int(part[2:], 16)) if part.startswith("\\x") else part

@@ -1,0 +1,155 @@
+"""What people wrote: `file` holds `commit` holds `blame`, through renames with edits, splits, copies and merges."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from histories import PEOPLE, write_history
+
+from hush_core.config import parse_config
+from hush_core.corpus.git import attribution
+from hush_core.secrets import extract
+from hush_core.secrets.detectors import contributors
+
+ATTRIBUTES = ("file", "commit", "blame")
+
+
+def job(
+    path: Path, people: tuple[str, ...] = PEOPLE, attributes: tuple[str, ...] = ATTRIBUTES, mode: str = "tree"
+):
+    secrets = [
+        {
+            "id": f"{who[:3].replace('??[', 'all').replace('an*', 'two')}-{a}",
+            "kind": "contributors",
+            "emails": [who],
+            "attribute": a,
+            "level": 1e-3,
+        }
+        for who in people
+        for a in attributes
+    ]
+    data = {
+        "version": 1, "repos": [{"path": str(path), "mode": mode}], "secrets": secrets,
+        "train": {"rounds": 1, "batch": 1}, "chunk_bytes": 16,
+    }  # fmt: skip
+    return parse_config(data, where="test", folder=Path("/"))
+
+
+def tagged(result) -> dict[str, set[tuple[str, int]]]:
+    """Entry → (path, byte) of all that is tagged with it."""
+    found = defaultdict(set)
+    rows = result.edges.join(result.examples, on="example_id").join(result.secrets, on="secret_id")
+    for name, path, start, end in rows.select("name", "path", "start", "end").iter_rows():
+        found[name] |= {(path, at) for at in range(start, end)}
+    return found
+
+
+def git(path: Path, *arguments: str) -> bytes:
+    return subprocess.run(["git", "-C", str(path), *arguments], capture_output=True, check=True).stdout
+
+
+def truth(path: Path, who: str, *options: str) -> set[tuple[str, int]]:
+    """(path, byte) of the telling lines that git's own blame gives to a person."""
+    found = set()
+    for name in git(path, "ls-tree", "-r", "--name-only", "main").decode().split():
+        content, at = git(path, "show", f"main:{name}"), 0
+        mails = re.findall(
+            rb"(?m)^author-mail <(.*)>$", git(path, "blame", "--line-porcelain", *options, "main", "--", name)
+        )
+        for line, mail in zip(content.splitlines(keepends=True), mails, strict=True):
+            if mail.decode() == who and re.search(rb"[A-Za-z0-9]", line):
+                found |= {(name, i) for i in range(at, at + len(line.rstrip()))}
+            at += len(line)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_file_holds_commit_holds_blame(make_repo, seed):
+    path = write_history(make_repo(), seed)
+    found = tagged(extract(job(path), b"k" * 32))
+    for who in PEOPLE:
+        by_file, by_commit, by_blame = (found[f"{who[:3]}-{a}"] for a in ATTRIBUTES)
+        assert by_file >= by_commit >= by_blame
+        assert by_blame >= truth(path, who)
+        assert by_file >= truth(path, who, "-w", "-M", "-C", "-C")
+        assert len(by_file) > len(by_blame) > 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_in_history_mode_file_holds_commit(make_repo, seed):
+    path = write_history(make_repo(), seed, commits=30)
+    rows = extract(job(path, attributes=("file", "commit"), mode="history"), b"k" * 32)
+    held = defaultdict(set)
+    for name, example in (
+        rows.edges.join(rows.secrets, on="secret_id").select("name", "example_id").iter_rows()
+    ):
+        held[name].add(example)
+    for who in PEOPLE:
+        assert held[f"{who[:3]}-file"] >= held[f"{who[:3]}-commit"] > set()
+
+
+def test_without_lineage_work_is_lost(make_repo, monkeypatch):
+    """The rule of before, paths and equal contents alone, loses what was renamed with an edit."""
+    path = write_history(make_repo(), 3)
+    monkeypatch.setattr(contributors, "moves", lambda *_: None)
+    monkeypatch.setattr(contributors, "OWN_LINES", 10**9)
+    found = tagged(extract(job(path, attributes=("file",)), b"k" * 32))
+    assert any(not found[f"{who[:3]}-file"] >= truth(path, who, "-w", "-M", "-C") for who in PEOPLE)
+
+
+def test_a_file_renamed_with_an_edit_keeps_its_author(make_repo):
+    """180 lines by one person, `git mv` and one line by another, in one commit; then again, mostly rewritten."""
+    repo = make_repo()
+    lines = [f"pricing step {i}: adjust by {i * i}\n" for i in range(180)]
+    repo.commit(
+        {"pricing.py": "".join(lines).encode(), "other.py": b"nothing of theirs in here\n"}, who="ann@x.org"
+    )
+    repo.commit({"other.py": b"no line of hers is left\n"}, who="bob@x.org")
+    repo.git("mv", "pricing.py", "quotes.py")
+    lines[90] = "one line by bob\n"
+    repo.commit({"quotes.py": "".join(lines).encode()}, who="bob@x.org")
+    repo.git("mv", "quotes.py", "desk.py")
+    lines[40:] = [f"rewritten by bob {i}\n" for i in range(100)]
+    repo.commit({"desk.py": "".join(lines).encode(), "new.py": b"a new file by bob alone\n"}, who="bob@x.org")
+    found = tagged(extract(job(repo.path, ("ann@x.org",)), b"k" * 32))
+    assert {p for p, _ in found["ann-file"]} == {"desk.py", "other.py"}
+    assert len({at for p, at in found["ann-commit"] if p == "desk.py"}) >= len("".join(lines[:40]))
+
+
+def test_a_line_that_moved_into_an_old_file_makes_it_theirs(make_repo):
+    repo = make_repo()
+    own = [f"the formula of step {i} is {i} times seven\n" for i in range(4)]
+    repo.commit({"a.py": ("def f():\n" + "".join(own)).encode()}, who="ann@x.org")
+    repo.commit({"b.py": b"import os\nprint(os.name)\n", "c.py": b"import os\nreturn None\n"})
+    repo.commit({"a.py": b"def f():\n", "b.py": ("import os\n" + "".join(own[1:3])).encode()})
+    found = tagged(extract(job(repo.path, ("ann@x.org",), ("file", "commit")), b"k" * 32))
+    assert {p for p, _ in found["ann-file"]} == {"a.py", "b.py"}
+    assert found["ann-file"] >= found["ann-commit"]
+
+
+def test_files_are_blamed_once_for_all_entries(make_repo, monkeypatch):
+    path = write_history(make_repo(), 1, commits=20)
+    asked = []
+    true = attribution.blame
+    monkeypatch.setattr(contributors, "blame", lambda view, name: asked.append(name) or true(view, name))
+    found = tagged(extract(job(path, (*PEOPLE, "??[!q]*@x.org", "an*"), ("blame",)), b"k" * 32))
+    assert asked and len(asked) == len(set(asked))
+    assert found["all-blame"] == set().union(*(found[f"{who[:3]}-blame"] for who in PEOPLE))
+
+
+def test_what_is_no_text_or_too_large_is_taken_whole(make_repo):
+    repo = make_repo()
+    repo.commit(
+        {"blob.dat": b"mine\0" + b"line by ann\n" * 5, "big.txt": b"line by ann, too\n" * 90_000},
+        who="ann@x.org",
+    )
+    repo.commit(
+        {"blob.dat": b"text by now: line by ann\n" * 3, "big.txt": b"cut by dev\n", "c": b"no one's line\n"}
+    )
+    found = tagged(extract(job(repo.path, ("ann@x.org",), ("file", "commit")), b"k" * 32))
+    assert {p for p, _ in found["ann-commit"]} == {"blob.dat", "big.txt"}
+    assert found["ann-file"] >= found["ann-commit"]
