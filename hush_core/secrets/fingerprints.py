@@ -3,10 +3,10 @@
     table = fingerprints(secrets, key)          # kept in the private store
     slips(examples, table, key)                 # (redacted_id, example_id) of every copy; none, if all is well
 
-What a row says of one spelling of a value: its length; 32 bits of a keyed hash of its first eight bytes, by which a
-text is looked through at the speed of numpy; and its HMAC-SHA256, which decides. Texts are decoded as the value search
-decodes them (`propagation/layers.py`), so a copy in any encoding that it knows is seen. Who has the table but not the
-key cannot try guesses; who has both can (the key is `keys/identity.key`, which names all secrets).
+What a row says of one spelling of a value: its length; 32 bits of a keyed hash of its first eight bytes, by which
+a text is looked through at the speed of numpy; and its HMAC-SHA256, which decides. Texts are decoded as the value
+search decodes them (`propagation/decoding.py`), so a copy in any encoding that it knows is seen. Who has the table
+but not the key cannot try guesses; who has both can (the key is `keys/identity.key`, which names all secrets).
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ Write = Callable[[bytes], bytes]
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write text down. least: bytes of the shortest value that is found, 0 where none is; reason: why not,
-    or what it depends on. alone: what is written is the value without text around it."""
+    """One way to write text down. least: bytes of the shortest value that is found, 0 where none is; reason: why
+    not. alone: what is written is the value without text around it."""
 
     name: str
     write: Write

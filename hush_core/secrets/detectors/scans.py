@@ -51,8 +51,8 @@ def looked_at(
     """(number, what `look` finds in it) of each content, in the order given, looked at by several threads.
 
     One thread, unless `look` says by an attribute `threads` that it may be called by several at once; it is
-    worth it where the work is done without the interpreter's lock (hyperscan, kingfisher). Where `look` has an `each`,
-    it is given several contents at a time.
+    worth it where the work is done without the interpreter's lock (hyperscan, kingfisher). Where `look` has
+    an `each`, it is given several contents at a time.
 
     Args:
         workers: how many threads; 0: as many as this process has processors.

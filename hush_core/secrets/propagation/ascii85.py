@@ -1,4 +1,4 @@
-"""ASCII85 between `<~` and `~>`, as Adobe and btoa write it. Without these signs any text in one piece might be it."""
+"""ASCII85 between `<~` and `~>`, as Adobe writes it. Without these signs any text in one piece might be it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Blocks: runs of characters that stand for other bytes, a group of them for a group; what they hold is a new layer.
+"""Blocks: runs of characters that stand for other bytes, group by group; what they hold is a new layer.
 
 Hexadecimal, base32 and base64 are one code: k bits a character. Where a run begins is not known (a word may stand
-before it), so all phases are decoded: what makes no sense holds no value. All runs of one code in a text are decoded
-as one, so that few long texts are searched, not many short ones.
+before it), so all phases are decoded: what makes no sense holds no value. All runs of one code in a text are
+decoded as one, so that few long texts are searched, not many short ones.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def blocks(below: Layer) -> Iterator[Layer]:
         if row == lower:
             if _SMALL32_ROW.match(row):
                 small.append(place)
-        elif row != row.upper() and _DIGIT.search(row):  # as bytes of all kinds are
+        elif row != row.upper() and _DIGIT.search(text, place, place + 4 * LONG_RUN):  # as bytes of all kinds are
             mixed.append(place)
     for code, runs in (
         (

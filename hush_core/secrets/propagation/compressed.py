@@ -6,23 +6,17 @@ import bz2
 import lzma
 import zlib
 
-from hush_core.secrets.propagation.layers import BETWEEN, BLOCK, Layer, joined
+from hush_core.secrets.propagation.layers import BLOCK, Layer, joined
 
 MOST = 8 << 20
 """Bytes that one text may unfold to: what is behind them is not looked at."""
-MOST_TRIED = 64
+MOST_TRIED = 256
 """Beginnings of compressed bytes that are tried in one text."""
 
 _XZ_MEMORY = 64 << 20
 
-_BEGINS = (
-    b"\x1f\x8b\x08",
-    b"BZh",
-    b"\xfd7zXZ\0",
-    b"PK\x03\x04",
-    *(BETWEEN + b"x" + level for level in (b"\x01", b"\x5e", b"\x9c", b"\xda")),
-)
-"""What gzip, bzip2, xz and members of zip files begin with; zlib, too short to tell, at a run's beginning."""
+_BEGINS = (b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
+"""What gzip, bzip2, xz, members of zip files and zlib begin with."""
 
 
 def unpacked(below: Layer) -> Layer | None:
@@ -42,11 +36,11 @@ def unpacked(below: Layer) -> Layer | None:
 
 
 def _beginnings(text: bytes) -> list[int]:
-    found = [0] if text[:1] == b"x" else []
+    found: list[int] = []
     for sign in _BEGINS:
         place = text.find(sign)
         while place >= 0 and len(found) < MOST_TRIED:
-            found.append(place + len(BETWEEN) * sign.startswith(BETWEEN))
+            found.append(place)
             place = text.find(sign, place + 1)
     return sorted(found)
 

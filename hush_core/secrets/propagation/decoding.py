@@ -4,8 +4,8 @@
             └ without joints (layouts.py), at every step
 
 Whoever looks for values looks for them as they are, in every layer. Two blocks deep, and twice through each kind of
-escape; of one content at most BUDGET × its size + SPARE bytes are decoded, the nearest layers first, so that time and
-memory are linear in its size whatever it holds.
+escape; of one content at most BUDGET × its size + SPARE bytes are decoded, the nearest layers first, so that time
+and memory are linear in its size whatever it holds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""Escapes: a few characters that stand for one, in text that otherwise stays as it is.
 
-Backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`, `\U00000041`,
-`\101`, a line continued), percent signs (`%41`, `%u0041`), HTML and XML entities (named, decimal, hexadecimal),
-quoted-printable with its soft line breaks, and characters that look like others or like none: full-width and
-mathematical letters (NFKC), soft hyphens, zero-width characters, odd blanks, and the NULs of UTF-16.
+Backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`,
+`\U00000041`, `\101`, a line continued); percent signs (`%41`, `%u0041`); HTML and XML entities (named, decimal,
+hexadecimal); quoted-printable with its soft line breaks; characters that look like others or like none: full-width
+and mathematical letters (NFKC), soft hyphens, zero-width characters, odd blanks; and the NULs of UTF-16.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def quoted_printable(below: Layer) -> Layer | None:
 
 
 def is_quoted(text: bytes) -> bool:
-    """Whether it shows signs of being quoted-printable: a soft break behind a long line, a `=3D`, two such tokens."""
+    """Whether it shows signs of being quoted-printable: a soft break behind a long line, `=3D`, two such tokens."""
     return any(not match[1] or (_is_soft(match) and not _pads(match)) for match in _SIGNS.finditer(text))
 
 

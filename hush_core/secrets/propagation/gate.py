@@ -1,9 +1,9 @@
 """Where encoded runs may stand in a text: told for all codes at once, in one pass of numpy.
 
 A run shows by characters of its alphabet in a row. Names and paths are such rows for base64, and hashes for
-hexadecimal; but where text that is ASCII is encoded, the first three characters of each group of base64 are of 32 of
-64, and the first of two hexadecimal digits is from 2 to 7: several such groups are rare elsewhere. Other bytes show by
-longer rows.
+hexadecimal; but where text that is ASCII is encoded, the first three characters of each group of base64 are of 32
+of 64, and the first of two hexadecimal digits is from 2 to 7: several such groups are rare elsewhere. Other bytes
+show by longer rows.
 """
 
 from __future__ import annotations

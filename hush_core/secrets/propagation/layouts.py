@@ -1,9 +1,9 @@
-r"""How a value is laid out: over lines, with a comment's or a quote's prefix, in pieces that are strings of their own.
+r"""How a value is laid out: over lines, with a comment's or a quote's prefix, in pieces, each a string of its own.
 
-What stands between the pieces of one value is no letter and no digit, whatever the language: `"a" + "b"`, `'a' . 'b'`,
-`["a", "b"]`, `# a⏎# b`, `> a⏎> b`, a diff's `+a⏎+b`, two blanks. So values and texts are compared without
-everything but letters and digits: long values match so; short ones with blanks in them only where they are the same
-words.
+What stands between the pieces of one value is no letter and no digit, whatever the language: `"a" + "b"`,
+`'a' . 'b'`, `["a", "b"]`, `# a⏎# b`, `> a⏎> b`, a diff's `+a⏎+b`, two blanks. So values and texts are compared
+without everything but letters and digits: long values match so; short ones with blanks in them only where they are
+the same words.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import numpy as np
 from hush_core.secrets.propagation.layers import SQUEEZED, Layer, Place
 
 MIN_SPLIT = 16
-"""Letters and digits of the shortest value that is also sought in pieces."""
+"""Bytes of the shortest value that is also sought in pieces."""
+MIN_ALONE = 12
+"""… and how many letters and digits it has,"""
 MIN_DISTINCT = 6
-"""… and how many different ones: a row of noughts is in every table."""
+"""… different ones: a row of noughts is in every table."""
 MIN_WORDS = 5
 """Letters and digits of the shortest value of several words that is sought over line breaks."""
 
@@ -52,7 +54,7 @@ def words(text: bytes) -> bytes:
 def is_split(value: bytes) -> bool:
     """Whether a value is sought in pieces."""
     alone = squeeze(value)
-    return len(alone) >= MIN_SPLIT and len(set(alone)) >= MIN_DISTINCT
+    return len(value) >= MIN_SPLIT and len(alone) >= MIN_ALONE and len(set(alone)) >= MIN_DISTINCT
 
 
 def is_words(value: bytes) -> bool:
@@ -66,10 +68,10 @@ _BREAK = (
     rb"(?:[+.&~|<>,]{1,2}+[ \t]*+)?[\"'`]?"
 )
 _JOINT = rb"[\"'`][ \t]*+(?:[+.&~|<>,]{1,2}+[ \t]*+)?[\"'`]"
-_MARKS = b"+->#*"
+MARKS = (b"+", b"-", b">", b"#", b"*")
+"""What every line of a diff, a quote or a comment may begin with."""
 
 
-@cache
 def gap(mark: bytes = b"") -> bytes:
     """An expression for what stands between two pieces of one encoded run.
 
@@ -84,7 +86,7 @@ def mark_of(text: bytes, start: int) -> bytes:
     """What stands first on the line of a run that begins at `start`, where the next line begins with it, too."""
     line = text.rfind(b"\n", max(0, start - 16), start) + 1
     first = text[line : line + 1]
-    if not first or first not in _MARKS or (line == 0 and start > 16):
+    if first not in MARKS or (line == 0 and start > 16):
         return b""
     following = text.find(b"\n", start) + 1
     return first if following and text[following : following + 1] == first else b""

@@ -23,11 +23,15 @@ _SEVERAL = re.compile(
     rb"[^0-9A-Za-z_]{0,6}+(?:[0-9A-Fa-fxX]{0,8}[^0-9A-Za-z_]{1,6}+)(?:[0-9A-Fa-fxX]{1,10}[^0-9A-Za-z_]{1,6}+){2}"
 )
 """Numbers, and not one long one."""
-_CALL = rb"(?:[uU][nN][iI])?[nN]?[cC][hH][aA]?[rR][bBwW]?\$?[ \t]*\([ \t]*(?:0[xX]|&[hH])?([0-9A-Fa-f]{1,6})[ \t]*\)"
+_CALL = (
+    rb"(?:[uU][nN][iI])?[nN]?[cC][hH][aA]?[rR][bBwW]?\$?[ \t]*"
+    rb"\([ \t]*(?:0[xX]|&[hH])?([0-9A-Fa-f]{1,6})[ \t]*\)"
+)
 _CALLS = re.compile(_CALL + rb"(?:[^0-9A-Za-z\n]{0,8}\n?[^0-9A-Za-z\n]{0,40}" + _CALL + rb"){5,}+")
 _CALLED = re.compile(_CALL)
 _NUMBER_CALL = re.compile(
-    rb"\([ \t]*+(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*+\)[^0-9A-Za-z\n]{1,8}+\n?[^0-9A-Za-z\n]{0,40}+[A-Za-z]{3,6}\$?[ \t]*+\("
+    rb"\([ \t]*+(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*+\)"
+    rb"[^0-9A-Za-z\n]{1,8}+\n?[^0-9A-Za-z\n]{0,40}+[A-Za-z]{3,6}\$?[ \t]*+\("
 )
 """What stands between two numbers of such a list."""
 

@@ -6,10 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
 
-from hush_core.secrets.propagation.layouts import gap, mark_of
+from hush_core.secrets.propagation.layouts import MARKS, gap, mark_of
 
 _REST = rb"(?=[^0-9A-Za-z\n]*+(?:\n|\Z))"
 """A line that goes on with a run holds nothing else."""
@@ -40,30 +40,30 @@ class Run:
         return max(self.end, self.place(character) + 1)
 
 
-@dataclass(frozen=True)
 class Alphabet:
-    """characters: a class of a regular expression. pads: what may follow a run and is part of it."""
+    """The characters of one code.
 
-    characters: bytes
-    pads: bytes = b""
+    Args:
+        characters: a class of a regular expression.
+        pads: what may follow a run and is part of it.
+    """
 
-    @cache
-    def _expressions(self, mark: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-        piece, between = b"[" + self.characters + b"]++", gap(mark)
-        pads = b"[" + self.pads + b"]*+" if self.pads else b""
-        more = b"(?:" + between + piece + b"(?:" + _REST + b"|(?=[ \\t]*+[\"'`])))*+"
-        return re.compile(piece + more + pads), re.compile(between)
-
-    @cache
-    def _others(self) -> re.Pattern[bytes]:
-        return re.compile(b"[^" + self.characters + b"]")
+    def __init__(self, characters: bytes, pads: bytes = b"") -> None:
+        self._pads = pads
+        self._others = re.compile(b"[^" + characters + b"]")
+        piece, pad = b"[" + characters + b"]++", b"[" + pads + b"]*+" if pads else b""
+        self._expressions = {}
+        for mark in (b"", *MARKS):
+            between = gap(mark)
+            more = b"(?:" + between + piece + b"(?:" + _REST + b"|(?=[ \\t]*+[\"'`])))*+"
+            self._expressions[mark] = re.compile(piece + more + pad), re.compile(between)
 
     def run_at(self, text: bytes, start: int) -> Run:
         """The run that begins at `start`, where one of the characters stands."""
         mark = mark_of(text, start)
         if mark and text[start : start + 1] == mark and text[start - 1 : start] in (b"", b"\n"):
             start += 1
-        run, between = self._expressions(mark)
+        run, between = self._expressions[mark]
         whole = run.match(text, start)
         if whole is None:
             return Run([(start, start)], start)
@@ -73,7 +73,7 @@ class Alphabet:
             begin = match.end()
         end = whole.end()
         pieces.append((begin, end))
-        pads = self.pads
+        pads = self._pads
         pieces = [(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces]
         return Run(pieces, end)
 
@@ -89,14 +89,12 @@ class Alphabet:
 
     def _begin(self, text: bytes, least: int, seed: int) -> int:
         """Where the characters in a row begin that `seed` is one of."""
-        others, reach = self._others(), 64
+        others, reach = self._others, 64
         while True:
             first = max(least, seed - reach)
-            last = None
-            for last in others.finditer(text, first, seed):
-                pass
-            if last is not None:
-                return last.end()
+            ends = [match.end() for match in others.finditer(text, first, seed)]
+            if ends:
+                return ends[-1]
             if first == least:
                 return least
             reach *= 8

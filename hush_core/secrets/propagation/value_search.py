@@ -1,8 +1,8 @@
 """Where else a found value stands: every file is searched for every value in every usual encoding.
 
-Detectors see a value where its context gives it away; its copies stand in tests, logs, notebooks and base64. What is
-encoded is decoded and searched for all values at once (`layers.py`), so that an encoding costs one decoder, not a
-byte string a value.
+Detectors see a value where its context gives it away; its copies stand in tests, logs, notebooks and base64. What
+is encoded is decoded and searched for all values at once (`decoding.py`), so that an encoding costs one decoder,
+not a byte string a value. Few spellings are left that are the value's own (`spellings.py`).
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class ValueSearch:
         yield from self._find(layers(content))
 
     def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
-        """What `find` finds in each. Small ones are looked at together: one long text takes a third of the time that
-        many short ones take, and nothing is found that begins in one and ends in another."""
+        """What `find` finds in each. Small ones are looked at together: one long text takes a third of the time
+        that many short ones take, and nothing is found that begins in one and ends in another."""
         found: list[list[Hit]] = [[] for _ in contents]
         for numbers in _together(contents):
             if len(numbers) > 1:
@@ -206,8 +206,8 @@ def _hit(layer: Layer, index: int, spelling: Spelling, start: int, end: int) -> 
 
 
 def _new(weak: Sequence[tuple[Hit, bool]], strong: Iterable[Hit]) -> Iterator[Hit]:
-    """What was found in pieces, unless it lies in a hit of the same value; and the bytes of an encoded value, unless
-    they touch one."""
+    """What was found in pieces, unless it lies in a hit of the same value; and the bytes of an encoded value,
+    unless they touch one."""
     found: dict[int, list[tuple[int, int]]] = {hit.index: [] for hit, _ in weak}
     for hit in strong:
         if hit.index in found:
@@ -220,10 +220,10 @@ def _new(weak: Sequence[tuple[Hit, bool]], strong: Iterable[Hit]) -> Iterator[Hi
     for hit, bare in sorted(weak, key=lambda one: one[1]):
         starts, ends = known[hit.index]
         touched = ends[bisect_left(starts, hit.end)] > hit.start if bare else False
-        if not touched and ends[bisect_right(starts, hit.start)] < hit.end:
-            if (place := (hit.index, hit.start, hit.end)) not in given:
-                given.add(place)
-                yield hit
+        place = hit.index, hit.start, hit.end
+        if not touched and place not in given and ends[bisect_right(starts, hit.start)] < hit.end:
+            given.add(place)
+            yield hit
 
 
 class _Seeker:

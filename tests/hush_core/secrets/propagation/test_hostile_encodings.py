@@ -106,9 +106,11 @@ def files() -> list[bytes]:
     """Contents with copies in all places where one may run into the next."""
     copies = (
         TOKEN, base64.b64encode(TOKEN), TOKEN.hex().encode(), base64.b64encode(b"a:" + TOKEN), nested(2),
-        TOKEN[:9] + b'" +\n "' + TOKEN[9:], "".join(f"\\u{c:04x}" for c in TOKEN).encode(), b", ".join(b"%d" % c for c in TOKEN),
-        base64.b64encode(gzip.compress(TOKEN, mtime=0)), b"=41" * 4 + TOKEN[:20] + b"=\n" + TOKEN[20:], b"\\",
-        "\u00fc ".encode() + TOKEN, TOKEN[:16], TOKEN[16:], base64.b64encode(TOKEN)[:20], base64.b64encode(TOKEN)[20:],
+        TOKEN[:9] + b'" +\n "' + TOKEN[9:], "".join(f"\\u{c:04x}" for c in TOKEN).encode(),
+        b", ".join(b"%d" % c for c in TOKEN),
+        b"=41" * 4 + TOKEN[:20] + b"=\n" + TOKEN[20:], b"\\",
+        "\u00fc ".encode() + TOKEN, TOKEN[:16], TOKEN[16:],
+        base64.b64encode(TOKEN)[:20], base64.b64encode(TOKEN)[20:],
     )  # fmt: skip
     draw = random.Random(5)
     texts = [b"", b"\n", TOKEN]
@@ -126,8 +128,10 @@ def test_contents_that_are_looked_at_together_are_as_if_alone(monkeypatch):
     for together in (1 << 18, 4000, 1):
         monkeypatch.setattr(search_module, "TOGETHER", together)
         assert [set(hits) for hits in search.each(texts)] == alone
-    # the planted mistake: nothing stands between them
+    packed = base64.b64encode(gzip.compress(TOKEN, mtime=0))  # what is limited for each is looked at alone
     monkeypatch.setattr(search_module, "TOGETHER", 1 << 18)
+    assert [set(hits) for hits in search.each([*texts, packed])] == [*alone, set(search.find(packed))]
+    # the planted mistake: nothing stands between them
     monkeypatch.setattr(search_module, "APART", b"")
     assert [set(hits) for hits in search.each(texts)] != alone
 
