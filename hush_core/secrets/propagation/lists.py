@@ -20,7 +20,7 @@ _LIST = re.compile(
     % {b"b": _BETWEEN}
 )
 _SEVERAL = re.compile(
-    rb"[^0-9A-Za-z_]{0,6}+(?:[0-9A-Fa-fxX]{0,8}[^0-9A-Za-z_]{1,6}+)(?:[0-9A-Fa-fxX]{1,10}[^0-9A-Za-z_]{1,6}+){2}"
+    rb"[^0-9A-Za-z_]{0,6}+(?:[0-9A-Fa-fxX]{0,8}[^0-9A-Za-z_]{1,6}+)(?:[0-9A-Fa-fxX]{1,10}[^0-9A-Za-z_]{1,6}+){4}"
 )
 """Numbers, and not one long one."""
 _CALL = (
