@@ -3,10 +3,10 @@
     table = fingerprints(secrets, key)          # kept in the private store
     slips(examples, table, key)                 # (redacted_id, example_id) of every copy; none, if all is well
 
-What a row says of one written form of a value (as it is, base64, hex, …): its length; 32 bits of a keyed hash of
-its first eight bytes, by which a text is looked through at the speed of numpy; and its HMAC-SHA256, which decides.
-Who has the table but not the key cannot try guesses; who has both can (the key is `keys/identity.key`, which names
-all secrets).
+What a row says of one spelling of a value: its length; 32 bits of a keyed hash of its first eight bytes, by which
+a text is looked through at the speed of numpy; and its HMAC-SHA256, which decides. Texts are decoded as the value
+search decodes them (`propagation/decoding.py`), so a copy in any encoding that it knows is seen. Who has the table
+but not the key cannot try guesses; who has both can (the key is `keys/identity.key`, which names all secrets).
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ import polars as pl
 
 from hush_core.corpus import PLACEHOLDER
 from hush_core.secrets.detectors.rare_words import whole_run, words
-from hush_core.secrets.propagation.value_search import MIN_SPLIT, encodings, joined_up
+from hush_core.secrets.propagation.decoding import layers
+from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
+from hush_core.secrets.propagation.layouts import words as written_words
+from hush_core.secrets.propagation.spellings import Spelling, spellings
+from hush_core.secrets.propagation.value_search import MIN_DECODED
 from hush_core.secrets.redaction import RedactedSecret
 
 SCHEMA = {
@@ -30,10 +34,12 @@ SCHEMA = {
     "head": pl.UInt32,
     "mac": pl.Binary,
 }
-"""kind: FOLDED (letters of either case), EXACT, or WORD. head: 0 for a word."""
+"""kind: WORD, or what `_kind` makes of a spelling. head: 0 for a word."""
 EXACT, FOLDED, WORD = "exact", "folded", "word"
+SPLIT, WORDS = "split", "words"
 HEAD = 8
 _LOOK_UP_BITS = 20
+BETWEEN = b"\0"
 _TEXT_BYTES = 1 << 22
 """So much text is looked through at once."""
 
@@ -45,51 +51,51 @@ def fingerprints(secrets: Sequence[RedactedSecret], key: bytes) -> pl.DataFrame:
     Args:
         key: the identity key.
     """
-    rows: dict[tuple[int, str, bytes], None] = {}
+    lock = _Lock(key)
+    rows: dict[tuple[int, str, int, int, bytes], None] = {}
     for number, secret in enumerate(secrets):
         if secret.word is not None:
-            rows[number, WORD, secret.word] = None
+            rows[number, WORD, len(secret.word), 0, lock.mac(secret.word)] = None
         for term in secret.search_terms:
-            for form, how in encodings(term.value):
-                folded = term.any_case and how in ("raw", "newlines")
-                rows[number, FOLDED if folded else EXACT, form.lower() if folded else form] = None
-            for fragment in term.fragments:
-                rows[number, EXACT, fragment] = None
-    lock = _Lock(key)
-    return pl.DataFrame(
-        [
-            (n, kind, len(form), 0 if kind == WORD else lock.head(form), lock.mac(form))
-            for n, kind, form in rows
-        ],
-        schema=SCHEMA,
-        orient="row",
-    )
+            for one in spellings(term.value, term.fragments, any_case=term.any_case):
+                text, told = one.text, one.words or one.text
+                if one.folded:
+                    text, told = text.lower(), told.lower()
+                rows[number, _kind(one), len(text), lock.head(text), lock.mac(told)] = None
+    return pl.DataFrame(list(rows), schema=SCHEMA, orient="row")
+
+
+def _kind(one: Spelling) -> str:
+    """How it is looked for: in which texts, and whether in either case."""
+    kind = WORDS if one.words else SPLIT if one.squeezed else EXACT
+    return f"{kind} {FOLDED}" if one.folded else kind
 
 
 def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFrame:
     """(redacted_id, example_id), unique and sorted: which example's text holds which redacted value.
 
-    Forms are sought as the value search seeks them: in the text, and across string joints. Of whole words those at
-    an example's two ends are not looked at: they may be parts of longer ones.
+    Spellings are sought as the value search seeks them, in all that the text decodes to. Of whole words those at an
+    example's two ends are not looked at: they may be parts of longer ones.
 
     Args:
         examples: example_id and text (binary).
     """
     lock = _Lock(key)
     found: set[tuple[int, int]] = set()
-    plain = table.filter(pl.col("kind") != WORD)
-    seekers = [
-        (_Seeker(plain.filter(pl.col("kind") == kind), lock), kind == FOLDED) for kind in (EXACT, FOLDED)
-    ]
+    seekers = {
+        kind: _Seeker(rows, lock)
+        for (kind,), rows in table.filter(pl.col("kind") != WORD).partition_by("kind", as_dict=True).items()
+    }
     of_word: dict[bytes, list[int]] = {}
     for number, mac in table.filter(pl.col("kind") == WORD).select("redacted_id", "mac").iter_rows():
         of_word.setdefault(mac, []).append(number)
     for batch in _batches(examples):
-        joined = [joined_up(text) for _, text in batch]
-        for seeker, folded in seekers:
-            for texts, least in (([t for _, t in batch], 0), (joined, MIN_SPLIT)):
-                texts = [t.lower() for t in texts] if folded else texts
-                found |= {(n, batch[row][0]) for n, row in seeker.find(texts, least)}
+        if seekers:
+            decoded = [(example, layer) for example, text in batch for layer in layers(text)]
+            for kind, seeker in seekers.items():
+                squeezed = kind.startswith((SPLIT, WORDS))
+                mine = [one for one in decoded if (one[1].kind == SQUEEZED) == squeezed]
+                found |= {(number, mine[row][0]) for number, row in seeker.find([m[1] for m in mine], kind)}
         if of_word:
             for example, text in batch:
                 inner = whole_run(text.replace(PLACEHOLDER, b"_"))
@@ -148,22 +154,32 @@ class _Seeker:
         for number, length, head, mac in table.select("redacted_id", "length", "head", "mac").iter_rows():
             self._forms.setdefault((min(HEAD, length), head), []).append((length, mac, number))
 
-    def find(self, texts: Sequence[bytes], least: int) -> Iterator[tuple[int, int]]:
-        """(redacted_id, text) of the forms of at least `least` bytes; texts are counted from 0."""
-        if not self._forms:
-            return
-        whole = b"\0".join(texts)  # no form holds it: text with it is taken for binary
-        starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+    def find(self, texts: Sequence[Layer], kind: str) -> Iterator[tuple[int, int]]:
+        """(redacted_id, number of the text) of all spellings of this kind."""
+        folded, as_words = kind.endswith(FOLDED), kind.startswith(WORDS)
+        whole = BETWEEN.join([layer.text for layer in texts])
+        if folded:
+            whole = whole.lower()
+        starts = np.cumsum([0, *(len(layer.text) + len(BETWEEN) for layer in texts)])
         data = np.frombuffer(whole, dtype=np.uint8)
         for size in sorted({size for size, _ in self._forms}):
             heads = self._lock.heads(data, size)
             wanted = np.array([head for of, head in self._forms if of == size], dtype=np.uint32)
-            likely = np.zeros(
-                1 << _LOOK_UP_BITS, dtype=bool
-            )  # one look a place; a sort of all heads takes seconds
+            # one look a place; a sort of all heads takes seconds
+            likely = np.zeros(1 << _LOOK_UP_BITS, dtype=bool)
             likely[wanted >> (32 - _LOOK_UP_BITS)] = True
             places = np.flatnonzero(likely[heads >> (32 - _LOOK_UP_BITS)])
             for place in places[np.isin(heads[places], wanted)].tolist():
+                row = int(np.searchsorted(starts, place, side="right")) - 1
+                layer, start = texts[row], place - int(starts[row])
                 for length, mac, number in self._forms[size, int(heads[place])]:
-                    if length >= least and self._lock.mac(whole[place : place + length]) == mac:
-                        yield number, int(np.searchsorted(starts, place, side="right")) - 1
+                    if start + length > len(layer.text) or (layer.kind == BLOCK and length < MIN_DECODED):
+                        continue
+                    if as_words:
+                        told = layer.below.text[slice(*layer.back(start, start + length)[:2])]
+                        told = written_words(told)
+                        told = told.lower() if folded else told
+                    else:
+                        told = whole[place : place + length]
+                    if self._lock.mac(told) == mac:
+                        yield number, row

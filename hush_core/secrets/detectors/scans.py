@@ -51,19 +51,22 @@ def looked_at(
     """(number, what `look` finds in it) of each content, in the order given, looked at by several threads.
 
     One thread, unless `look` says by an attribute `threads` that it may be called by several at once; it is
-    worth it where the work is done without the interpreter's lock (hyperscan, kingfisher).
+    worth it where the work is done without the interpreter's lock (hyperscan, kingfisher). Where `look` has
+    an `each`, it is given several contents at a time.
 
     Args:
         workers: how many threads; 0: as many as this process has processors.
     """
     workers = (workers or len(os.sched_getaffinity(0))) if getattr(look, "threads", False) else 1
-    if workers == 1:
-        for number in numbers:
-            yield number, list(look(contents[number]))
-        return
+    each = getattr(look, "each", lambda texts: [list(look(text)) for text in texts])
 
     def together(batch: Sequence[int]) -> list[tuple[int, list[Row]]]:
-        return [(number, list(look(contents[number]))) for number in batch]
+        return list(zip(batch, each([contents[number] for number in batch]), strict=True))
+
+    if workers == 1:
+        for batch in _batches(contents, numbers):
+            yield from together(batch)
+        return
 
     for number in numbers[:1]:  # before there are threads: what `look` prepares once, it prepares here
         yield number, list(look(contents[number]))

@@ -1,45 +1,36 @@
 """Where else a found value stands: every file is searched for every value in every usual encoding.
 
-Detectors see a value where its context gives it away; its copies stand in tests, logs, notebooks and base64.
-On ansible this finds 486 (example, secret) pairs beyond the detectors' 316.
+Detectors see a value where its context gives it away; its copies stand in tests, logs, notebooks and base64. What
+is encoded is decoded and searched for all values at once (`decoding.py`), so that an encoding costs one decoder,
+not a byte string a value. Few spellings are left that are the value's own (`spellings.py`).
 """
 
 from __future__ import annotations
 
-import base64
-import html
-import json
-import re
-import string
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from urllib.parse import quote, quote_plus
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 import hyperscan
-import numpy as np
 
-MIN_ENCODED = 8
-"""Encoded forms shorter than this are not sought: they would be found everywhere by chance."""
-MIN_SPLIT = 16
-"""Shortest form that is also sought across line breaks and string joints."""
-COMPILED_TWICE = 20_000
-"""Up to so many patterns there is one database for all, and another for those sought across joints."""
-MANY_ESCAPES = 4096
+from hush_core.secrets.propagation.decoding import TooMuch, layers
+from hush_core.secrets.propagation.escapes import is_quoted
+from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
+from hush_core.secrets.propagation.layouts import words
+from hush_core.secrets.propagation.spellings import Spelling, spellings
+
+MIN_DECODED = 6
+"""Shorter values are not sought in base64 and its like: all texts of three bytes stand there by chance."""
 PATTERNS_A_DATABASE = 250_000
 """One pass over the text for each: few large databases beat many small ones by far."""
+TOGETHER = 1 << 18
+APART = b"\n\x01Zq\x02\n"
+"""Stands between contents that are looked at together."""
 ARMOUR_MARGIN = 80
 """Bytes around a line of a private key that are labelled with it (its BEGIN or END line)."""
-
-_BASE64_RUN = re.compile(
-    rb"[A-Za-z0-9+/_-]*+(?:\r?\n[ \t]*+[A-Za-z0-9+/_-]++(?==*[ \t]*+\r?(?:\n|\Z)))*+={0,2}"
-)
-"""From a place within base64 to its end: lines that hold nothing else go on with it."""
-
-_BASE64 = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"+/_-")
-_DELETED = b" \t\r\n\"'`,\\"
-_IS_DELETED = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(_DELETED, np.uint8))
 
 
 @dataclass(frozen=True)
@@ -84,34 +75,6 @@ class Hit:
                 yield place, place + len(part)
 
 
-def encodings(value: bytes) -> Iterator[tuple[bytes, str]]:
-    """(bytes, form) for each usual way of writing down `value` (UTF-8); too short ones are left out."""
-    breaks = value.replace(b"\r\n", b"\n")
-    texts = dict.fromkeys((value, breaks, breaks.replace(b"\n", b"\r\n")))
-    for text in texts:
-        yield text, "raw" if text == value else "newlines"
-    for text in texts:
-        string = text.decode("utf-8", "surrogateescape")
-        for ascii_only in (True, False):
-            once = json.dumps(string, ensure_ascii=ascii_only)[1:-1]
-            yield _bytes(once), "escaped"
-            yield _bytes(once.replace("/", "\\/")), "escaped"
-            yield _bytes(json.dumps(once, ensure_ascii=ascii_only)[1:-1]), "escaped"
-        for quotes in (True, False):
-            yield _bytes(html.escape(string, quote=quotes)), "html"
-        for url in (quote(text, safe=""), quote(text, safe="/"), quote_plus(text)):
-            yield url.encode("ascii"), "url"
-            yield _lower_escapes(url).encode("ascii"), "url"
-        for alignment in range(3):
-            plain = _base64(text, alignment)
-            for form in (plain, plain.translate(bytes.maketrans(b"+/", b"-_"))):
-                if len(form) >= MIN_ENCODED:
-                    yield form, "base64"
-        if len(text) * 2 >= MIN_ENCODED:
-            yield text.hex().encode("ascii"), "hex"
-            yield text.hex().upper().encode("ascii"), "hex"
-
-
 class ValueSearch:
     """A search for many values at once.
 
@@ -126,131 +89,202 @@ class ValueSearch:
     threads = True
 
     def __init__(self, search_terms: Sequence[SearchTerm]) -> None:
-        owners: dict[tuple[bytes, bool], dict[int, str]] = {}
-        for index, item in enumerate(search_terms):
-            for pattern, form in encodings(item.value):
-                folded = item.any_case and form in ("raw", "newlines")
-                key = (pattern.lower() if folded else pattern, folded)
-                owners.setdefault(key, {}).setdefault(index, form)
-            for fragment in item.fragments:
-                owners.setdefault((fragment, False), {}).setdefault(index, "fragment")
-        self._patterns = list(owners)
-        self._owners = [list(owned.items()) for owned in owners.values()]
-        self.patterns = len(self._patterns)
-        whole, broken = [], []  # by number; the whole ones are also sought across joints
-        for i, (pattern, _) in enumerate(self._patterns):
-            (whole if len(pattern) >= MIN_SPLIT and not breaks(pattern) else broken).append(i)
-        once = self.patterns > COMPILED_TWICE
-        self._unbroken, others = _compile(self._patterns, whole, broken if once else range(self.patterns))
-        self._databases = self._unbroken + others if once else others
-        self._scratches = threading.local()
+        whole: dict[tuple[bytes, bool], dict[int, Spelling]] = {}
+        alone: dict[tuple[bytes, bool], dict[int, Spelling]] = {}
+        for index, term in enumerate(search_terms):
+            for one in spellings(term.value, term.fragments, any_case=term.any_case):
+                key = (one.text.lower() if one.folded else one.text, one.folded)
+                (alone if one.squeezed else whole).setdefault(key, {}).setdefault(index, one)
+        self._whole, self._alone = _Seeker(whole), _Seeker(alone)
+        self.patterns = len(whole) + len(alone)
 
     def patterns_of(self, wanted: Callable[[int], bool]) -> int:
         """How many of the byte strings are sought for a value whose index is wanted."""
-        return sum(any(wanted(index) for index, _ in owners) for owners in self._owners)
+        seekers = (self._whole, self._alone)
+        return sum(any(map(wanted, owners)) for seeker in seekers for owners in seeker.owners)
 
     def __call__(self, content: bytes) -> Iterator[Hit]:
         """`find`, for `scans.looked_at`."""
         return self.find(content)
 
     def find(self, content: bytes) -> Iterator[Hit]:
-        """Every hit in one whole file, in no particular order; one place may be hit in several forms."""
-        yield from self._hits(self._scan(self._databases, content), content)
-        if not self._unbroken:
-            return
-        joined = joined_up(content)
-        if len(joined) == len(content):
-            return
-        found = self._scan(self._unbroken, joined)
-        if found:
-            # \n and \r written out become blanks of the same length, so that offsets stay
-            spaced = content.replace(b"\\n", b"  ").replace(b"\\r", b"  ")
-            places = np.flatnonzero(~_IS_DELETED[np.frombuffer(spaced, np.uint8)])
-            back = [(i, int(places[start]), int(places[end - 1]) + 1) for i, start, end in found]
-            yield from self._hits([b for b in back if b[2] - b[1] != len(self._patterns[b[0]][0])], content)
+        """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
+        yield from self._find(layers(content))
 
-    def _scan(self, databases: list[hyperscan.Database], content: bytes) -> list[tuple[int, int, int]]:
-        found: list[tuple[int, int, int]] = []
-        patterns = self._patterns
-
-        def report(pattern: int, _from: int, end: int, _flags: int, _context: object) -> None:
-            found.append((pattern, end - len(patterns[pattern][0]), end))
-
-        for database, scratch in zip(databases, self._scratch(databases), strict=True):
-            database.scan(content, match_event_handler=report, scratch=scratch)
+    def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
+        """What `find` finds in each. Small ones are looked at together: one long text takes a third of the time
+        that many short ones take, and nothing is found that begins in one and ends in another."""
+        found: list[list[Hit]] = [[] for _ in contents]
+        for numbers in _together(contents):
+            if len(numbers) > 1:
+                starts = [0, *accumulate(len(contents[n]) + len(APART) for n in numbers)]
+                try:
+                    hits = list(self._find(layers(APART.join([contents[n] for n in numbers]), several=True)))
+                except TooMuch:
+                    pass
+                else:
+                    for hit in hits:
+                        one = bisect_right(starts, hit.start) - 1
+                        number, offset = numbers[one], starts[one]
+                        if hit.end - offset <= len(contents[number]):
+                            moved = replace(hit, start=hit.start - offset, end=hit.end - offset)
+                            found[number].append(moved)
+                    continue
+            for number in numbers:
+                found[number] = list(self.find(contents[number]))
         return found
 
-    def _scratch(self, databases: list[hyperscan.Database]) -> list[hyperscan.Scratch]:
+    def _find(self, texts: Iterable[Layer]) -> Iterator[Hit]:
+        strong: dict[tuple[int, int, int], Hit] = {}
+        weak: list[tuple[Hit, bool]] = []
+        for layer in texts:
+            squeezed = layer.kind == SQUEEZED
+            seeker = self._alone if squeezed else self._whole
+            for pattern, start, end in seeker.scan(layer.text):
+                if layer.kind == BLOCK and end - start < MIN_DECODED:
+                    continue
+                for index, spelling in seeker.owners[pattern].items():
+                    hit = _hit(layer, index, spelling, start, end)
+                    if hit is None:
+                        continue
+                    if squeezed or spelling.bare:
+                        weak.append((hit, spelling.bare))
+                    else:
+                        strong.setdefault((hit.index, hit.start, hit.end), hit)
+        yield from strong.values()
+        if weak:
+            yield from _new(weak, strong.values())
+
+
+def _together(contents: Sequence[bytes]) -> Iterator[list[int]]:
+    """The contents, by number, in groups of about TOGETHER bytes; mail and what is large stands alone."""
+    groups: dict[bool, list[int]] = {True: [], False: []}
+    sizes = {True: 0, False: 0}
+    for number, content in enumerate(contents):
+        if len(content) > TOGETHER // 4 or is_quoted(content):
+            yield [number]
+            continue
+        kind = content.isascii()
+        groups[kind].append(number)
+        sizes[kind] += len(content)
+        if sizes[kind] > TOGETHER:
+            yield groups[kind]
+            groups[kind], sizes[kind] = [], 0
+    yield from (group for group in groups.values() if group)
+
+
+def stands_below(layer: Layer, spelling: Spelling, start: int, end: int) -> tuple[int, int] | None:
+    """Where bytes of a squeezed layer stand in the text below, with the signs that the value begins and ends with;
+    None where other words stand there."""
+    first, last, _ = layer.back(start, end)
+    text = layer.below.text
+    if spelling.words:
+        stands = words(text[first:last])
+        if stands != spelling.words and not (spelling.folded and stands.lower() == spelling.words.lower()):
+            return None
+    before, after = spelling.edges
+    if text.endswith(before, 0, first):
+        first -= len(before)
+    if text.startswith(after, last):
+        last += len(after)
+    return first, last
+
+
+def _hit(layer: Layer, index: int, spelling: Spelling, start: int, end: int) -> Hit | None:
+    if layer.kind == SQUEEZED:
+        below = stands_below(layer, spelling, start, end)
+        if below is None:
+            return None
+        layer, (start, end) = layer.below, below
+    place = layer.place(start, end)
+    if place is None:
+        return None
+    start, end, form = place
+    if not form or (spelling.form not in ("raw", "newlines") and not form.endswith(spelling.form)):
+        form = f"{form}/{spelling.form}".lstrip("/")
+    return Hit(index, start, end, form)
+
+
+def _new(weak: Sequence[tuple[Hit, bool]], strong: Iterable[Hit]) -> Iterator[Hit]:
+    """What was found in pieces, unless it lies in a hit of the same value; and the bytes of an encoded value,
+    unless they touch one."""
+    found: dict[int, list[tuple[int, int]]] = {hit.index: [] for hit, _ in weak}
+    for hit in strong:
+        if hit.index in found:
+            found[hit.index].append((hit.start, hit.end))
+    known = {}
+    for index, places in found.items():
+        places.sort()
+        known[index] = [start for start, _ in places], [0, *accumulate((end for _, end in places), max)]
+    given = set()
+    for hit, bare in sorted(weak, key=lambda one: one[1]):
+        starts, ends = known[hit.index]
+        touched = ends[bisect_left(starts, hit.end)] > hit.start if bare else False
+        place = hit.index, hit.start, hit.end
+        if not touched and place not in given and ends[bisect_right(starts, hit.start)] < hit.end:
+            given.add(place)
+            yield hit
+
+
+class _Seeker:
+    """Byte strings, each with the values that it is a spelling of."""
+
+    def __init__(self, owners: dict[tuple[bytes, bool], dict[int, Spelling]]) -> None:
+        self._patterns = list(owners)
+        self._sizes = [len(pattern) for pattern, _ in self._patterns]
+        self.owners = list(owners.values())
+        self._databases = _compile(self._patterns)
+        self._scratches = threading.local()
+
+    def scan(self, text: bytes) -> list[tuple[int, int, int]]:
+        """(pattern, start, end) of all that is found."""
+        found: list[tuple[int, int, int]] = []
+        if not self._databases or not text:
+            return found
+        sizes = self._sizes
+
+        def report(pattern: int, _from: int, end: int, _flags: int, _context: object) -> None:
+            found.append((pattern, end - sizes[pattern], end))
+
+        for database, scratch in zip(self._databases, self._scratch(), strict=True):
+            database.scan(text, match_event_handler=report, scratch=scratch)
+        return found
+
+    def _scratch(self) -> list[hyperscan.Scratch]:
         """This thread's own: hyperscan refuses two scans at once in one."""
-        kept = self._scratches.__dict__.setdefault("kept", {})
-        if id(databases) not in kept:
-            kept[id(databases)] = [hyperscan.Scratch(database) for database in databases]
-        return kept[id(databases)]
-
-    def _hits(self, found: list[tuple[int, int, int]], content: bytes) -> Iterator[Hit]:
-        begin, end_of_run = 0, 0
-        for pattern, start, end in sorted(found, key=lambda hit: hit[2]):
-            for index, form in self._owners[pattern]:
-                if form == "base64":
-                    # the character before may hold some of its bits; a longer value moves all that follow
-                    if not begin <= end <= end_of_run:
-                        begin, end_of_run = end, _BASE64_RUN.match(content, end).end()
-                    mixed = start > 0 and content[start - 1] in _BASE64
-                    yield Hit(index, start - mixed, end_of_run, form)
-                else:
-                    yield Hit(index, start, end, form)
+        kept = self._scratches.__dict__
+        if "scratch" not in kept:
+            kept["scratch"] = [hyperscan.Scratch(database) for database in self._databases]
+        return kept["scratch"]
 
 
-def joined_up(content: bytes) -> bytes:
-    """The content without what a line break or a joint of strings may put into a value."""
-    parts = content.split(b"\\", MANY_ESCAPES + 1)
-    if len(parts) > MANY_ESCAPES + 1:
-        content = content.replace(b"\\n", b"").replace(b"\\r", b"")
-    elif len(parts) > 1:  # five times as fast as two searches for two bytes
-        content = b"".join([parts[0], *(p[1:] if p[:1] in (b"n", b"r") else p for p in parts[1:])])
-    return content.translate(None, _DELETED)
+def _compile(patterns: list[tuple[bytes, bool]]) -> list[hyperscan.Database]:
+    """Databases of about equal size; two compiled at once: 80 µs a pattern are minutes.
 
+    Byte strings with a NUL have one of their own, as expressions: the binding takes a literal to end there.
+    """
 
-def _compile(patterns: list[tuple[bytes, bool]], *groups: Sequence[int]) -> list[list[hyperscan.Database]]:
-    """The databases of each group, of about equal size; two compiled at once: 80 µs a pattern are minutes."""
-
-    def one(part: Sequence[int]) -> hyperscan.Database:
+    def one(part: Sequence[int], literal: bool) -> hyperscan.Database:
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        texts = [patterns[i][0] for i in part]
         database.compile(
-            expressions=[patterns[i][0] for i in part],
+            expressions=texts if literal else [b"".join(b"\\x%02x" % c for c in text) for text in texts],
             ids=list(part),
             elements=len(part),
             flags=[hyperscan.HS_FLAG_CASELESS if patterns[i][1] else 0 for i in part],
-            literal=True,
+            literal=literal,
         )
         return database
 
+    with_nul = [i for i, (text, _) in enumerate(patterns) if b"\0" in text]
+    plain = sorted(set(range(len(patterns))) - set(with_nul))
     with ThreadPoolExecutor(2) as pool:
-        made = [[pool.submit(one, part) for part in _parts(group)] for group in groups]
-        return [[database.result() for database in group] for group in made]
+        parts = [
+            (part, literal) for group, literal in ((plain, True), (with_nul, False)) for part in _parts(group)
+        ]
+        return list(pool.map(lambda part: one(*part), parts))
 
 
 def _parts(group: Sequence[int]) -> list[Sequence[int]]:
     count = -(-len(group) // PATTERNS_A_DATABASE)
     return [group[len(group) * n // count : len(group) * (n + 1) // count] for n in range(count)]
-
-
-def breaks(pattern: bytes) -> bool:
-    """Whether a byte string holds what `joined_up` takes out."""
-    return pattern.translate(None, _DELETED) != pattern
-
-
-def _base64(text: bytes, alignment: int) -> bytes:
-    """The characters of base64(`alignment` unknown bytes + text + unknown bytes) that only `text` decides."""
-    encoded = base64.b64encode(b"\0" * alignment + text)
-    skip = (0, 2, 3)[alignment]
-    keep = (alignment + len(text)) * 8 // 6
-    return encoded[skip:keep]
-
-
-def _lower_escapes(url: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), url)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import base64
+import gzip
 import inspect
+import quopri
 import random
-import re
 import string
 import textwrap
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from hush_core.config import parse_config
 from hush_core.corpus.chunks import Layout
 from hush_core.secrets import extract
 from hush_core.secrets.coverage import published
+from hush_core.secrets.propagation.runs import Run
 from hush_core.weights import assign_roles, with_role
 from hush_core.weights.roles import HELD_OUT
 
@@ -73,6 +76,34 @@ def seen(result, which: str):
     }
 
 
+def encoded(value: bytes) -> dict[str, bytes]:
+    """Files in which a longer value moves what is encoded behind it; each span stays of one kind (middling)."""
+    before, after = SOURCE[:100].replace(b"\n", b" "), SOURCE[100:500].replace(b"\n", b" ")
+    mail = b"From: a@b.example\n\nDies ist f=C3=BCr =\n" + before + b"\n"
+    written = {
+        "base32.txt": base64.b32encode(before + value + after[:150]),
+        "twice.txt": base64.b64encode(base64.b64encode(before + value + after[:130])),
+        "packed.txt": base64.b64encode(gzip.compress(before + value + after[:200], mtime=0)),
+        "lines.txt": "\n".join(textwrap.wrap((before + value + after[:120]).hex(), 64)).encode(),
+        "colons.txt": (before + value + after[:80]).hex(":").encode(),
+        "array.c": textwrap.fill(", ".join(f"0x{c:02x}" for c in value + after[:25]), 72).encode(),
+        "ascii85.ps": base64.a85encode(before + value + after[:200], adobe=True, wrapcol=70),
+        "diff.patch": b"\n".join(
+            b"+" + line.encode()
+            for line in textwrap.wrap(base64.b64encode(before + value + after[:180]).decode(), 64)
+        ),
+        "url.txt": b"data=" + quote(base64.b64encode(before + value + after[:180]), safe="").encode(),
+        "mail.eml": mail + quopri.encodestring(before[:70] + value + b" " + after),
+    }
+    return {
+        path: SOURCE[:310] + b"\n\n" + text + b"\n\n" + SOURCE[300:3900] for path, text in written.items()
+    }
+
+
+MOVED = {*encoded(b""), "d.yaml", "e.pem"}
+"""Files in which the value moves what stands behind it."""
+
+
 def files(value: bytes, other: bytes) -> dict[str, bytes]:
     """One secret, found once and copied in every way, beside another, twice in one chunk, at ends, in base64."""
     lines = SOURCE.splitlines(keepends=True)
@@ -90,6 +121,7 @@ def files(value: bytes, other: bytes) -> dict[str, bytes]:
         "g.hex": SOURCE[:77] + b" " + value.hex().encode() + b" " + SOURCE[77:4200],
         "third_party/x.py": SOURCE[:8000] + line + SOURCE[8000:15000],
         "h.py": SOURCE[:9000],
+        **encoded(value),
     }
 
 
@@ -137,11 +169,11 @@ def test_the_grid_of_old_would_not(runs, monkeypatch):
 
 def test_base64_that_ends_with_the_value_would_not(runs, monkeypatch):
     """The planted mistake: of base64 only the characters that the value decides alone are its own."""
-    monkeypatch.setattr("hush_core.secrets.propagation.value_search._BASE64_RUN", re.compile(b""))
+    monkeypatch.setattr(Run, "rest", lambda run, character: run.place(character) + 1)
     first, second = (seen(result, "credentials") for result in runs(LENGTHS[:2]))
     assert [text for *_, text in first["examples"]] != [text for *_, text in second["examples"]]
     for result in (first, second):  # and only there
-        result["untagged"] = {(p, t) for _, _, p, t in result["examples"] if p not in ("d.yaml", "e.pem")}
+        result["untagged"] = {(p, t) for _, _, p, t in result["examples"] if p not in MOVED}
     assert first["untagged"] == second["untagged"]
 
 

@@ -25,7 +25,7 @@ from hush_core.errors import InputError
 from hush_core.secrets import extract
 from hush_core.secrets import redaction as redaction_module
 from hush_core.secrets.coverage import published
-from hush_core.secrets.fingerprints import EXACT, slips
+from hush_core.secrets.fingerprints import EXACT, FOLDED, slips
 
 KEY = b"k" * 32
 SOURCE = inspect.getsource(argparse).encode()
@@ -138,7 +138,7 @@ def test_every_form_that_the_value_search_finds_is_replaced(run, literals, value
     # the control: without redaction every form stands in the text, and the fingerprints know each of them
     control = run(files, [literals(value, protect="noise"), noise])
     assert result.coverage["propagation"]["values"] == control.coverage["propagation"]["values"] - 1 == 1
-    assert 5 < result.coverage["propagation"]["patterns"] < control.coverage["propagation"]["patterns"]
+    assert 1 < result.coverage["propagation"]["patterns"] < control.coverage["propagation"]["patterns"]
     caught = slips(control.examples, result.fingerprints, KEY).join(control.examples, on="example_id")
     cut = control.edges.filter(control.edges["secret_id"] == 0)["example_id"].n_unique()
     assert cut == len(FORMS) and set(caught["path"]) == set(files) - {"other.txt"}
@@ -444,7 +444,7 @@ def test_fingerprints_tell_nothing_without_their_key_and_their_forms_are_all_kep
     stored = b"".join(table["mac"]) + str(table.drop("mac").rows()).encode()
     assert value not in stored and value.hex().encode() not in stored
     assert {len(mac) for mac in table["mac"]} == {32}
-    again = table.filter(pl.col("kind") == EXACT)
+    again = table.filter(pl.col("kind") == f"{EXACT} {FOLDED}")
     assert set(again["redacted_id"]) == {0, 1} and result.redacted["places"].to_list() == [1, 0]
     texts = {"example_id": [0, 1], "text": [b"ZEPHYRquartz", base64.b64encode(b"--nowhere-at-all--")]}
     assert slips(pl.DataFrame(texts), table, KEY).rows() == [(0, 0), (1, 1)]

@@ -53,7 +53,7 @@ def test_base64_in_every_alignment_and_alphabet(value, before, after):
 def test_text_encodings(write, form):
     content = b"begin " + write(VALUE) + b" end"
     assert form in forms(VALUE, content)
-    assert forms(VALUE, b"begin " + write(VALUE[::-1].replace(b"\xb6\xc3", b"\xc3\xb6")) + b" end") == set()
+    assert forms(VALUE, b"begin " + write(VALUE[1:] + VALUE[:1]) + b" end") == set()
 
 
 def test_line_break_variants():
@@ -110,7 +110,8 @@ def test_every_joint_is_seen_through(joint, place):
     is not taken out leaves the value untagged."""
     content = b"begin " + TOKEN[:place] + joint + TOKEN[place:] + b" end"
     (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(content)
-    assert (hit.form, hit.start, hit.end) == ("raw", 6, len(content) - 4)
+    form = "escaped" if b"\\" in joint else "raw"
+    assert (hit.form, hit.start, hit.end) == (form, 6, len(content) - 4)
 
 
 def test_base64_is_tagged_to_its_end_and_with_the_character_before():

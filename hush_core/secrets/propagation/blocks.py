@@ -1,0 +1,121 @@
+"""Blocks: runs of characters that stand for other bytes, group by group; what they hold is a new layer.
+
+Hexadecimal, base32 and base64 are one code: k bits a character. Where a run begins is not known (a word may stand
+before it), so all phases are decoded: what makes no sense holds no value. All runs of one code in a text are
+decoded as one, so that few long texts are searched, not many short ones.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from hush_core.secrets.propagation.gate import BASE32, LONG_RUN, seeds
+from hush_core.secrets.propagation.layers import Layer, Place, joined
+from hush_core.secrets.propagation.lists import lists
+from hush_core.secrets.propagation.runs import Alphabet, Run
+
+_BASE64 = Alphabet(rb"A-Za-z0-9+/_\-", pads=b"=")
+_HEX = Alphabet(b"0-9A-Fa-f")
+_BASE32 = Alphabet(b"A-Z2-7", pads=b"=")
+_SMALL32 = Alphabet(b"a-z2-7", pads=b"=")
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_VALUE32 = np.zeros(256, dtype=np.uint8)
+_VALUE32[list(BASE32)] = _VALUE32[list(BASE32.lower())] = np.arange(32)
+_TEXT = bytes(range(32, 127)) + b"\t\n\r\0"
+_DIGIT = re.compile(rb"[0-9]")
+_SMALL32_ROW = re.compile(rb"[a-z2-7]{32}")
+
+
+def blocks(below: Layer) -> Iterator[Layer]:
+    """The layers of all codes whose runs stand in a text."""
+    text = below.text
+    found = seeds(text)
+    yield from lists(below, found.lists if found is not None else ())
+    if found is None:
+        return
+    mixed, small = [], []
+    for place in found.long64:
+        row = text[place : place + LONG_RUN]
+        lower = row.lower()
+        if row == lower:
+            if _SMALL32_ROW.match(row):
+                small.append(place)
+        elif row != row.upper() and _DIGIT.search(text, place, place + 4 * LONG_RUN):  # as bytes of all kinds are
+            mixed.append(place)
+    for code, runs in (
+        (
+            BASE64_CODE,
+            _BASE64.runs(text, sorted({*(at for at in found.ascii64 if _is_text(text, at)), *mixed})),
+        ),
+        (HEX_CODE, _HEX.runs(text, found.hex)),
+        (BASE32_CODE, _BASE32.runs(text, found.base32)),
+        (BASE32_CODE, _SMALL32.runs(text, small)),
+    ):
+        if several := list(runs):
+            yield Blocks(below, code, several).layer
+
+
+def _is_text(text: bytes, place: int) -> bool:
+    """Whether three groups of base64 hold text, in which NULs may stand (UTF-16)."""
+    return not _base64(text[place : place + 11].replace(b"=", b"A") + b"A")[:8].translate(None, _TEXT)
+
+
+@dataclass(frozen=True)
+class Code:
+    """group: characters that stand for a whole number of bytes. decode: whole groups to bytes. characters: which
+    hold bytes [start, end) of what is decoded. zero: a character."""
+
+    form: str
+    group: int
+    decode: Callable[[bytes], bytes]
+    characters: Callable[[int, int], tuple[int, int]]
+    zero: bytes
+
+
+def _power_of_two(bits: int) -> Callable[[int, int], tuple[int, int]]:
+    return lambda start, end: (start * 8 // bits, -(-end * 8 // bits))
+
+
+def _base32(characters: bytes) -> bytes:
+    values = _VALUE32[np.frombuffer(characters, np.uint8)]
+    return np.packbits(np.unpackbits(values[:, None], axis=1)[:, 3:]).tobytes()
+
+
+def _base64(characters: bytes) -> bytes:
+    return binascii.a2b_base64(characters.translate(_STANDARD))
+
+
+BASE64_CODE = Code("base64", 4, _base64, _power_of_two(6), b"A")
+BASE32_CODE = Code("base32", 8, _base32, _power_of_two(5), b"A")
+HEX_CODE = Code("hex", 2, binascii.unhexlify, _power_of_two(4), b"0")
+
+
+class Blocks:
+    """The layer of all runs of one code in a text."""
+
+    def __init__(self, below: Layer, code: Code, runs: Sequence[Run]) -> None:
+        self._code, self._runs = code, runs
+        characters = [run.characters(below.text) for run in runs]
+        self._before = [0, *accumulate(map(len, characters))]
+        whole, size = b"".join(characters) + code.zero * code.group, self._before[-1]
+        phases = [
+            code.decode(whole[phase : phase - (phase - size) // code.group * code.group])
+            for phase in range(min(code.group, size))
+        ]
+        self.layer = joined(below, code.form, phases, self._place)
+
+    def _place(self, phase: int, start: int, end: int | None) -> Place | None:
+        first, last = self._code.characters(start, start + 1 if end is None else end)
+        first, last = first + phase, min(last + phase, self._before[-1])
+        number = bisect_right(self._before, first) - 1
+        if first >= last or last > self._before[number + 1]:
+            return None
+        run, before = self._runs[number], self._before[number]
+        return run.place(first - before), run.rest(last - 1 - before), True

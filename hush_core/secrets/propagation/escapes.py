@@ -1,0 +1,243 @@
+r"""Escapes: a few characters that stand for one, in text that otherwise stays as it is.
+
+Backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`,
+`\U00000041`, `\101`, a line continued); percent signs (`%41`, `%u0041`); HTML and XML entities (named, decimal,
+hexadecimal); quoted-printable with its soft line breaks; characters that look like others or like none: full-width
+and mathematical letters (NFKC), soft hyphens, zero-width characters, odd blanks; and the NULs of UTF-16.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import cache
+
+from hush_core.secrets.propagation.layers import BLOCK, Layer, Place, joined
+
+_HEX = rb"[0-9A-Fa-f]"
+_BACKSLASH = re.compile(
+    rb"\\(?:x%(h)b{2}|x\{%(h)b{1,6}\}|u[dD][89abAB]%(h)b{2}\\u[dD][c-fC-F]%(h)b{2}|u%(h)b{4}|u\{%(h)b{1,6}\}"
+    rb"|U%(h)b{8}|[0-7]{1,3}|\r?\n[ \t]*+|[\s\S])" % {b"h": _HEX}
+)
+_PERCENT = re.compile(rb"%%(?:u%(h)b{4}|%(h)b{2})" % {b"h": _HEX})
+_ENTITY = re.compile(rb"&(?:#[0-9]{1,7};?|#[xX]%(h)b{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)" % {b"h": _HEX})
+_QUOTED_PRINTABLE = re.compile(rb"=(?:%(h)b{2}|[ \t]*\r?\n)" % {b"h": _HEX})
+_SIGNS = re.compile(rb"=(?:[ \t]*(\r?\n)|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX})
+AROUND = 1024
+SOFT_LINE = range(66, 80)
+"""Place of the sign of a soft line break in its line."""
+_LINE = 60
+"""Characters before a soft line break: shorter lines end with a `=` of another kind."""
+_BASE64_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]++\Z")
+_LINE = re.compile(rb"(?:[^=\r\n]++|=[ \t]*\r?\n|=|\r(?!\n))*+")
+_NULS = re.compile(rb"\0+")
+_UTF16 = re.compile(rb"\0[\x01-\x7f]\0[\x01-\x7f]\0")
+_ODD = re.compile(
+    rb"\xc2[\xa0\xad]|\xcd\x8f|\xe1\x9a\x80|\xe1\xa0\x8e|\xe2[\x80-\x82\x84\x85\x91\x92][\x80-\xbf]"
+    rb"|\xe3\x80\x80|\xef(?:\xac[\x80-\x86]|\xb8[\x80-\x8f]|\xbb\xbf|[\xbc-\xbf][\x80-\xbf])"
+    rb"|\xf0\x9d[\x90-\x9f][\x80-\xbf]|\xf3\xa0[\x80-\x87][\x80-\xbf]"
+)
+_OCTAL = b"01234567"
+_SIMPLE = {
+    b"n": b"\n",
+    b"t": b"\t",
+    b"r": b"\r",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"v": b"\v",
+    b"a": b"\a",
+    b"e": b"\x1b",
+}
+
+
+def _backslash(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    kind = token[1:2]
+    if len(token) == 2 and kind not in _OCTAL:
+        return _SIMPLE.get(kind, b"" if kind == b"\n" else kind)
+    if kind in b"\r\n":
+        return b""
+    if kind == b"x" and token[2:3] != b"{":
+        return bytes.fromhex(token[2:].decode())
+    if kind in _OCTAL:
+        return bytes([int(token[1:], 8) & 255])
+    if len(token) == 12 and token[6:7] == b"\\":
+        high, low = int(token[2:6], 16), int(token[8:12], 16)
+        return _character(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
+    return _character(int(token[2:].strip(b"{}"), 16))
+
+
+def _percent(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    return _character(int(token[2:], 16)) if token[1] == 0x75 else bytes.fromhex(token[1:].decode())
+
+
+def _entity(match: re.Match[bytes]) -> bytes:
+    return html.unescape(match[0].decode()).encode("utf-8", "replace")
+
+
+def _printable(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    if token[-1] != 10:
+        return bytes.fromhex(token[1:].decode())
+    return b"" if _is_soft(match) else token
+
+
+def _is_soft(match: re.Match[bytes]) -> bool:
+    """Whether a `=` at a line's end is a soft break: encoders break where a line is full. Others pad base64."""
+    text, place = match.string, match.start()
+    return place - text.rfind(b"\n", 0, place) in SOFT_LINE and text[place - 1 : place] != b"="
+
+
+@cache
+def _plain(token: bytes) -> bytes:
+    """What an odd character stands for: NFKC, a blank, or nothing where it cannot be seen."""
+    try:
+        character = token.decode()
+    except UnicodeDecodeError:
+        return token
+    if unicodedata.category(character) in ("Cf", "Mn"):
+        return b""
+    if unicodedata.category(character) == "Zs":
+        return b" "
+    return unicodedata.normalize("NFKC", character).encode()
+
+
+def _odd(match: re.Match[bytes]) -> bytes:
+    return _plain(match[0])
+
+
+def _character(code: int) -> bytes:
+    return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else b"?"
+
+
+def _undone(
+    below: Layer,
+    token: re.Pattern[bytes],
+    stands_for: Callable[[re.Match[bytes]], bytes],
+    form: str,
+    widen: Callable[[int], int] = lambda end: end,
+) -> Layer | None:
+    """The layer in which every token is what it stands for; None where that changes nothing."""
+    text = token.sub(stands_for, below.text)
+    if text == below.text:
+        return None
+
+    @cache
+    def tokens() -> tuple[list[int], list[int], list[int], list[int]]:
+        """By token: where it begins and ends here, and below. Only once something is found."""
+        here, until, begin, end = [], [], [], []
+        gone = 0
+        for match in token.finditer(below.text):
+            size = len(stands_for(match))
+            here.append(match.start() - gone)
+            until.append(here[-1] + size)
+            begin.append(match.start())
+            end.append(match.end())
+            gone += match.end() - match.start() - size
+        return here, until, begin, end
+
+    def back(start: int, end: int | None) -> Place:
+        here, until, _, _ = tokens()
+        first = _below(tokens(), start)[0]
+        if end is None:
+            return first, None, True
+        last = bisect_left(here, end) - 1
+        touched = last >= 0 and (until[last] > start or here[last] > start)
+        return first, widen(_below(tokens(), end - 1)[1]), touched
+
+    return Layer(text, below.kind, form, below, back)
+
+
+def _below(tokens: tuple[list[int], list[int], list[int], list[int]], place: int) -> tuple[int, int]:
+    """The bytes below that one byte comes from."""
+    here, until, begin, end = tokens
+    i = bisect_right(here, place) - 1
+    if i >= 0 and place < until[i]:
+        return begin[i], end[i]
+    moved = end[i] - until[i] if i >= 0 else 0
+    return place + moved, place + moved + 1
+
+
+def backslashes(below: Layer) -> Layer | None:
+    return _undone(below, _BACKSLASH, _backslash, "escaped") if b"\\" in below.text else None
+
+
+def percents(below: Layer) -> Layer | None:
+    return _undone(below, _PERCENT, _percent, "url") if b"%" in below.text else None
+
+
+def entities(below: Layer) -> Layer | None:
+    return _undone(below, _ENTITY, _entity, "html") if b"&" in below.text else None
+
+
+def odd_characters(below: Layer) -> Layer | None:
+    return None if below.kind == BLOCK or below.text.isascii() else _undone(below, _ODD, _odd, "unicode")
+
+
+def utf16(below: Layer) -> Layer | None:
+    """Without NULs; only in what was decoded, as text with a NUL is not trained on."""
+    return _undone(below, _NULS, lambda _: b"", "utf-16") if _UTF16.search(below.text) else None
+
+
+def around_escapes(below: Layer) -> Layer | None:
+    """Of a text whose escapes are undone, what stands within AROUND bytes of those that are left, as escapes of
+    escapes are (`\\\\n`, `%2541`, `&amp;#65;`); None without any."""
+    text = below.text
+    places = sorted(m.start() for token in (_BACKSLASH, _PERCENT, _ENTITY) for m in token.finditer(text))
+    pieces: list[list[int]] = []
+    for place in places:
+        if pieces and place - AROUND <= pieces[-1][1]:
+            pieces[-1][1] = min(len(text), place + AROUND)
+        else:
+            pieces.append([max(0, place - AROUND), min(len(text), place + AROUND)])
+    if not pieces:
+        return None
+
+    def place(number: int, start: int, end: int | None) -> Place:
+        moved = pieces[number][0]
+        return start + moved, None if end is None else end + moved, False
+
+    return joined(below, "", [text[start:end] for start, end in pieces], place, below.kind)
+
+
+ESCAPES = (backslashes, percents, entities, odd_characters, utf16)
+
+
+def quoted_printable(below: Layer) -> Layer | None:
+    """Mail. Where a line is longer, its soft breaks move: a value goes on to the end of its line."""
+    text = below.text
+    if not is_quoted(text):
+        return None
+
+    def widen(end: int) -> int:
+        return _LINE.match(text, end).end()
+
+    return _undone(below, _QUOTED_PRINTABLE, _printable, "quoted-printable", widen)
+
+
+def is_quoted(text: bytes) -> bool:
+    """Whether it shows signs of being quoted-printable: a soft break behind a long line, `=3D`, two such tokens."""
+    return any(not match[1] or (_is_soft(match) and not _pads(match)) for match in _SIGNS.finditer(text))
+
+
+def _pads(match: re.Match[bytes]) -> bool:
+    """Whether what stands before a `=` may be base64 that it pads."""
+    run = _BASE64_BEFORE.search(match.string, max(0, match.start() - 76), match.start())
+    return run is not None and len(run[0]) >= 12 and len(run[0]) % 4 == 3
+
+
+def unescaped(value: bytes) -> bytes:
+    """The value with all its escapes undone, once: what it becomes in a text that is."""
+    layer = Layer(value)
+    for escape in ESCAPES:
+        layer = escape(layer) or layer
+    return layer.text
+
+
+def plain_characters(value: bytes) -> bytes:
+    """The value with odd characters as what they stand for."""
+    return (odd_characters(Layer(value)) or Layer(value)).text

@@ -1,0 +1,117 @@
+"""Bytes written as a list of numbers: `41:42:43`, `0x41, 0x42`, `65, 66, 67`, `101 102`, `01000001 …`,
+`chr(65).chr(66)`. A list may be read in several ways; all are tried."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hush_core.secrets.propagation.layers import Layer, Place, joined
+
+MIN_NUMBERS = 6
+
+_NUMBER = re.compile(rb"(?:0[xX])?([0-9A-Fa-f]{1,8})")
+_BETWEEN = rb"(?:[^0-9A-Za-z_\n]{1,6}|[^0-9A-Za-z_\n]{0,6}\n[^0-9A-Za-z_\n]{0,40})"
+_LIST = re.compile(
+    rb"(?<![0-9A-Za-z_])(?:0[xX])?[0-9A-Fa-f]{1,8}(?:%(b)b(?:0[xX])?[0-9A-Fa-f]{1,8}(?![0-9A-Za-z_])){5,}+"
+    % {b"b": _BETWEEN}
+)
+_SEVERAL = re.compile(
+    rb"[^0-9A-Za-z_]{0,6}+(?:[0-9A-Fa-fxX]{0,8}[^0-9A-Za-z_]{1,6}+)(?:[0-9A-Fa-fxX]{1,10}[^0-9A-Za-z_]{1,6}+){4}"
+)
+"""Numbers, and not one long one."""
+_CALL = (
+    rb"(?:[uU][nN][iI])?[nN]?[cC][hH][aA]?[rR][bBwW]?\$?[ \t]*"
+    rb"\([ \t]*(?:0[xX]|&[hH])?([0-9A-Fa-f]{1,6})[ \t]*\)"
+)
+_CALLS = re.compile(_CALL + rb"(?:[^0-9A-Za-z\n]{0,8}\n?[^0-9A-Za-z\n]{0,40}" + _CALL + rb"){5,}+")
+_CALLED = re.compile(_CALL)
+_NUMBER_CALL = re.compile(
+    rb"\([ \t]*+(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*+\)"
+    rb"[^0-9A-Za-z\n]{1,8}+\n?[^0-9A-Za-z\n]{0,40}+[A-Za-z]{3,6}\$?[ \t]*+\("
+)
+"""What stands between two numbers of such a list."""
+
+
+@dataclass(frozen=True, repr=False)
+class _Read:
+    """One way to read one list. sizes: how many bytes each number gave."""
+
+    text: bytes
+    places: Sequence[tuple[int, int]]
+    ends: Sequence[int]
+
+
+def lists(below: Layer, seeds: Sequence[int]) -> Iterator[Layer]:
+    """One layer of all lists of numbers, if there are any."""
+    read = list(_readings(below.text, seeds))
+    if not read:
+        return
+
+    def place(number: int, start: int, end: int | None) -> Place:
+        one = read[number]
+        return one.places[bisect_right(one.ends, start)][0], one.places[-1][1], True
+
+    yield joined(below, "numbers", [one.text for one in read], place)
+
+
+def _readings(text: bytes, seeds: Sequence[int]) -> Iterator[_Read]:
+    done = 0
+    for seed in seeds:
+        if seed < done or not _SEVERAL.match(text, seed):
+            continue
+        line = max(done, text.rfind(b"\n", max(0, seed - 64), seed) + 1, seed - 64)
+        match = _LIST.search(text, line, seed + 64)
+        if match is None:
+            done = seed + 64
+            continue
+        match = _LIST.match(text, match.start()) or match
+        done = max(match.end(), seed + 1)
+        yield from _numbers(text, match.start(), match.end())
+    done = 0
+    for call in _NUMBER_CALL.finditer(text):
+        if call.start() < done:
+            continue
+        first = _CALLED.search(text, max(done, call.start() - 8), call.end())
+        match = first and _CALLS.match(text, first.start())
+        if match is None:
+            continue
+        done = match.end()
+        calls = list(_CALLED.finditer(text, match.start(), match.end()))
+        for base in (10, 16):
+            one = _read(text, [(m.start(), m.end()) for m in calls], [m[1] for m in calls], base)
+            if one is not None:
+                yield one
+
+
+def _numbers(text: bytes, start: int, end: int) -> Iterator[_Read]:
+    found = list(_NUMBER.finditer(text, start, end))
+    places, numbers = [(m.start(), m.end()) for m in found], [m[1] for m in found]
+    if all(len(number) == 8 for number in numbers) and not set(b"".join(numbers)) - {48, 49}:
+        bases = (2,)
+    elif all(len(number) % 2 == 0 for number in numbers) or b"x" in text[start:end].lower():
+        bases = (16, 10, 8)
+    else:
+        bases = (10, 8)
+    for base in bases:
+        one = _read(text, places, numbers, base)
+        if one is not None:
+            yield one
+
+
+def _read(
+    text: bytes, places: Sequence[tuple[int, int]], numbers: Sequence[bytes], base: int
+) -> _Read | None:
+    try:
+        if base == 16:
+            parts = [bytes.fromhex((b"0" * (len(n) % 2) + n).decode()) for n in numbers]
+        elif base == 10:
+            parts = [bytes([v]) if v < 256 else chr(v).encode("utf-8", "replace") for v in map(int, numbers)]
+        else:
+            parts = [bytes([int(n, base) & 255]) for n in numbers]
+    except (ValueError, OverflowError):
+        return None
+    return _Read(b"".join(parts), places, list(accumulate(map(len, parts))))

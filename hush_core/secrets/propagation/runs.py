@@ -1,0 +1,100 @@
+"""Where encoded runs stand in a text: characters of one alphabet in a row, over lines and string joints."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from hush_core.secrets.propagation.layouts import MARKS, gap, mark_of
+
+_REST = rb"(?=[^0-9A-Za-z\n]*+(?:\n|\Z))"
+"""A line that goes on with a run holds nothing else."""
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """Characters that stand in `pieces` (start, end) of a text; with what pads them, the last ends at `end`."""
+
+    pieces: Sequence[tuple[int, int]]
+    end: int
+
+    def characters(self, text: bytes) -> bytes:
+        return b"".join([text[start:end] for start, end in self.pieces])
+
+    @cached_property
+    def _before(self) -> list[int]:
+        return [0, *accumulate(end - start for start, end in self.pieces)]
+
+    def place(self, character: int) -> int:
+        """Where a character stands in the text, by its number."""
+        piece = bisect_right(self._before, character) - 1
+        return self.pieces[piece][0] + character - self._before[piece]
+
+    def rest(self, character: int) -> int:
+        """Where all ends that moves if there are more characters before this one and with it: at the run's end, as
+        codes of several bytes a group move, and line breaks do."""
+        return max(self.end, self.place(character) + 1)
+
+
+class Alphabet:
+    """The characters of one code.
+
+    Args:
+        characters: a class of a regular expression.
+        pads: what may follow a run and is part of it.
+    """
+
+    def __init__(self, characters: bytes, pads: bytes = b"") -> None:
+        self._pads = pads
+        self._others = re.compile(b"[^" + characters + b"]")
+        piece, pad = b"[" + characters + b"]++", b"[" + pads + b"]*+" if pads else b""
+        self._expressions = {}
+        for mark in (b"", *MARKS):
+            between = gap(mark)
+            more = b"(?:" + between + piece + b"(?:" + _REST + b"|(?=[ \\t]*+[\"'`])))*+"
+            self._expressions[mark] = re.compile(piece + more + pad), re.compile(between)
+
+    def run_at(self, text: bytes, start: int) -> Run:
+        """The run that begins at `start`, where one of the characters stands."""
+        mark = mark_of(text, start)
+        if mark and text[start : start + 1] == mark and text[start - 1 : start] in (b"", b"\n"):
+            start += 1
+        run, between = self._expressions[mark]
+        whole = run.match(text, start)
+        if whole is None:
+            return Run([(start, start)], start)
+        pieces, begin = [], start
+        for match in between.finditer(text, start, whole.end()):
+            pieces.append((begin, match.start()))
+            begin = match.end()
+        end = whole.end()
+        pieces.append((begin, end))
+        pads = self._pads
+        pieces = [(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces]
+        return Run(pieces, end)
+
+    def runs(self, text: bytes, seeds: Sequence[int]) -> Iterator[Run]:
+        """The runs that the places in `seeds`, ascending, stand in; each once."""
+        done = 0
+        for seed in seeds:
+            if seed < done:
+                continue
+            run = self.run_at(text, self._begin(text, done, seed))
+            done = max(run.end, seed + 1)
+            yield run
+
+    def _begin(self, text: bytes, least: int, seed: int) -> int:
+        """Where the characters in a row begin that `seed` is one of."""
+        others, reach = self._others, 64
+        while True:
+            first = max(least, seed - reach)
+            ends = [match.end() for match in others.finditer(text, first, seed)]
+            if ends:
+                return ends[-1]
+            if first == least:
+                return least
+            reach *= 8
