@@ -47,7 +47,9 @@ def blocks(below: Layer) -> Iterator[Layer]:
         if row == lower:
             if _SMALL32_ROW.match(row):
                 small.append(place)
-        elif row != row.upper() and _DIGIT.search(text, place, place + 4 * LONG_RUN):  # as bytes of all kinds are
+        elif row != row.upper() and _DIGIT.search(
+            text, place, place + 4 * LONG_RUN
+        ):  # as bytes of all kinds are
             mixed.append(place)
     for code, runs in (
         (
