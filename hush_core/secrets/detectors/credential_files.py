@@ -87,7 +87,7 @@ PLACES = (
     Place(rb"^[\"']?[A-Za-z0-9_.@\\*-]{1,64}[\"']?[ \t]+(?:\*|[A-Za-z0-9_-]{1,32})[ \t]+[\"']?([^\s\"'*]{3,128})[\"']?[ \t]+(?:\*|[0-9.]{7,15})[ \t\r]*$", lined=True),
     Place(rb"(?i)^(?:userPassword|olcRootPW|unicodePwd|sambaNTPassword|sambaLMPassword|krbPrincipalKey)::?[ \t]*(\S{3,512})", rb"(?i:^(?:userPassword|olcRootPW|unicodePwd|sambaNTPassword|sambaLMPassword|krbPrincipalKey)::?[ \t]*\S{3})"),
     # Postfix, Exim: host user:password
-    Place(rb"^\[?[A-Za-z0-9.*-]{3,128}\]?(?::[0-9]{2,5})?[ \t]+[^\s:]{1,128}:(\S{3,128})[ \t\r]*$", lined=True),
+    Place(rb"^\[?(?:[A-Za-z0-9*-]{1,63}\.){1,8}[A-Za-z0-9-]{1,63}\]?(?::[0-9]{2,5})?[ \t]+[^\s:]{1,128}:([^\s:]\S{2,127})[ \t\r]*$", lined=True),
     # shadow(5), smbpasswd
     Place(rb"^[a-z_][a-z0-9_.-]{0,31}:([^\s:*!]{8,200}):[0-9]{0,6}:[0-9]{0,6}:[0-9]{0,6}:", lined=True),
     Place(rb"^[A-Za-z0-9_.$-]{1,64}:[0-9]{1,10}:([0-9A-FX]{32}:[0-9A-F]{32}):", lined=True),
