@@ -23,8 +23,10 @@ import argparse
 import base64
 import json
 import os
+import random
 import signal
 import socket
+import string
 import subprocess
 import sys
 import tempfile
@@ -41,7 +43,8 @@ from hush_core.history.ledger import LEDGER, releases_in
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 20
-TOKENS = [f"ghp_{''.join(chr(97 + (i * 7 + j * j * 3) % 26) for j in range(36))}" for i in range(3)]
+DRAWN = random.Random(7)
+TOKENS = [f"ghp_{''.join(DRAWN.choices(string.ascii_letters + string.digits, k=36))}" for _ in range(3)]
 CONFIG = """\
 version: 1
 repos: [{{path: repository}}]

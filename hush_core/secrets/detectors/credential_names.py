@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, surprise
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
@@ -141,6 +141,8 @@ def _judge(
     if said is False and (made or made_body) != "mixed":
         return None
     if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
+        return None
+    if says_text(content[start:end]):
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))

@@ -131,7 +131,8 @@ class Values:
                 yield SearchTerm(spelling)
 
     def settle(self) -> None:
-        """Take out values that are nothing but another's: encoded, or with what stands beside it."""
+        """Take out values that are nothing but another's: encoded, with what stands beside it, or cut by a line."""
+        self._settle_pieces()
         known = {v for v in self.rules if len(v) >= MIN_HELD}
         heads: dict[bytes, list[bytes]] = defaultdict(list)
         for value in known:
@@ -157,12 +158,25 @@ class Values:
                     kept.extend((blob, start, end, rule, 0))
             del self.rules[value], self.spellings[value]
 
+    def _settle_pieces(self) -> None:
+        """What looks random, and is a piece of a value that something names, is that value, cut by a line break:
+        the search for the value finds it there, under one reason whatever its length."""
+        pieces = [value for value, rules in self.rules.items() if set(rules) == {RANDOM_TOKEN}]
+        listed = b"\n".join([b"", *sorted(set(self.rules) - set(pieces)), b""])
+        for value in pieces:
+            at = listed.find(value.rstrip(b"="))
+            if at < 0:
+                continue
+            whole = listed[listed.rindex(b"\n", 0, at) + 1 : listed.index(b"\n", at)]
+            if whole in self.rules:
+                del self.rules[value], self.spellings[value], self.places[value]
+
 
 def readings(value: bytes) -> Iterator[bytes]:
     """What a value may say: itself, and decoded from base64 (four alignments), hex and URL escapes."""
     yield value
-    if b"%" in value:
-        yield unquote_to_bytes(value)
+    if b"%" in value and (decoded := unquote_to_bytes(value)) != value:
+        yield from readings(decoded)
     for run in _BASE64_RUN.findall(value):
         plain = run.translate(bytes.maketrans(b"-_", b"+/"))
         for skip in range(4):

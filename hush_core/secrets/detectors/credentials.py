@@ -150,4 +150,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="4", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="5", prepare=_rules)

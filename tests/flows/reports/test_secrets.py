@@ -102,9 +102,9 @@ def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tm
     summary, _, _ = report(FILES | {"=db.py": beside, "also.py": url + "# filler\n" * 20})
     rows = list(csv.DictReader(summary.files["dropped.csv"].read_text().splitlines()))
     assert [(r["path"], r["kind"], r["examples"], r["weak"]) for r in rows] == [
-        ("'=db.py", "credentials", "2", "true"),
+        ("'=db.py", "credentials", "1", "true"),
         ("also.py", "credentials", "1", "true"),
-        ("'=db.py", "credentials", "2", "false"),
+        ("'=db.py", "credentials", "1", "false"),
     ]
     changed = list(csv.DictReader(summary.files["changes.csv"].read_text().splitlines()))
     assert [(r["change"], r["path"]) for r in changed] == [("new", "'=db.py"), ("new", "also.py")]
