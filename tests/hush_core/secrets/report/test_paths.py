@@ -61,14 +61,13 @@ def test_a_refusal_lists_every_value_that_blocks_and_where(make_repo):
         extract(job(repo.path, weak="refuse"), KEY)
     text = str(error.value)
     assert "b/settings.py:3" in text and "entry creds" in text and " bits" in text
-    assert "[credential].py:2" in text or "[credential]:2" in text and "(and 1 more)" in text
+    assert "[credential].py:2" in text or ("[credential]:2" in text and "(and 1 more)" in text)
     assert not any(value in text for value in (TOKEN, "hunter2horse", "letmein99"))
 
 
 def test_names_that_are_none_stay_as_they_are():
     for path in (
         "src/main/java/com/acme/Model.java",
-        "a/9f8b2c7d1e4f60a1b2c3d45e6f70819f8b2c7d1e.json",
         "x" * 300,
     ):
         assert masked(path) == masked(path, KEY) == path
