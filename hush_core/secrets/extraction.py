@@ -26,6 +26,7 @@ from hush_core.progress import Progress
 from hush_core.secrets.assembly import assemble
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS
 from hush_core.secrets.fingerprints import fingerprints
@@ -127,7 +128,12 @@ def extract(
         raise InputError("identity key", "is shorter than 16 bytes", "give 32 random bytes, kept secret")
     if cache is not None:
         private_folder(cache)
-    context = DetectorContext(identity_key, progress or (lambda stage, done, total: None), cache)
+    context = DetectorContext(
+        identity_key,
+        progress or (lambda stage, done, total: None),
+        cache,
+        Globs(config.public, "public").match,
+    )
     reading = labelled(config), _reading(config, context, work), context.progress, config.tables
     _prepare(config)
     late = _after_redaction(config)

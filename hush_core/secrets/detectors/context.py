@@ -25,6 +25,7 @@ class DetectorContext:
         key: the identity key.
         progress: called as progress(stage, done, total).
         cache: where results of scans are kept for the next run, or None.
+        public: a path → whether the config names it public.
 
     Attributes:
         counts: what detectors counted, for the coverage report (`blobs_scanned`, `blobs_reused`, …).
@@ -34,6 +35,7 @@ class DetectorContext:
     key: bytes = field(repr=False)
     progress: Progress
     cache: Path | None = None
+    public: Callable[[str], bool] = field(default=lambda path: False, repr=False)
     counts: Counter[str] = field(default_factory=Counter)
     propagation: dict[str, Any] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)

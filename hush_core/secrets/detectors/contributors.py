@@ -5,7 +5,8 @@
 - `file`: every file at a path that one of their commits changed, author, committer or co-author, merges
   included; at paths tied to such a one through equal content (renames, copies) or through text that moved as a
   commit brought the file in (renames with edits, splits: `corpus.git.lineage`); every file whose content such a
-  commit brought in, in any repository; and every file with a line of theirs that few files have.
+  commit brought in, in any repository; and every file with a line of theirs that few files have, unless it is named
+  public.
 - `commit`: within those files, the lines that one of their commits added and that stand there still, compared
   without the blanks around them. Lines without a letter or a digit are not compared. A file that ever had a
   version of theirs that is no text, or too large to be read, is taken whole, and counted. In history mode also
@@ -109,11 +110,14 @@ def _history(corpus: Corpus, tree: int) -> History:
 
 
 def _files_with(corpus: Corpus, lines: set[int], context: DetectorContext) -> np.ndarray:
-    """Files of repositories at a path where OWN_LINES of these stand that stand at few paths."""
+    """Files of repositories at a path where OWN_LINES of these stand that stand at few paths; not what is named
+    public, which a line in common makes nobody's."""
     hashes, paths = context.once(("lines that tell",), lambda: _rare_lines(corpus))
     mine = paths[np.isin(hashes, np.fromiter(lines, dtype=np.int64, count=len(lines)))]
     theirs = np.flatnonzero(np.bincount(mine, minlength=len(corpus.paths)) >= OWN_LINES)
-    return np.flatnonzero(np.isin(corpus.path, theirs) & np.isin(corpus.tree, corpus.repositories))
+    found = np.flatnonzero(np.isin(corpus.path, theirs) & np.isin(corpus.tree, corpus.repositories))
+    public = context.once(("public",), lambda: corpus.files_at(context.public))
+    return np.setdiff1d(found, public)
 
 
 def _rare_lines(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
@@ -190,4 +194,4 @@ def _blames(corpus: Corpus, t: int, numbers: list[int], context: DetectorContext
     return (known[n] for n in numbers)
 
 
-DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True, version="2")
+DETECTOR = Detector("contributors", ContributorsSecret, detect, history=True, version="3")

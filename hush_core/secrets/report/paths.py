@@ -12,6 +12,8 @@ import re
 
 import polars as pl
 
+from hush_core.secrets.detectors.credential_files import FILE_SECRET
+from hush_core.secrets.detectors.credential_values import Values
 from hush_core.secrets.detectors.credentials import CredentialScanner
 from hush_core.secrets.priors import WEAK_BITS, surface_bits
 
@@ -31,8 +33,15 @@ def masked(path: str, key: bytes | None = None) -> str:
     scanner = CredentialScanner()
     texts = {path, *path.split("/")}
     texts |= {stem for part in path.split("/") if (stem := part.rpartition(".")[0])}
-    values = {found.value for text in texts for found in scanner.scan(text.encode()) if found.exact}
-    for value in sorted(values, key=lambda v: (-len(v), v)):
+    values = Values()
+    for text in texts:
+        for found in scanner.scan(text.encode()):
+            if (
+                found.exact and found.rule != FILE_SECRET
+            ):  # that a whole content is one value says nothing of a name
+                values.add(0, found, stands=True)
+    values.settle()
+    for value in sorted(values.spellings, key=lambda v: (-len(v), v)):
         name = "" if key is None else f" {hmac.new(key, value, hashlib.sha256).hexdigest()[:12]}"
         path = path.replace(value.decode("utf-8", "replace"), f"[credential{name}]")
     return path

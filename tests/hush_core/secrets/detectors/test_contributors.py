@@ -131,6 +131,21 @@ def test_a_line_that_moved_into_an_old_file_makes_it_theirs(make_repo):
     assert found["ann-file"] >= found["ann-commit"]
 
 
+def test_a_line_in_common_makes_no_public_file_theirs_but_a_change_at_its_path_does(make_repo):
+    repo = make_repo()
+    line = b"quux = frob(77)\n"  # too short for a near copy
+    repo.commit(
+        {"lib/old.py": line, "lib/new.py": b"import os\n", "c.py": b"x = 1\n" + line}, who="bob@x.org"
+    )
+    repo.commit({"a.py": b"import re\n" + line, "lib/new.py": b"import os\n# by ann\n"}, who="ann@x.org")
+    for public, theirs in (
+        ((), {"a.py", "c.py", "lib/old.py", "lib/new.py"}),
+        (("lib/**",), {"a.py", "c.py", "lib/new.py"}),
+    ):
+        config = job(repo.path, ("ann@x.org",), ("file",)).model_copy(update={"public": public})
+        assert {p for p, _ in tagged(extract(config, b"k" * 32))["ann-file"]} == theirs
+
+
 def test_files_are_blamed_once_for_all_entries(make_repo, monkeypatch):
     path = write_history(make_repo(), 1, commits=20)
     asked = []
