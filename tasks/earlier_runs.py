@@ -103,7 +103,7 @@ def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: 
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
     texts, files = frames[0]["text"].to_list(), whole_files(frames[0])
     if config.train.start == "champion":
-        frames[2] = with_retired(frames[2], history.named())
+        frames[2] = with_retired(frames[2], history.named(config.mechanism))
         secrets = store.put_frame(frames[2], kind="secrets")
     text = RunText.now(texts, frames[1], frames[2], files)
     others = OtherRuns.of(history.earlier("", text), store)

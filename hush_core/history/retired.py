@@ -10,7 +10,10 @@ from hush_core.history.record import identity_of
 
 
 def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    """The table of secrets, and below it those of `named` (`RunHistory.named`) that it lacks, in no example."""
+    """The table of secrets, and below it those of `named` (`RunHistory.named`) that it lacks, in no example.
+
+    A run goes on from models of its own promise only, so what runs of other settings named is not in them.
+    """
     here = [identity_of(kind, name) for kind, name in secrets.select("kind", "name").iter_rows()]
     gone = named.filter(~pl.col("name").is_in(here)).sort("name")
     rows = [_row(len(here) + n, *row) for n, row in enumerate(gone.iter_rows())]

@@ -113,12 +113,16 @@ class RunHistory:
         """What the run ended in: the digest of its model's files."""
         write_whole(self._root / run / _MODEL, sha256.encode())
 
-    def named(self) -> pl.DataFrame:
-        """name · prior · posterior of every secret that a run which released anything promised something of;
-        `name` as in `RunText.identities`."""
+    def named(self, settings: str) -> pl.DataFrame:
+        """name · prior · posterior of every secret that a run of these settings, which released anything, promised
+        something of; `name` as in `RunText.identities`."""
         records = (RunRecord.read(folder, self._identity) for folder, _ in self._released(""))
-        told = [pl.DataFrame(schema=SECRETS), *(record.secrets for record in records if record is not None)]
-        return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
+        told = (record.secrets for record in records if record is not None and record.settings == settings)
+        return (
+            pl.concat([pl.DataFrame(schema=SECRETS), *told])
+            .drop_nulls()
+            .unique("name", keep="first", maintain_order=True)
+        )
 
     def models(self) -> list[tuple[str, str]]:
         """(public name, digest of the model's files) of every run that ended in a model, the last one last."""

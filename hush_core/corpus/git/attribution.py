@@ -16,6 +16,7 @@ from hush_core.corpus.git.blobs import sizes_in_pack_order
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.git.history_log import FILE
+from hush_core.corpus.git.process import parted
 
 _TELLING = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 _BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
@@ -95,7 +96,7 @@ def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
     A line of a hunk begins with a sign a parent, so that none can be taken for a header.
     """
     after, parents = b"", 0
-    for line in _lines_of(pieces):
+    for line in parted(pieces, b"\n"):
         if line.startswith(b"@@"):
             parents = len(line) - len(line.lstrip(b"@")) - 1
         elif line.startswith(b"diff --"):
@@ -109,19 +110,6 @@ def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
             yield after, None
         elif not line.startswith((b"+++ ", b"--- ")):
             parents = 0
-
-
-def _lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    rest: list[bytes] = []
-    for piece in pieces:
-        first, *more = piece.split(b"\n")
-        rest.append(first)
-        if more:
-            yield b"".join(rest)
-            yield from more[:-1]
-            rest = more[-1:]
-    if any(rest):
-        yield b"".join(rest)
 
 
 def line_spans(content: bytes, lines: set[int]) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from hush_core.corpus.git.blobs import read_blobs
 from hush_core.corpus.git.clean_view import CleanView
+from hush_core.corpus.git.process import parted
 from hush_core.errors import InputError
 
 NOTHING, FILE, SYMLINK, SUBMODULE = range(4)
@@ -216,13 +217,4 @@ def _tokens(view: CleanView, but: tuple[str, ...]) -> Iterator[bytes]:
         *but,
         "--",
     )
-    rest: list[bytes] = []  # of one token, which may be as long as a message can be
-    for piece in pieces:
-        first, *more = piece.split(b"\0")
-        rest.append(first)
-        if more:
-            yield b"".join(rest)
-            yield from more[:-1]
-            rest = more[-1:]
-    if any(rest):
-        yield b"".join(rest)
+    return parted(pieces, b"\0")

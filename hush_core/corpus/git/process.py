@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hush_core.errors import InputError
 
@@ -177,3 +177,17 @@ def _read(descriptor: int, where: str) -> Iterator[bytes]:
 def _silent(where: str) -> InputError:
     waited = f"{QUIET_SECONDS / 60:.0f} minutes at a stretch, or {WAIT_SECONDS / 3600:.0f} hours in all"
     return InputError(where, f"keeps git busy without a result (it was waited for {waited})", _HINT)
+
+
+def parted(pieces: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
+    """What stands between the separators of a stream in pieces, the last of it only if it is not empty."""
+    rest: list[bytes] = []  # of one part, which may be as long as a message can be
+    for piece in pieces:
+        first, *more = piece.split(separator)
+        rest.append(first)
+        if more:
+            yield b"".join(rest)
+            yield from more[:-1]
+            rest = more[-1:]
+    if any(rest):
+        yield b"".join(rest)

@@ -370,4 +370,5 @@ def test_the_models_that_runs_ended_in_are_known_in_their_order(store):
         runs.note_model(run, digest)
         os.utime(store.root / "history" / run / "model.sha256", ns=(int(digest[0]) * 10**9,) * 2)
     assert runs.models() == [(runs.public_name(KEY_B), "1" * 64), (runs.public_name(KEY_A), "2" * 64)]
-    assert set(runs.named()["name"]) == {"path alpha", "0123456789ab", "ba9876543210"}
+    assert set(runs.named("settings")["name"]) == {"path alpha", "0123456789ab", "ba9876543210"}
+    assert runs.named("of another job").is_empty()
