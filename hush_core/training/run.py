@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,8 @@ from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.progress import Progress
-from hush_core.training.averaging import KeptWeights, loss_that_decides
+from hush_core.training.attempt import Attempt
+from hush_core.training.averaging import KeptWeights
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import Rounds, rows_at_once
 from hush_core.training.freezing import frozen
@@ -32,7 +33,7 @@ from hush_core.training.placement import longest_input, rows_that_hold
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
 from hush_core.training.sampler import WeightedPoissonSampler
-from hush_core.training.schedule import learning_rate_at, should_stop
+from hush_core.training.schedule import learning_rate_at
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
@@ -168,7 +169,7 @@ def _fit(
                 "take the model that it ended in, if one was registered; else restore checkpoint.pt from a "
                 "backup, or plan another run (it releases as much again)",
             )
-        attempt = _Attempt(
+        attempt = Attempt(
             train_config, before, plan.rounds, log, model, public, validation, kept, ranks, progress
         )
         if before < plan.rounds and not attempt.stopped:
@@ -225,57 +226,6 @@ def _key(rehearsal: bytes | None, use: str) -> bytes:
 def rounds_without_checkpoint(work_dir: Path) -> int:
     """Releases counted there of which no checkpoint is left: training would begin again from the first weights."""
     return 0 if any(work_dir.glob("checkpoint*.pt")) else releases_in(work_dir / LEDGER)
-
-
-@dataclass
-class _Attempt:
-    """What one attempt keeps beside the module: releases so far, the log, the learning curve."""
-
-    settings: TrainConfig
-    released: int
-    rounds: int
-    log: list[dict[str, Any]]
-    model: LanguageModel
-    public: Sequence[bytes]
-    validation: Sequence[bytes]
-    kept: KeptWeights
-    ranks: Ranks
-    progress: Progress | None
-    stopped: bool = False
-
-    def __post_init__(self) -> None:
-        self.stopped = should_stop(self.log, self.settings.early_stopping)
-
-    def rate(self, release: int) -> float:
-        return learning_rate_at(release, self.settings, self.rounds)
-
-    def applied(self, save: Callable[[], None]) -> None:
-        """After an optimiser step: note it, evaluate, keep a checkpoint, on the first rank."""
-        settings = self.settings
-        row: dict[str, Any] = {"round": self.released, "learning_rate": self.rate(self.released)}
-        self.released += 1
-        self.kept.add(row["round"])
-        every, last = settings.evaluate_every, settings.keep == "best" and self.released == self.rounds
-        if every and (self.released % every == 0 or last):
-            self._evaluate(row)
-        self.log.append(row)
-        self.stopped = self.ranks.share(should_stop(self.log, settings.early_stopping))
-        if not self.ranks.first:
-            return
-        if self.released % settings.checkpoint_every == 0 and self.released < self.rounds:
-            save()
-        if self.progress is not None:
-            self.progress("train", self.released, self.rounds)
-
-    def _evaluate(self, row: dict[str, Any]) -> None:
-        """Measure what would be kept, on the first rank, and keep it on all where it is the best."""
-        with self.kept.in_place():
-            for key, texts in (("public_loss", self.public), ("validation_loss", self.validation)):
-                if texts and self.ranks.first:
-                    row[key] = self.model.evaluate(texts, max_examples=len(texts))
-            loss = self.ranks.share(loss_that_decides(row))
-            if loss is not None and self.kept.is_best(loss):
-                self.kept.note_best(loss)
 
 
 def _optimizer(

@@ -4,8 +4,6 @@ The parts are put together as the language would, the other rules look at the wh
 part to its last are labelled. Time is linear: a literal is looked at once, and only lines with a joint are.
 """
 
-# ruff: noqa: E501  (tables and patterns: one row a form)
-
 from __future__ import annotations
 
 import itertools
@@ -13,6 +11,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from hush_core.secrets.detectors.credential_joints import (
+    ASSIGNED,
+    COMMA,
+    CONTINUED,
+    EXPRESSION,
+    FOLDED,
+    GLUE,
+    JOINED_AFTER,
+    JOINER,
+    JOINER_AFTER,
+    LITERAL,
+    NAMES,
+    OPENED,
+    PATTERN_ONLY,
+    SHELL,
+)
 from hush_core.secrets.detectors.credential_names import verdict
 from hush_core.secrets.detectors.credential_randomness import surprise
 
@@ -22,82 +36,6 @@ Find = Callable[[bytes], Iterable[tuple[str, int, int]]]
 MAX_PARTS, MAX_JOINED = 512, 8192
 WINDOW = 4096
 """How far before (and after) an expression its variables are looked for, in bytes."""
-
-_T = rb"[A-Za-z0-9+/_=.~$:@!%-]"
-_Q = rb"[\"'`]"
-_OPERATOR = rb"(?:\+\+?|\.\.?|&|~|\^|<>|\|\||<<|\*)"
-_REST = rb"[ \t]*(?:(?:#|//|--)[^\n]{0,80})?"
-"""What may follow a literal on its line: blanks, a comment."""
-_SAME = rb"\$?([A-Za-z_]\w{0,63})[ \t]*"
-GLUE = re.compile(
-    rb"[ \t]*\)?" + _REST + rb"(?:[ \t]*\\?[ \t]*\r?\n[ \t]*){0,3}"  # to the next line or not
-    rb"(?:"
-    rb";?\s{0,40}[A-Za-z_$@][\w.$]{0,63}[ \t]*(?:\+=|\.=|<<|&=|\|\|=|\.\.=)[ \t]*"  # x += "…"
-    rb"|;?\s{0,40}(?:export[ \t]+|set[ \t]+)?" + _SAME + rb"=[ \t]*\$?\1[ \t]*" + _OPERATOR + rb"[ \t]*"  # x = x + "…"
-    rb"|;?\s{0,40}[\w.]{0,64}\.?\s{0,20}(?:append|concat|add|push|push_str|write|Append|plus|Concat|AppendLiteral|WriteString)[(!]{1,2}[ \t]*"
-    rb"|(?:" + _OPERATOR + rb"[ \t]*_?(?:[ \t]*\\?" + _REST + rb"\r?\n[ \t]*){0,2})?)"
-    rb"\(?[brfuBRFULS@$]{0,2}(?=[\"'`])"
-)  # fmt: skip
-COMMA = re.compile(
-    rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?"
-    + _REST
-    + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])"
-)
-SHELL = re.compile(rb"[;\s]{1,40}(?:export[ \t]+|set[ \t]+)?([A-Za-z_]\w{0,63})=([\"'])\$\{?\1\}?")
-_LITERAL = re.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
-_TRIPLE = re.compile(rb"\"\"\"|'''")
-_JOINER = re.compile(
-    rb"(?i)(?:join|concat|concatenate|paste0?|implode|cat|format|sprintf|append|fmt|strcat|string)[\"'`]?\W{0,24}[^\n]{0,40}\Z"
-)
-_JOINER_AFTER = re.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
-_JOINED_AFTER = re.compile(
-    rb"\s{0,8}[\])}]{1,2}\s{0,4}(?:\.|->|\||;)?\s{0,8}(?:iter\(\)\.)?(?:join|concat|reduce|collect|implode)"
-)
-_PATTERN_ONLY = re.compile(rb"(?:%[sdv]|\{\d?\}|\$\d|[ ,])*")
-
-_RUNS = rb"[A-Za-z0-9+/_=.~-]"
-_CONTINUED = re.compile(_RUNS + rb"{4,512}(?:\\\r?\n[ \t]{0,64}" + _RUNS + rb"{1,512})+")
-_FOLDED = re.compile(
-    rb"(?m)^([ \t]*)(?:-[ \t]+)?[\"']?([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*:[ \t]*[>|][+-]?[0-9]?[ \t]*\r?\n"
-)
-_OPENED = re.compile(
-    rb"([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?\r?\n"
-)
-
-_NAME = rb"[A-Za-z_]\w{0,63}"
-_DOTTED = _NAME + rb"(?:\." + _NAME + rb"){0,4}"
-_BETWEEN = rb"[ \t]{0,8}(?:\+|\.\.|&|\|\||<>|~)[ \t]{0,8}"
-_FILLED = rb"(?:\$\{|\$\(|\{\{?|#\{|\$)[ \t]?" + _DOTTED + rb"[ \t]?[})]{0,2}"
-_EXPRESSION = re.compile(
-    rb"(?:=>|[:=(,]|\breturn\b)[ \t]{0,8}[frb@$]?[\"'`]?("
-    + (_FILLED + rb"(?:" + _FILLED + rb"){1,7}")
-    + (rb"|" + _DOTTED + rb"(?:" + _BETWEEN + _DOTTED + rb"){1,7}")
-    + (rb"|\$" + _NAME + rb"(?:[ \t]{0,8}\.[ \t]{0,8}\$" + _NAME + rb"){1,7}")
-    + rb")[\"'`]?[ \t]{0,8}(?=[;,)}\n\r#]|\Z)"
-)
-_NAMES = re.compile(_DOTTED)
-
-_GAP = rb"[\s+.&|~^<>\\_*()$@#;/-]{0,60}"
-JOINT_GATE = (
-    _T + rb"{2}" + _Q + rb"(?:" + _GAP + rb"[brfuBRFUL]?|" + _GAP + rb"[A-Za-z_$@][\w.]{0,60}[ \t]{0,4}(?:\+=|\.=|<<|&=)[ \t]{0,4}"
-    + rb"|" + _GAP + rb"[A-Za-z_$@][\w.]{0,60}[ \t]{0,4}=[ \t]{0,4}\$?[A-Za-z_]\w{0,60}[ \t]{0,4}[+.&|<>]{1,2}[ \t]{0,4}"
-    + rb"|" + _GAP + rb"[\w.]{0,60}(?:append|concat|add|push|push_str|write|Append|plus|Concat|WriteString)[(!]{1,2}[ \t]{0,4})" + _Q + _T + rb"{2}"
-)  # fmt: skip
-LIST_GATE = (
-    rb"(?:%s" + _Q + rb"[ \t]*%[ \t]*\([ \t]*" + _Q + rb"|(?i:join|concat|paste0?|implode|sprintf|format|strcat)[\"'`]?\W{0,24}[^\n]{0,40}" + _Q + rb"[^\"'`\n]{1,200}" + _Q + rb"[ \t]*,\s{0,40}[a-z@$]{0,2}" + _Q
-    + rb"|(?i:key|token|secret|pass(?:word)?|pwd|auth|cred(?:ential)?s?)[A-Za-z0-9_]{0,24}[\"'`]?[ \t]*(?:=>|:=|=|:)[ \t]*[\[({][^\n\"'`]{0,40}\n?[ \t]{0,40}" + _Q + _T + rb"{2,200}" + _Q + rb"[ \t]*,\s{0,40}" + _Q
-    + rb"|" + _Q + _T + rb"{2,200}" + _Q + rb"[ \t]*,\s{0,40}" + _Q + _T + rb"{2,200}" + _Q + rb"\s{0,8},?\s{0,8}[\])}]{1,2}\s{0,8}(?:\.|->|\|)\s{0,8}(?:join|concat|reduce|implode))"
-)  # fmt: skip
-CONTINUED_GATE = _RUNS + rb"{4}\\\r?\n[ \t]{0,64}" + _RUNS + rb"{4}"
-FOLDED_GATE = (
-    rb"(?::[ \t]{0,4}[>|][+-]?[0-9]?|<<[-~]?[\"']?[A-Z]{1,16}[\"']?|[\"'`(])[ \t]{0,4}\\?\r?\n[ \t]*"
-    + _RUNS + rb"{4,}[ \t]*\\?\r?\n[ \t]*" + _RUNS + rb"{4}"
-)  # fmt: skip
-VARIABLES_GATE = (
-    rb"(?:(?:\$\{|\$\(|\{\{?|#\{)[A-Za-z_][\w.]{0,40}[})]{1,2}(?:\$\{|\$\(|\{\{?|#\{)[A-Za-z_]|\$[A-Za-z_]\w{0,40}\$[A-Za-z_]"
-    rb"|\$[A-Za-z_]\w{0,40}[ \t]{0,4}\.[ \t]{0,4}\$[A-Za-z_]\w{0,40}[ \t]{0,4}[;,).]"
-    rb"|(?:=|return)[ \t]{0,4}[A-Za-z_][\w.]{0,40}[ \t]{0,4}(?:\+|\.\.|&|\|\||<>|~)[ \t]{0,4}[A-Za-z_][\w.]{0,40}[ \t]{0,4}(?:[;,)]?[ \t]{0,4}\r?\n|[;+.&]))"
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -122,7 +60,7 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
     at = 0
     for first, last in gates.get("continued", ()):
         above = content.rfind(b"\n", 0, max(0, first - 1)) + 1
-        for match in _CONTINUED.finditer(content, max(at, above), min(len(content), last + MAX_JOINED)):
+        for match in CONTINUED.finditer(content, max(at, above), min(len(content), last + MAX_JOINED)):
             at = match.end()
             pieces = _lines_of(content, *match.span(), strip=b" \t\r\n\\")
             yield from _look(content, match.start(), pieces, find, whole=True)
@@ -131,7 +69,7 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
         above = first  # the gate names the last line of three
         for _ in range(3):
             above = content.rfind(b"\n", 0, max(0, above - 1)) + 1
-        for opening in (_FOLDED, _OPENED):
+        for opening in (FOLDED, OPENED):
             for match in opening.finditer(content, max(at, above), last):
                 pieces = _block(content, match.end())
                 at = max(at, pieces[-1][1] if pieces else match.end())
@@ -145,7 +83,7 @@ def joined_values(content: bytes, gates: dict[str, list[Line]], find: Find) -> I
                         whole=True,
                     )
     for first, last in gates.get("variables", ()):
-        for match in _EXPRESSION.finditer(content, first, last):
+        for match in EXPRESSION.finditer(content, first, last):
             pieces = _held(content, match)
             if len(pieces) > 1:
                 yield from _look(
@@ -165,7 +103,7 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
         back = content.rfind(b"\n", 0, max(0, first - 1)) + 1  # the gate names the last line of a joint
         at = max(at, back if last - back < WINDOW else first)
         while at < last:
-            literal = _LITERAL.search(content, at, min(len(content), last))
+            literal = LITERAL.search(content, at, min(len(content), last))
             if literal is None:
                 break
             pieces, end = [literal.span(literal.lastindex or 1)], literal.end()
@@ -178,7 +116,7 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
                 end = more[1]
             at = max(end, at + 1)
             if len(pieces) > 1:
-                pieces = [p for p in pieces if not (lists and _PATTERN_ONLY.fullmatch(content[p[0] : p[1]]))]
+                pieces = [p for p in pieces if not (lists and PATTERN_ONLY.fullmatch(content[p[0] : p[1]]))]
                 yield from _look(content, literal.start(), pieces, find, whole=lists)
 
 
@@ -186,7 +124,7 @@ def _next(content: bytes, end: int, glue: re.Pattern[bytes]) -> tuple[tuple[int,
     """(span of the next literal's text, its end)."""
     joint = glue.match(content, end, end + 400)
     if joint:
-        literal = _LITERAL.match(content, joint.end())
+        literal = LITERAL.match(content, joint.end())
         return (literal.span(literal.lastindex or 1), literal.end()) if literal else None
     shell = SHELL.match(content, end, end + 200)
     if shell:
@@ -199,12 +137,12 @@ def _next(content: bytes, end: int, glue: re.Pattern[bytes]) -> tuple[tuple[int,
 def _listed(content: bytes, start: int) -> bool:
     """Whether literals with commas between are joined: a word says so before them, or a telling name holds them."""
     before = content[max(0, start - 80) : start]
-    if _JOINER_AFTER.match(content, start):
+    if JOINER_AFTER.match(content, start):
         return True
-    if _JOINER.search(before):
+    if JOINER.search(before):
         return True
     end = content.find(b"]", start, start + WINDOW)
-    if end >= 0 and _JOINED_AFTER.match(content, end):
+    if end >= 0 and JOINED_AFTER.match(content, end):
         return True
     return bool(verdict(before)) and before.rstrip()[-1:] in (b"[", b"(", b"{")
 
@@ -296,7 +234,7 @@ def _block(content: bytes, at: int) -> list[tuple[int, int]]:
 def _held(content: bytes, match: re.Match[bytes]) -> list[tuple[int, int]]:
     """Where the literals stand that the variables of an expression hold; empty if one is not found."""
     pieces = []
-    for name in _NAMES.findall(match[1]):
+    for name in NAMES.findall(match[1]):
         name = name.rpartition(b".")[2] if b"." in name else name
         low, high = max(0, match.start() - WINDOW), match.start()
         held = None
@@ -305,7 +243,7 @@ def _held(content: bytes, match: re.Match[bytes]) -> list[tuple[int, int]]:
             at = content.rfind(name, low, at)
             if at < 0:
                 break
-            held = _ASSIGNED.match(content, at + len(name), at + len(name) + 600)
+            held = ASSIGNED.match(content, at + len(name), at + len(name) + 600)
             if held and not content[at - 1 : at].isalnum():
                 break
             held = None
@@ -313,8 +251,3 @@ def _held(content: bytes, match: re.Match[bytes]) -> list[tuple[int, int]]:
             return []
         pieces.append(held.span(held.lastindex or 1))
     return pieces
-
-
-_ASSIGNED = re.compile(
-    rb"[\"']?[ \t]*(?::[ \t]?[A-Za-z]{1,16}[ \t]*)?(?:=>|:=|=|:)[ \t]*[brfu]?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})'|`([^`\\\n]{1,400})`|([A-Za-z0-9+/_=.~-]{4,400})(?=[ \t;]*(?:\r?\n|\Z)))"
-)

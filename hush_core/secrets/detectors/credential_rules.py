@@ -19,7 +19,7 @@ from itertools import accumulate
 
 import hyperscan
 
-from hush_core.secrets.detectors import credential_files, credential_joined
+from hush_core.secrets.detectors import credential_files, credential_joints
 from hush_core.secrets.detectors.credential_files import (
     PLACES,
     alone,
@@ -156,8 +156,8 @@ def _database() -> hyperscan.Database:
         *((place.gate, PLACE + n, lines) for n, place in enumerate(PLACES) if not place.lined),
         *zip(
             (
-                credential_joined.JOINT_GATE, credential_joined.LIST_GATE, credential_joined.CONTINUED_GATE,
-                credential_joined.FOLDED_GATE, credential_joined.VARIABLES_GATE,
+                credential_joints.JOINT_GATE, credential_joints.LIST_GATE, credential_joints.CONTINUED_GATE,
+                credential_joints.FOLDED_GATE, credential_joints.VARIABLES_GATE,
             ),
             JOINED, (0,) * len(JOINED), strict=True,
         ),
