@@ -122,11 +122,11 @@ def test_unknown_runs_and_text_trained_without_noise_leave_nothing(graph):
     assert found["all_runs"].is_null().to_list() == [False, False, True, False]
 
 
-def plan(graph, earlier, runs, settings=SETTINGS):
+def plan(graph, earlier, runs, settings=SETTINGS, rounds=ROUNDS, **more):
     edges, _, secrets = graph
     return plan_for_runs(
-        np.ones(N), edges, secrets, rounds=ROUNDS, expected_batch=20, clip_norm=1.0, method="best",
-        settings=settings, earlier=earlier, runs=runs,
+        np.ones(N), edges, secrets, rounds=rounds, expected_batch=20, clip_norm=1.0, method="best",
+        settings=settings, earlier=earlier, runs=runs, **more,
     )  # fmt: skip
 
 
@@ -152,6 +152,16 @@ def test_each_of_three_runs_leaves_room_for_the_others_and_none_is_wasted(graph)
     )  # fmt: skip
     ratio = (last["all_runs"] / secrets["posterior"]).max()
     assert 0.99 < ratio <= 1
+
+
+def test_short_runs_to_come_are_planned_for_as_such(graph):
+    """Two more of two rounds are as one run of all these rounds, and take less noise than two more full ones."""
+
+    def sigma(rounds, runs, later=None):
+        return plan(graph, Earlier.none(4), runs, rounds=rounds, later_rounds=later).noise_multiplier
+
+    short = sigma(ROUNDS, 3, later=2)
+    assert short == pytest.approx(sigma(ROUNDS + 4, 1), rel=2e-3) and short < 0.9 * sigma(ROUNDS, 3)
 
 
 def test_a_smaller_first_run_is_made_up_for(graph):
