@@ -16,6 +16,7 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
+from hush_core.training.allocation import steady_memory
 from hush_core.training.data import Rounds
 from hush_core.training.ranks import Ranks
 
@@ -40,7 +41,8 @@ def run_rounds(module: pl.LightningModule, rounds: Rounds, root: Path, finished:
             **parallel,
         )
         try:
-            trainer.fit(module, train_dataloaders=rounds.loader())
+            with steady_memory():
+                trainer.fit(module, train_dataloaders=rounds.loader())
         except SIGTERMException:  # Lightning's answer to a SIGTERM, between two rounds
             pass
         except SystemExit:  # Lightning's answer to a second SIGINT
