@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
-"""mallopt's parameters (malloc.h): the free memory at which the heap shrinks, and how many blocks lie outside it."""
+"""mallopt's parameters (malloc.h): at how much free memory the heap shrinks, how many blocks lie outside."""
 _STEADY = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
 """Never, none."""
 _DEFAULT = {_TRIM_THRESHOLD: 1 << 26, _MMAP_MAX: 1 << 16}
