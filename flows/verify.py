@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 
 from hush_core.certificate import Verification, carried_on, verify_certificate
-from hush_core.errors import InputError
+from hush_core.errors import InputError, VerificationError
 from hush_core.progress import Progress
 from tasks.redaction import check_redaction
+from tasks.runtime.packaging import MLMODEL, check_package
 
 
 def verify_target(target: str, progress: Progress | None = None, after: str | None = None) -> Verification:
@@ -40,5 +41,8 @@ def _verified(target: str, progress: Progress | None, *, chained: bool) -> Verif
     if not path.is_dir():
         raise InputError(target, "is neither a directory nor models:/NAME/VERSION", "name one of the two")
     if (path / "certificate").is_dir() and (path / "model").is_dir():
-        return check_redaction(verify_certificate(path / "certificate", path / "model", progress))
+        verification = check_redaction(verify_certificate(path / "certificate", path / "model", progress))
+        if (path / MLMODEL).is_file() and (failures := check_package(path, verification.certificate)):
+            raise VerificationError(failures)
+        return verification
     return check_redaction(verify_certificate(path, None, progress))

@@ -45,7 +45,14 @@ PACKAGES = (
     "dp-accounting",
     "ortools",
     "kingfisher-secret-scanner",
+    "mlflow",
+    "safetensors",
 )
+
+
+def code_versions() -> dict[str, str]:
+    """What made the model, and what a consumer needs to load it (`tasks/runtime/packaging.py`)."""
+    return {package: version(package) for package in PACKAGES} | {"python": platform.python_version()}
 
 
 def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
@@ -57,7 +64,7 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
     )
 
 
-@cached_task(name="certify", version=8)
+@cached_task(name="certify", version=9)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -121,7 +128,7 @@ def write_model_certificate(
             ),
             *_audits_of_redacted(attacked_redacted, audit.alternatives),
         ),
-        code={package: version(package) for package in PACKAGES} | {"python": platform.python_version()},
+        code=code_versions(),
     )
     weights = store.read_frame(weighed.weights)["weight"].to_list()
     with store.scratch() as folder:

@@ -38,6 +38,7 @@ def certified(tmp_path_factory):
     from hush_core.config import ByteGptModel
     from hush_core.training import byte_gpt, save_model
     from hush_core.weights import assign_roles, sampling_rates
+    from tasks.certificate import code_versions
 
     root = tmp_path_factory.mktemp("certified")
     model_dir = root / "model"
@@ -77,7 +78,7 @@ def certified(tmp_path_factory):
         ),
         sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, run="0" * 64, store="0" * 64,
         coverage={},
-        audits=(), code={},
+        audits=(), code=code_versions(),
     )  # fmt: skip
     write_certificate(
         root / "certificate", facts, bounds=done.table, edges=edges, secrets=secrets, weights=weights,

@@ -3,9 +3,9 @@
 >>> registered = record_run(experiment="hush", model_name="m", ...)      # doctest: +SKIP
 >>> certificate = download_certificate(registered.model_uri, folder)     # doctest: +SKIP
 
-The registered artifact holds the certified model files byte for byte (`model/`), the tokenizer that MLflow
-loads (`components/`), and the certificate (`certificate/`). Registering comes last: a run that fails leaves
-no version.
+The registered artifact holds the certified model files byte for byte (`model/`), the certificate (`certificate/`),
+and what MLflow loads a model by, made from those two (`packaging.py`). Registering comes last: a run that fails
+leaves no version.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import logging
 import re
 import shutil
 from collections.abc import Mapping
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +23,15 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 from pydantic import BaseModel, ConfigDict
 
+from hush_core.certificate import read_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
+from tasks.runtime.packaging import MLMODEL, check_package, environment_files, generation, tokenizer_files
 from tasks.runtime.tracking import experiment_of, link_of, log_files, owned
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
 CHAMPION = "champion"
-_TOKENIZER = ("tokenizer", "special_tokens", "added_tokens", "vocab", "merges", "spiece", "sentencepiece")
-_PARTS = {
-    "MLmodel",
-    "model",
-    "components",
-    "certificate",
-    "requirements.txt",
-    "python_env.yaml",
-    "conda.yaml",
-}
-_PARTS |= {"LICENSE.txt", "registered_model_meta"}
 
 
 class Registered(BaseModel):
@@ -161,26 +151,19 @@ def model_files(model_uri: str, into: Path) -> Path:
     """Copy a version's artifact to `into`; the folder of the certified files in it, for their verification.
 
     Raises:
-        VerificationError: the artifact holds a part that hush does not write (code, a pickle), or a tokenizer
-            that is not the certified one.
+        VerificationError: something around these files is not as they and the certificate make it.
     """
     root = _download(model_uri, "", into / "artifact")
-    strange = sorted({path.name for path in root.iterdir()} - _PARTS)
-    failures = [f"{name}: is not part of a model that hush registers" for name in strange]
-    for path in sorted((root / "components").rglob("*")):
-        if path.is_file():
-            twin = root / "model" / path.name
-            if not twin.is_file() or file_sha256(twin) != file_sha256(path):
-                failures.append(f"{path.relative_to(root)}: is not the certified tokenizer")
     if not (root / "model").is_dir():
-        failures.append("model: missing")
-    if failures:
+        raise VerificationError([f"{model_uri}: model is missing from the artifact store"])
+    if failures := check_package(root, read_certificate(root / "certificate")):
         raise VerificationError(failures)
     return root / "model"
 
 
 class _CertifiedFlavor:
-    """MLflow's transformers flavour with certified bytes in place of re-saved ones, and the certificate."""
+    """MLflow's transformers flavour with certified bytes in place of re-saved ones, the certificate, and nothing
+    beside them that is not made from these."""
 
     __name__ = "transformers"
 
@@ -195,10 +178,16 @@ class _CertifiedFlavor:
         tokenizer = root / "components" / "tokenizer"
         shutil.rmtree(tokenizer)
         tokenizer.mkdir()
-        for file in model_dir.iterdir():
-            if file.name.startswith(_TOKENIZER):
-                shutil.copyfile(file, tokenizer / file.name)
+        for file in tokenizer_files(model_dir):
+            shutil.copyfile(file, tokenizer / file.name)
         shutil.copytree(certificate_dir, root / "certificate")
+        (root / "LICENSE.txt").unlink(
+            missing_ok=True
+        )  # of a hub that was not asked, with the path of the store
+        for name, content in environment_files(read_certificate(certificate_dir).facts.code).items():
+            (root / name).write_text(content)
+        mlflow_model.flavors["transformers"].pop("source_model_name", None)  # the same path
+        mlflow_model.save(str(root / MLMODEL))
 
 
 def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
@@ -206,8 +195,7 @@ def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
 
     model = load_model(model_dir)
     if model.objective.kind == "causal":
-        # half of the context for what is generated; without it a caller runs past the last position
-        params = {"max_new_tokens": max(1, min(64, model.context // 2)), "do_sample": False}
+        params = generation(model.context)
         task, signature = "text-generation", mlflow.models.infer_signature("def f(", "def f(x):", params)
     else:
         question = f"def {model.tokenizer.mask_token}(x):"
@@ -224,9 +212,7 @@ def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
             transformers_model={"model": model.network, "tokenizer": model.tokenizer},
             task=task,
             signature=signature,
-            pip_requirements=[
-                f"{p}=={installed(p).split('+')[0]}" for p in ("torch", "transformers", "safetensors")
-            ],
+            pip_requirements=[],  # `packaging` writes them
             model_dir=model_dir,
             certificate_dir=certificate_dir,
         )
