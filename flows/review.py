@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-import mlflow
 import polars as pl
 import typer
 from prefect import flow, task
@@ -52,6 +51,7 @@ from tasks.runtime.registry import (
     model_files,
 )
 from tasks.runtime.store import directory_sha256
+from tasks.runtime.tracking import tracker
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""
@@ -250,7 +250,7 @@ def _ask(page: str, reviewer: str | None) -> Decision:
 
 def _carry_out(model_uri: str, answer: Decision) -> None:
     """Write the decision to the registry; the alias moves last."""
-    entry, client = find_version(model_uri), mlflow.MlflowClient()
+    entry, client = find_version(model_uri), tracker()
     facts = {
         STATUS: "approved" if answer.decision == "approve" else "rejected",
         "reviewed_by": answer.reviewer,
@@ -272,12 +272,12 @@ def _carry_out(model_uri: str, answer: Decision) -> None:
 def _mark_failed(model_uri: str) -> None:
     _dethrone(model_uri)
     entry = find_version(model_uri)
-    mlflow.MlflowClient().set_model_version_tag(entry.name, entry.version, STATUS, "failed")
+    tracker().set_model_version_tag(entry.name, entry.version, STATUS, "failed")
 
 
 def _dethrone(model_uri: str) -> None:
     """Take the champion's alias from this version, if it has it."""
-    entry, client = find_version(model_uri), mlflow.MlflowClient()
+    entry, client = find_version(model_uri), tracker()
     aliases = client.get_registered_model(entry.name).aliases
     if str(aliases.get(CHAMPION)) == str(entry.version):
         client.delete_registered_model_alias(entry.name, CHAMPION)

@@ -115,6 +115,10 @@ def _start_servers(
         print(f"Prefect: http://{HOST}:{prefect_port}, login in {home.keys / 'prefect.login'}", flush=True)
     if environment.get("MLFLOW_TRACKING_URI", "").startswith("sqlite:"):
         _check_free(mlflow_port, "MLflow")
+        if environment["MLFLOW_TRACKING_URI"] == f"sqlite:///{home.mlflow_database}":
+            from tasks.runtime.tracking import make_database
+
+            make_database(home.mlflow_database)
         arguments = ["--host", HOST, "--port", str(mlflow_port), "--workers", "1", "--serve-artifacts"]
         arguments += ["--backend-store-uri", environment["MLFLOW_TRACKING_URI"]]
         arguments += ["--artifacts-destination", str(home.artifacts)]

@@ -27,7 +27,7 @@ from hush_core.certificate import read_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
 from tasks.runtime.packaging import MLMODEL, check_package, environment_files, generation, tokenizer_files
-from tasks.runtime.tracking import experiment_of, link_of, log_files, owned
+from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
@@ -66,7 +66,7 @@ def record_run(
     if (known := registered_version(model_name, certificate_dir)) is not None:
         return known
     digest = file_sha256(certificate_dir / "certificate.json")
-    client = mlflow.MlflowClient()
+    client = tracker()
     experiment_id = experiment_of(client, experiment)
     with mlflow.start_run(
         experiment_id=experiment_id, run_name=f"{model_name} {digest[:8]}", tags=owned()
@@ -98,7 +98,7 @@ def record_run(
 def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
     """The version of `model_name` that has this very certificate, if there is one."""
     digest = file_sha256(certificate_dir / "certificate.json")
-    client = mlflow.MlflowClient()
+    client = tracker()
     known = (v for v in _versions(client, model_name) if v.tags.get(DIGEST) == digest)
     return next((_registered(client, version) for version in known), None)
 
@@ -115,7 +115,7 @@ def find_version(model_uri: str) -> ModelVersion:
             model_uri, "does not name a version", "write models:/NAME/VERSION or models:/NAME@ALIAS"
         )
     name, number, alias = match.groups()
-    client = mlflow.MlflowClient()
+    client = tracker()
     try:
         return client.get_model_version(name, number) if number else _by_alias(client, name, alias)
     except MlflowException as error:
@@ -127,14 +127,14 @@ def find_version(model_uri: str) -> ModelVersion:
 def earlier_versions(model_uri: str) -> list[str]:
     """The versions of the same model that were registered before, the latest first."""
     entry = find_version(model_uri)
-    numbers = (int(v.version) for v in _versions(mlflow.MlflowClient(), entry.name))
+    numbers = (int(v.version) for v in _versions(tracker(), entry.name))
     before = sorted((n for n in numbers if n < int(entry.version)), reverse=True)
     return [f"models:/{entry.name}/{n}" for n in before]
 
 
 def earlier_tags(model_name: str) -> list[dict[str, str]]:
     """The tags of all versions of `model_name`, the first one first."""
-    versions = _versions(mlflow.MlflowClient(), model_name)
+    versions = _versions(tracker(), model_name)
     return [dict(version.tags) for version in sorted(versions, key=lambda version: int(version.version))]
 
 

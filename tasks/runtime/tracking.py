@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -12,8 +14,38 @@ import mlflow
 from mlflow.exceptions import MlflowException
 
 from hush_core.errors import InputError
+from hush_core.files import beside, sync
 from tasks.ownership import RUN_TAG, token_of
 from tasks.runtime.environment import home
+
+
+def tracker() -> mlflow.MlflowClient:
+    """MLflow's client, of the server that the environment names or of the database under HUSH_HOME."""
+    database = home().mlflow_database
+    if mlflow.get_tracking_uri() == f"sqlite:///{database}":
+        make_database(database)
+    return mlflow.MlflowClient()
+
+
+def make_database(database: Path) -> None:
+    """MLflow's tables, all or none, where there is no database yet: a first start that is killed amid MLflow's
+    migrations would leave some of them, over which every later start stumbles."""
+    if database.exists() and database.stat().st_size:
+        return
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    part = beside(database)
+    try:
+        SqlAlchemyStore(f"sqlite:///{part}", home().artifacts.as_uri()).engine.dispose()
+        part.chmod(0o600)
+        sync(part)
+        if database.exists():  # empty
+            os.replace(part, database)
+        with contextlib.suppress(FileExistsError, FileNotFoundError):  # another process was first
+            os.link(part, database)
+    finally:
+        part.unlink(missing_ok=True)
+    sync(database.parent)
 
 
 def log_run(
@@ -25,7 +57,7 @@ def log_run(
     files: Iterable[Path],
 ) -> str | None:
     """Log a run that registers nothing; files that are not there are left out. Where a server shows it, or None."""
-    client = mlflow.MlflowClient()
+    client = tracker()
     experiment_id = experiment_of(client, experiment)
     with mlflow.start_run(experiment_id=experiment_id, run_name=run_name, tags=owned()) as run:
         mlflow.log_params(dict(params))

@@ -7,14 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-
-def run(code: str, home: Path, **extra: str) -> subprocess.CompletedProcess:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    environment = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[3]), **extra}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
-    )
+from fresh_process import run
 
 
 def test_folders_are_private_and_settings_stand(tmp_path):

@@ -1,0 +1,63 @@
+"""The embedded tracker's database is whole or not there, whenever its first maker is killed."""
+
+import signal
+import sqlite3
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fresh_process import run
+
+MAKE = """
+from tasks.runtime.environment import prepare_environment
+place = prepare_environment()
+import os, signal
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+seen = 0
+
+@event.listens_for(Engine, "after_cursor_execute")
+def count(connection, cursor, statement, *rest):
+    global seen
+    seen += statement.lstrip().upper().startswith(("CREATE", "ALTER", "INSERT"))
+    if seen == {statements}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+from tasks.runtime.tracking import tracker
+print(len(tracker().search_experiments()), seen)
+"""
+
+
+@pytest.mark.parametrize("statements", [1, 12, 60])
+def test_a_kill_while_the_database_is_made_harms_no_later_start(tmp_path, statements):
+    home = tmp_path / "home"
+    killed = run(MAKE.format(statements=statements), home)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (home / "mlflow.db").exists()
+    done = run(MAKE.format(statements=10**9), home)
+    assert done.returncode == 0, done.stderr
+    experiments, made = map(int, done.stdout.split()[-2:])
+    assert experiments == 1
+    assert made > 60  # so each kill above was amid the work
+    assert stat.S_IMODE((home / "mlflow.db").stat().st_mode) == 0o600
+    with sqlite3.connect(home / "mlflow.db") as database:
+        assert database.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+def test_two_first_starts_together_share_one_database(tmp_path):
+    code = (
+        "from tasks.runtime.environment import prepare_environment; prepare_environment();"
+        "from tasks.runtime.tracking import experiment_of, tracker; print(experiment_of(tracker(), 'both'))"
+    )
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(run, [code] * 2, [tmp_path / "home"] * 2))
+    answers = {one.stdout.split()[-1] for one in both}
+    assert len(answers) == 1, answers
+    assert not list((tmp_path / "home").glob(".mlflow.db*"))
+
+
+def test_an_empty_file_is_no_database_yet(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "mlflow.db").touch()
+    done = run(MAKE.format(statements=10**9), tmp_path / "home")
+    assert done.returncode == 0, done.stderr
