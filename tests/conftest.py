@@ -39,6 +39,7 @@ def certified(tmp_path_factory):
     from hush_core.training import byte_gpt, save_model
     from hush_core.weights import assign_roles, sampling_rates
     from tasks.certificate import code_versions
+    from tasks.runtime.environment import home
 
     root = tmp_path_factory.mktemp("certified")
     model_dir = root / "model"
@@ -76,7 +77,8 @@ def certified(tmp_path_factory):
             noise_source="os", sampler="poisson",
             released_unprotected=("nothing",),
         ),
-        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, run="0" * 64, store="0" * 64,
+        sources={"repo": "0" * 40}, examples=n, examples_fingerprint="0" * 64, run="0" * 64,
+        store=home().fingerprint("identity"),
         coverage={},
         audits=(), code=code_versions(),
     )  # fmt: skip

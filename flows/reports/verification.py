@@ -28,6 +28,9 @@ def verdict(verification: Verification) -> list[str]:
     lines += _over_all_runs(verification)
     if verification.chain:
         lines.append(verification.chain)
+    if verification.approval:
+        unchecked = verification.approval.startswith("NOT")
+        lines.append(f"WARNING: {verification.approval}" if unchecked else cell(verification.approval))
     if facts.training.started_from:
         lines.append(
             f"goes on from the model of run {facts.training.started_from[:12]}: of the model itself the bounds "

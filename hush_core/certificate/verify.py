@@ -60,6 +60,7 @@ class Verification:
         redaction: what came of looking for redacted values in the examples, where somebody did; that is for who has
             the examples (`hush verify` in the home that made them).
         chain: what came of comparing its history with an earlier certificate's, where somebody did.
+        approval: who approved the model for use, where it was asked for as the approved one.
         unchecked: the fields that may say anything (docs/certificate.md has the table).
     """
 
@@ -71,6 +72,7 @@ class Verification:
     model_seen: bool
     redaction: str = ""
     chain: str = ""
+    approval: str = ""
 
     @property
     def unchecked(self) -> tuple[str, ...]:

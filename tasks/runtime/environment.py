@@ -81,6 +81,10 @@ class Home:
         """
         return hmac.new(self.identity_key(), b"fingerprint " + text.encode(), hashlib.sha256).hexdigest()
 
+    def sign(self, purpose: str, text: str) -> str:
+        """HMAC-SHA256, hexadecimal: only who can read the home's key can make it, for this purpose alone."""
+        return hmac.new(self.identity_key(), f"{purpose}\0{text}".encode(), hashlib.sha256).hexdigest()
+
     def report_folder(self, kind: str, config_file: Path) -> Path:
         """Where the reports of a config lie: two configs of one name keep theirs apart."""
         return self.root / kind / f"{config_file.stem}-{self.fingerprint(str(config_file.resolve()))[:6]}"

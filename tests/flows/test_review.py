@@ -13,7 +13,7 @@ from flows.verify import verify_target
 from hush_core.certificate import read_certificate, read_tables, write_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.history import PROFILES, RUNS, Earlier
-from tasks.runtime.environment import home
+from tasks.runtime.environment import Home, home
 from tasks.runtime.registry import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
@@ -78,6 +78,37 @@ def test_an_edited_byte_is_refused_and_dethroned(register, part):
         approve(uri)
     assert champion(name) is None
     assert find_version(uri).tags["validation_status"] == "failed"
+
+
+@pytest.mark.parametrize("way", ["alias alone", "alias and status", "another's decision", "edited reason"])
+def test_a_champion_that_no_review_made_is_refused(register, way):
+    """Whoever reaches MLflow can set aliases and tags; the signature takes the home's key."""
+    name = "unreviewed-" + way.replace(" ", "-").replace("'", "")
+    uri, client = register(name).model_uri, mlflow.MlflowClient()
+    if way == "alias and status":
+        client.set_model_version_tag(name, "1", "validation_status", "approved")
+    if way == "another's decision":  # of a version that was approved, copied
+        approve(register(f"{name}-approved").model_uri)
+        for key, value in find_version(f"models:/{name}-approved/1").tags.items():
+            client.set_model_version_tag(name, "1", key, value)
+    if way == "edited reason":
+        approve(uri)
+        client.set_model_version_tag(name, "1", "review_reason", "better")
+    client.set_registered_model_alias(name, "champion", "1")
+    with pytest.raises(VerificationError, match="approved"):
+        verify_target(f"models:/{name}@champion")
+    assert verify_target(uri).approval == ""  # by its number it claims nothing
+    approve(uri)
+    assert "approved by ada" in verify_target(f"models:/{name}@champion").approval
+
+
+def test_the_champion_of_another_home_is_told_as_not_checked(register, monkeypatch, tmp_path):
+    uri = register("elsewhere").model_uri
+    approve(uri)
+    elsewhere = Home(tmp_path / "other").create()
+    monkeypatch.setattr("flows.review.home", lambda: elsewhere)
+    verification = verify_target("models:/elsewhere@champion")
+    assert any("NOT CHECKED whether a review" in line for line in verdict(verification))
 
 
 def test_another_certificate_than_the_registered_one_is_refused(register):
