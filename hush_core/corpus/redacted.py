@@ -162,7 +162,7 @@ def redacted_corpus(corpus: Corpus, replacements: Replacements, work: Path | Non
 def _completions(corpus: Corpus, replacements: Replacements, file: np.ndarray) -> np.ndarray:
     """Where the completions lie now; one that begins or ends in a value takes in the placeholder."""
     old, start, end = corpus.completions.T
-    moved = replacements.moved(corpus.blob[old], start, end)
+    moved = replacements.moved(corpus.blob[old].astype(np.int64), start, end)
     return np.stack([file[old], moved.start, moved.end], axis=1)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ByT5Tokenizer, PreTrainedTokenizerBase
 
-from hush_core.corpus.prompted import PromptedText
+from hush_core.corpus.prompted import PromptedText, ends_of
 from hush_core.errors import InputError
 from hush_core.training.byte_gpt import encode_bytes
 from hush_core.training.data import IGNORED, MicroBatch, Objective, PromptedTokens, Tokens, micro_batches
@@ -164,12 +164,12 @@ class LanguageModel:
     def _bytes_of(self, text: bytes, row: Tokens) -> int:
         if isinstance(self.tokenizer, ByT5Tokenizer):
             return int(row.learned[1:].sum()) if isinstance(row, PromptedTokens) else len(row) - 1
-        if isinstance(row, PromptedTokens):
-            spoken = row.tokens[1:][row.learned[1:]]
-            return len(self.tokenizer.decode(spoken).encode())
+        ends = ends_of(text)
+        whole = sum(ends[1::2]) - sum(ends[::2])
         if len(row) < self.context:
-            return len(text)
-        return min(len(text), len(self.tokenizer.decode(row, skip_special_tokens=True).encode()))
+            return whole
+        read = row.tokens[row.learned] if isinstance(row, PromptedTokens) else row
+        return min(whole, len(self.tokenizer.decode(read, skip_special_tokens=True).encode()))
 
 
 def core(network: nn.Module) -> nn.Module:

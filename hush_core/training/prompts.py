@@ -53,8 +53,8 @@ def prompted_tokens(
 
 
 def with_start(tokens: list[int], start: int | None) -> list[int]:
-    """The tokens, with the start once before them: GPT-2's tokenizer adds none, and without one the first token would
-    never be learned; and a chat template may write one beside the tokenizer's own.
+    """The tokens, with the start once before them: GPT-2's tokenizer adds none, and without one the first token
+    would never be learned; and a chat template may write one beside the tokenizer's own.
 
     >>> with_start([7], 1), with_start([1, 7], 1), with_start([1, 1, 7], 1), with_start([7], None)
     ([1, 7], [1, 7], [1, 7], [7])
