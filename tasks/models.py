@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,9 +102,14 @@ def keep_folder(store: Store, path: Path, held_out: Ref) -> Model:
     from hush_core.training import load_model
 
     model = load_model(path).on_accelerator()
-    texts = texts_of(store.read_frame(held_out))
-    bits = model.evaluate(texts, max_examples=MOST_EVALUATED) if texts else None
+    bits = _loss(model, texts_of(store.read_frame(held_out)))
     return Model(files=store.put_directory(path, kind="model"), bits=bits, unit=model.unit)
+
+
+def _loss(model: LanguageModel, texts: list[bytes]) -> float | None:
+    """In bits; None where there is nothing to score, as none of what is learned lies within the context."""
+    bits = model.evaluate(texts, max_examples=MOST_EVALUATED) if texts else math.nan
+    return None if math.isnan(bits) else bits
 
 
 @cached_task(name="measure", version=1)
@@ -114,5 +120,4 @@ def measure(model: Model, texts: Ref) -> float | None:
     store = Store(home().store)
     if not (some := texts_of(store.read_frame(texts))):
         return None
-    network = load_model(store.path(model.files, verify=True)).on_accelerator()
-    return network.evaluate(some, max_examples=MOST_EVALUATED)
+    return _loss(load_model(store.path(model.files, verify=True)).on_accelerator(), some)

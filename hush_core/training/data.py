@@ -44,6 +44,11 @@ Tokens = np.ndarray | PromptedTokens
 """An example: (t,) integer tokens, all of them learned, or some."""
 
 
+def predicts(example: Tokens) -> bool:
+    """Whether anything of an example is learned; its first token is what the others are predicted from."""
+    return bool(example.learned[1:].any()) if isinstance(example, PromptedTokens) else len(example) > 1
+
+
 class Shown(NamedTuple):
     """One example as the model sees it: inputs (t,), labels (m,), and the positions (m,) that are predicted
     (None: the first m)."""

@@ -14,11 +14,11 @@ import pytest
 import torch
 from tiny_models import tiny_model
 
-from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
+from hush_core.config import ByteGptModel, LoraConfig, TrainConfig, UntaggedConfig
 from hush_core.corpus.prompted import PromptedText, ends_of, text_frame, texts_of
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, clipped_gradient_sum, fit_plain, fit_private, with_lora
+from hush_core.training import byte_gpt, clipped_gradient_sum, fit_plain, fit_private, fit_untagged, with_lora
 from hush_core.training.data import IGNORED, Objective, PromptedTokens, fixed_batches, micro_batches
 from hush_core.training.prompts import prompted_tokens
 
@@ -276,6 +276,16 @@ def test_a_run_goes_on_only_with_the_completions_that_it_began_with(tmp_path):
     for changed in (other, [bytes(text) for text in texts]):
         with pytest.raises(InputError, match="another run|other"):
             fit_private(plan_of(4), changed, model, config, tmp_path / "run")
+
+
+def test_nothing_to_learn_within_the_context_is_said():
+    model = byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 16, seed=1)
+    long, short = PromptedText(b"a question, so long yes", ((20, 23),)), PromptedText(b"why? so", ((5, 7),))
+    settings = UntaggedConfig(steps=1, batch=1, evaluate_every=1)
+    for texts, validation in (([long], [short]), ([short], [long])):
+        with pytest.raises(InputError, match="no completion within"):
+            fit_untagged(texts, validation, model, settings, micro_batch=1, seed=0)
+    assert fit_untagged([short], [short], model, settings, micro_batch=1, seed=0).curve[0][1] > 0
 
 
 def test_training_learns_the_answers_and_not_the_questions():
