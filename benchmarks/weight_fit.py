@@ -27,7 +27,7 @@ def case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, int, str, float, Mechan
     prior = 10.0 ** -rng.uniform(4, 12, m)
     table = {"secret_id": np.arange(m, dtype=np.uint32), "name": [f"s{j}" for j in range(m)], "prior": prior}
     secrets = pl.DataFrame({**table, "posterior": prior * 10 ** rng.uniform(0.5, 3.5, m)})
-    others, c = str(rng.choice(["keep", "drop"])), float(10 ** rng.uniform(-1.7, 0))
+    others, c = str(rng.choice(["noise", "drop"])), float(10 ** rng.uniform(-1.7, 0))
     found = weigh(
         edges,
         secrets,

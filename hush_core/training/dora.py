@@ -1,9 +1,9 @@
 """DoRA (Liu et al. 2024) as layers whose every parameter has an exact gradient for each example.
 
-y = m · (Wx + s·BAx)/‖W + s·BA‖ + b, row by row, the norm taken as a constant (the paper's §4.3, and what peft does).
+y = m · (Wx + s·BAx)/‖W + s·BA‖ + b, row by row, the norm taken as a constant (the paper's §4.3, and as peft does).
 peft computes the same in another order: it runs B and A on the identity to get the norm, which is no example's, and
-uses m inside a larger formula. Here the norm is made of the weights themselves, without a gradient, and m is a layer
-that scales its input: a rule that `layers.py` has. Names and files stay peft's.
+uses m inside a larger formula. Here the norm is made of the weights themselves, without a gradient, and m is a
+layer that scales its input: `layers.py` has a rule for that. Names and files stay peft's.
 """
 
 from __future__ import annotations

@@ -62,6 +62,7 @@ def tables(home, *columns):
 
 def test_the_answers_are_learned_and_a_secret_in_a_question_is_protected(job):
     output = job.hush("run", job.config)
+    print(output)
     assert "models:/chat/1" in output and "redacted 1 values in 10 places" in output
     assert "verified" in job.hush("verify", "models:/chat/1")
     (examples,) = (frame for frame in tables(job.home, *EXAMPLES, "completions") if len(frame))

@@ -74,15 +74,11 @@ def test_pefts_own_layers_would_be_refused(folder):
         errors(model)
 
 
-def test_a_magnitude_with_a_wrong_gradient_is_told(folder, monkeypatch):
+def test_a_magnitude_that_does_not_scale_has_no_rule(folder, monkeypatch):
     model = move(with_lora(tiny_model(folder, "llama"), DORA))
-    monkeypatch.setattr(
-        Magnitude, "forward", lambda self, x: self.weight * x + 0.1 * self.weight.detach() ** 2
-    )
-    assert errors(model)["sum_error"] < 1e-3  # another function, clipped rightly
     monkeypatch.setattr(Magnitude, "forward", lambda self, x: self.weight**2 * x)
     with pytest.raises(InputError, match="no per-example gradient rule"):
-        check_model(copy.deepcopy(model))
+        check_model(model)
 
 
 def test_saved_it_is_pefts_and_goes_on_as_it_was(folder, tmp_path):
