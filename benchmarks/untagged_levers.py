@@ -59,8 +59,8 @@ VARIANTS: dict[str, dict] = {
     "all, adamw_bc, 1e-4": {"optimizer": "adamw_bc", "learning_rate": 1e-4},
     "all, 1e-3, then plain steps": {"learning_rate": 1e-3, "heal": 100, "heal_rate": 1e-3},
 }
-"""Name → changes of rounds, batch (tagged examples alone), c, clip_norm, and of any key of `train`; `lora`: a rank, `use_dora`;
-`heal`: plain steps on untagged text after the rounds, at `heal_rate`."""
+"""Name → changes of rounds, batch (tagged examples alone), c, clip_norm, and of any key of `train`; `lora`: a rank,
+`use_dora`; `heal`: plain steps on untagged text after the rounds, at `heal_rate`."""
 
 
 def tables(work: Path) -> dict[str, pl.DataFrame]:
