@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,8 +107,8 @@ def keep_folder(store: Store, path: Path, held_out: Ref) -> Model:
 
 def _loss(model: LanguageModel, texts: list[bytes]) -> float | None:
     """In bits; None where there is nothing to score, as none of what is learned lies within the context."""
-    bits = model.evaluate(texts, max_examples=MOST_EVALUATED) if texts else math.nan
-    return None if math.isnan(bits) else bits
+    bits = model.evaluate(texts, max_examples=MOST_EVALUATED) if texts else None
+    return bits if bits == bits else None  # NaN is not equal to itself
 
 
 @cached_task(name="measure", version=1)
