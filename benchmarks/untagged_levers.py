@@ -48,7 +48,7 @@ VARIANTS: dict[str, dict] = {
     "adapters of rank 4 with DoRA, 1e-3": {"lora": 4, "use_dora": True, "learning_rate": 1e-3},
     "biases and scales, 3e-3, warm-up and decay": FEW
     | {"learning_rate": 3e-3, "warmup_rounds": 3, "schedule": "cosine"},
-    "biases and scales, 3e-3, 5 rounds of 96": FEW | {"learning_rate": 3e-3, "rounds": 5, "batch": 96},
+    "biases and scales, 3e-3, 16 rounds of 30": FEW | {"learning_rate": 3e-3, "rounds": 16, "batch": 30},
     "biases and scales, 3e-3, 80 rounds of 6": FEW | {"learning_rate": 3e-3, "rounds": 80, "batch": 6},
     "biases and scales, adamw_bc, 3e-3": FEW | {"learning_rate": 3e-3, "optimizer": "adamw_bc"},
     "all, 64 mixed in, 3e-4": {"untagged_batch": 64, "learning_rate": 3e-4},
