@@ -73,8 +73,8 @@ def main() -> None:
         says, share = fit(seed)
         shares.append(share)
         wrong += bool(says)
-        if says:
-            print(f"graph {seed}: {says}", flush=True)
+        if says or (seed + 1) % 20 == 0:
+            print(f"graph {seed}: {says or f'none of {len(shares)} wrong' * (not wrong)}", flush=True)
     print(
         f"{arguments.graphs} graphs: {wrong} refused or in need of more noise; weight over that of matched: "
         f"least {min(shares):.3f}, median {np.median(shares):.3f}"
