@@ -43,7 +43,14 @@ VARIANTS: dict[str, dict] = {
     "all, 1e-3": {"learning_rate": 1e-3},
     "biases and scales, 1e-3": FEW | {"learning_rate": 1e-3},
     "biases and scales, 3e-3": FEW | {"learning_rate": 3e-3},
+    "all but the embedding, 3e-4": {"freeze": ["embedding"], "learning_rate": 3e-4},
     "adapters of rank 4, 1e-3": {"lora": 4, "learning_rate": 1e-3},
+    "adapters of rank 4 with DoRA, 1e-3": {"lora": 4, "use_dora": True, "learning_rate": 1e-3},
+    "biases and scales, 3e-3, warm-up and decay": FEW
+    | {"learning_rate": 3e-3, "warmup_rounds": 3, "schedule": "cosine"},
+    "biases and scales, 3e-3, 16 rounds of 30": FEW | {"learning_rate": 3e-3, "rounds": 16, "batch": 30},
+    "biases and scales, 3e-3, 80 rounds of 6": FEW | {"learning_rate": 3e-3, "rounds": 80, "batch": 6},
+    "biases and scales, adamw_bc, 3e-3": FEW | {"learning_rate": 3e-3, "optimizer": "adamw_bc"},
     "all, 64 mixed in, 3e-4": {"untagged_batch": 64, "learning_rate": 3e-4},
     "all, 64 mixed in, 1e-3": {"untagged_batch": 64, "learning_rate": 1e-3},
     "biases and scales, 64 mixed in, 3e-3": FEW | {"untagged_batch": 64, "learning_rate": 3e-3},
@@ -52,8 +59,8 @@ VARIANTS: dict[str, dict] = {
     "all, adamw_bc, 1e-4": {"optimizer": "adamw_bc", "learning_rate": 1e-4},
     "all, 1e-3, then plain steps": {"learning_rate": 1e-3, "heal": 100, "heal_rate": 1e-3},
 }
-"""Name → changes of rounds, batch (tagged examples alone), c, clip_norm, and of any key of `train`; `lora`: a rank;
-`heal`: plain steps on untagged text after the rounds, at `heal_rate`."""
+"""Name → changes of rounds, batch (tagged examples alone), c, clip_norm, and of any key of `train`; `lora`: a rank,
+`use_dora`; `heal`: plain steps on untagged text after the rounds, at `heal_rate`."""
 
 
 def tables(work: Path) -> dict[str, pl.DataFrame]:
@@ -112,7 +119,8 @@ def run(name: str, changes: dict, start: Path, split: Split, frames, seed: int) 
     model = load_model(start)
     if "lora" in settings:
         targets = ("c_attn", "c_fc", "c_proj")
-        model = adapted(model, LoraConfig(rank=settings["lora"], alpha=settings["lora"], targets=targets))
+        rank, dora = settings["lora"], settings.get("use_dora", False)
+        model = adapted(model, LoraConfig(rank=rank, alpha=rank, targets=targets, use_dora=dora))
     keys = {k: v for k, v in settings.items() if k in TrainConfig.model_fields}
     config = TrainConfig(
         **{"learning_rate": 3e-4, "micro_batch": MICRO_BATCH, "checkpoint_every": 10_000} | keys

@@ -54,6 +54,7 @@ class Extracted(BaseModel):
     redacted: Ref
     redactions: Ref
     redacted_values: Ref
+    replaced: Ref
     redaction_fingerprints: Ref
     coverage: Ref
     n_examples: int
@@ -93,7 +94,7 @@ def _sha256(entry: str, key: str, path: Path) -> str:
     return file_sha256(path)
 
 
-@cached_task(name="extract", version=5, ignore=["config"])
+@cached_task(name="extract", version=6, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -123,7 +124,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         )
     tables = (
         "examples", "public", "secrets", "edges", "occurrences", "dropped", "redacted", "redactions",
-        "redacted_values",
+        "redacted_values", "replaced",
     )  # fmt: skip
     refs = {name: store.put_frame(getattr(found, name), kind=name) for name in tables}
     fingerprint = home().fingerprint(refs["examples"].sha256)

@@ -10,6 +10,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig
+from hush_core.corpus.prompted import texts_of
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store
@@ -100,9 +101,14 @@ def keep_folder(store: Store, path: Path, held_out: Ref) -> Model:
     from hush_core.training import load_model
 
     model = load_model(path).on_accelerator()
-    texts = store.read_frame(held_out)["text"].to_list()
-    bits = model.evaluate(texts, max_examples=MOST_EVALUATED) if texts else None
+    bits = _loss(model, texts_of(store.read_frame(held_out)))
     return Model(files=store.put_directory(path, kind="model"), bits=bits, unit=model.unit)
+
+
+def _loss(model: LanguageModel, texts: list[bytes]) -> float | None:
+    """In bits; None where there is nothing to score, as none of what is learned lies within the context."""
+    bits = model.evaluate(texts, max_examples=MOST_EVALUATED) if texts else None
+    return bits if bits == bits else None  # NaN is not equal to itself
 
 
 @cached_task(name="measure", version=1)
@@ -111,7 +117,6 @@ def measure(model: Model, texts: Ref) -> float | None:
     from hush_core.training import load_model
 
     store = Store(home().store)
-    if not (some := store.read_frame(texts)["text"].to_list()):
+    if not (some := texts_of(store.read_frame(texts))):
         return None
-    network = load_model(store.path(model.files, verify=True)).on_accelerator()
-    return network.evaluate(some, max_examples=MOST_EVALUATED)
+    return _loss(load_model(store.path(model.files, verify=True)).on_accelerator(), some)

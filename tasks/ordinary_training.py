@@ -6,6 +6,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import PretrainConfig, TrainConfig, UntaggedConfig
+from hush_core.corpus.prompted import texts_of
 from tasks.models import SEED, AnyModel, Model, keep, lora_of, open_start
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -41,7 +42,7 @@ def pretrain(
 
     store = Store(home().store)
     start = open_start(store, model, base, chunk_bytes)
-    texts, _ = split_public(store.read_frame(public)["text"].to_list())
+    texts, _ = split_public(texts_of(store.read_frame(public)))
     if settings.steps and texts:
         start = adapted(start, lora_of(model), seed=SEED)
         fit_plain(
@@ -124,7 +125,7 @@ def _to_the_last(
     network = adapted(load_model(store.path(start.files, verify=True)), lora_of(model), seed=SEED)
     rate = usual_rate(network)
     fit_plain(
-        store.read_frame(texts)["text"].to_list(), network.at(settings.precision), steps=plan.steps,
+        texts_of(store.read_frame(texts)), network.at(settings.precision), steps=plan.steps,
         batch=plan.batch, learning_rate=rate, micro_batch=settings.micro_batch, seed=SEED, stage="unprotected",
         progress=progress_log(),
     )  # fmt: skip
@@ -151,8 +152,8 @@ def _fit(
 
     told, network = progress_log(), load_model(store.path(start.files, verify=True))
     fitted = fit_untagged(
-        store.read_frame(texts)["text"].to_list(),
-        store.read_frame(validation)["text"].to_list(),
+        texts_of(store.read_frame(texts)),
+        texts_of(store.read_frame(validation)),
         adapted(network, lora_of(model), seed=SEED),
         settings,
         micro_batch=micro_batch,

@@ -1,6 +1,7 @@
 """Step 1b: what an extraction found, for a reviewer, as files in a folder and a run in the tracker. Never a value.
 
-files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors.
+files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors,
+and where values were replaced.
 graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
 labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
 baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
@@ -120,6 +121,7 @@ def report_secrets(
         occurrences=store.read_frame(extracted.occurrences),
         dropped=store.read_frame(extracted.dropped),
         redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
+        replaced=store.read_frame(extracted.replaced),
         coverage=store.read_json(extracted.coverage),
         key=home().identity_key(),
         out=folder,
@@ -149,6 +151,7 @@ def write_report(
     out: Path,
     baseline: Path | None = None,
     redacted: tuple[pl.DataFrame, pl.DataFrame] | None = None,
+    replaced: pl.DataFrame | None = None,
 ) -> Summary:
     """Write the files into `out`, each wholly or not at all.
 
@@ -158,7 +161,7 @@ def write_report(
     Args:
         examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
         key: the identity key of that extraction.
-        redacted: its tables `redacted` and `redactions`.
+        redacted: its tables `redacted` and `redactions`. replaced: where those stood.
 
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
@@ -168,7 +171,12 @@ def write_report(
     new = baseline_of_items(items, key)
     baseline = baseline or _report_before(out, new, key)
     old = None if baseline is None else read_baseline(baseline, key)
-    log = sarif(examples, secrets, edges, occurrences, tool_version=version("hush-secrets"))
+    gone_from = None
+    if redacted is not None and replaced is not None:
+        gone_from = redacted[0], without_credentials(replaced, key)
+    log = sarif(
+        examples, secrets, edges, occurrences, tool_version=version("hush-secrets"), replaced=gone_from
+    )
     before = None if baseline is None else files_beside(baseline)
     names = (
         "files.csv",
@@ -219,7 +227,7 @@ def write_report(
         repositories=tuple(_repository_row(*item) for item in coverage["repositories"].items()),
         examples=examples.height,
         with_secret=edges["example_id"].n_unique(),
-        results_left_out=log["runs"][0]["properties"]["leftOut"],
+        results_left_out=sum(log["runs"][0]["properties"][n] for n in ("leftOut", "replacedLeftOut")),
         gone_elsewhere=None if gone is None else gone[None],
         coverage=shown,
         files=files,

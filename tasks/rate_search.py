@@ -8,6 +8,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
+from hush_core.corpus.prompted import texts_of
 from hush_core.errors import InputError
 from tasks.calibration import Calibrated
 from tasks.models import SEED, Model
@@ -41,7 +42,7 @@ def trial_of_rate(
 
     store = Store(home().store)
     model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
-    training, measured = split_public(store.read_frame(public)["text"].to_list())
+    training, measured = split_public(texts_of(store.read_frame(public)))
     with store.scratch() as folder:
         plan = calibrated.load(store)
         done = try_rate(

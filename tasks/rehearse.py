@@ -15,6 +15,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import LoraConfig, TrainConfig
+from hush_core.corpus.prompted import text_frame, texts_of
 from hush_core.errors import InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal.budget import Cost
@@ -59,13 +60,13 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     store = Store(home().store)
     graph, table = store.read_frame(edges), store.read_frame(examples)
     files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
-    order = text_order(table["text"].to_list())
+    texts = texts_of(table)
+    order = text_order(texts)
     found = cast(graph, n_examples=n_examples, plain=plain, files=files, order=order, seed=SEED)
 
     def keep(role: str) -> Ref:
-        texts = untagged_texts(getattr(found, role), table["text"], graph)
         return store.put_frame(
-            pl.DataFrame({"text": texts}, schema={"text": pl.Binary}), kind=f"played_{role}"
+            text_frame(untagged_texts(getattr(found, role), texts, graph)), kind=f"played_{role}"
         )
 
     get_run_logger().info(
@@ -203,7 +204,7 @@ def _measured(store: Store, roles: Roles) -> Sequence:
 
 
 def _texts(store: Store, table: Ref) -> list[bytes]:
-    return store.read_frame(table)["text"].to_list()
+    return texts_of(store.read_frame(table))
 
 
 def _told_again(kept: Path, told: Callable[[int, float], bool]) -> Played:

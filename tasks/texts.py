@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
+from hush_core.corpus.prompted import text_columns
 from hush_core.weights import check_untagged, with_role
 from hush_core.weights.roles import CERTIFIED, HELD_BACK, HELD_OUT, PLAIN, VALIDATION
 from tasks.runtime.caching import cached_task
@@ -13,7 +14,7 @@ from tasks.runtime.store import Ref, Store
 
 
 class TextsByRole(BaseModel):
-    """Tables of texts (column `text`) by what they are there for (`hush_core.weights.roles`)."""
+    """Tables of texts (columns as `text_columns`) by what they are there for (`hush_core.weights.roles`)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -36,7 +37,7 @@ def split_texts(examples: Ref, weights: Ref, edges: Ref) -> TextsByRole:
     """
     store = Store(home().store)
     roles, graph = store.read_frame(weights)["role"], store.read_frame(edges)
-    texts = store.read_frame(examples).select("text")
+    texts = text_columns(store.read_frame(examples))
     check_untagged(with_role(roles, PLAIN, VALIDATION, HELD_OUT), graph)
     tables = {
         role: store.put_frame(texts.filter(roles == role), kind=f"texts_{role}")
@@ -51,6 +52,4 @@ def all_trained(examples: Ref, weights: Ref) -> Ref:
     store = Store(home().store)
     roles = store.read_frame(weights)["role"]
     seen = roles.is_in([CERTIFIED, PLAIN])
-    return store.put_frame(
-        store.read_frame(examples).select("text").filter(pl.Series(seen)), kind="texts_all"
-    )
+    return store.put_frame(text_columns(store.read_frame(examples)).filter(pl.Series(seen)), kind="texts_all")

@@ -8,6 +8,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
+from hush_core.corpus.prompted import texts_of
 from hush_core.history import RunText
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
@@ -86,11 +87,11 @@ def train_protected(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
     table, roles = store.read_frame(examples), store.read_frame(calibrated.weights)["role"]
-    texts = table["text"].to_list()
-    known = store.read_frame(public)["text"].to_list()
+    texts = texts_of(table)
+    known = texts_of(store.read_frame(public))
     _, measured = split_public(known)
     mixed, validation = (
-        store.read_frame(table)["text"].to_list() for table in (texts_by_role.plain, texts_by_role.validation)
+        texts_of(store.read_frame(table)) for table in (texts_by_role.plain, texts_by_role.validation)
     )
     text = RunText(
         texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,

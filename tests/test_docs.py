@@ -95,6 +95,16 @@ def test_examples_load(name, kinds):
     assert {secret.kind for secret in config.secrets} == kinds
 
 
+def test_the_chat_example_loads_with_a_model_that_is_there(tmp_path):
+    text = (ROOT / "examples" / "chat.yaml").read_text()
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "chat_template.jinja").write_text("{{ messages }}")
+    (tmp_path / "chat.yaml").write_text(text.replace("/srv/models/chat", "model"))
+    config = load_config(tmp_path / "chat.yaml")
+    assert [table.chat_template for table in config.tables] == ["{{ messages }}", None]
+    assert config.model.lora.use_dora and {s.kind for s in config.secrets} == {"unit", "credentials"}
+
+
 @pytest.mark.parametrize(
     "page", sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]), ids=lambda p: p.name
 )

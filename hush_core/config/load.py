@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from hush_core.config.chat_template import template_text
 from hush_core.config.job import Changes, HushConfig
 from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, further_kinds
 from hush_core.config.settings import ByteGptModel, HuggingFaceModel
@@ -84,8 +85,15 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         r.model_copy(update={"path": anchored(r.path, f"repos.{n}.path")})
         for n, r in enumerate(config.repos, 1)
     )
+    model = _model(config.model, where, folder)
     tables = tuple(
-        t.model_copy(update={"path": anchored(t.path, f"tables.{n}.path")})
+        t.model_copy(
+            update={
+                "path": anchored(t.path, f"tables.{n}.path"),
+                "chat_template": t.messages
+                and template_text(t.chat_template, model, folder, where=f"{where}: tables.{n}.chat_template"),
+            }
+        )
         for n, t in enumerate(config.tables, 1)
     )
     secrets = tuple(
@@ -96,7 +104,7 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         "repos": repos,
         "tables": tables,
         "secrets": secrets,
-        "model": _model(config.model, where, folder),
+        "model": model,
         "train": _usual_rate(config.train, config.model),
         "pretrain": _usual_rate(config.pretrain, config.model),
     }

@@ -113,6 +113,8 @@ class LoraConfig(Section):
     targets: Annotated[tuple[str, ...], Field(min_length=1)] | Literal["all-linear"] | None = None
     """Names of the layers that get an adapter; None: the attention projections usual for the architecture, or all
     linear layers where none are known."""
+    use_dora: bool = False
+    """DoRA (Liu et al. 2024): each row's length is trained apart from its direction, one number a row."""
 
 
 class HuggingFaceModel(Section):

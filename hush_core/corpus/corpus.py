@@ -39,7 +39,8 @@ class Corpus:
 
     trees: one a repository, with its history where that was read; then one a table (mode "table"), whose
     files are its documents. paths: the distinct paths. contents: each distinct content.
-    tree, path, blob: int32 by file.
+    tree, path, blob: int32 by file. completions: (k, 3) int64, file, start and end of what is learned of the files
+    of tables with `loss_on: completions`; sorted.
     """
 
     trees: tuple[Tree, ...]
@@ -50,6 +51,7 @@ class Corpus:
     blob: np.ndarray
     chunk_bytes: int
     max_file_bytes: int
+    completions: np.ndarray = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.blob)
@@ -84,6 +86,11 @@ class Corpus:
     def repositories(self) -> list[int]:
         """The trees that come out of git: only they have a history, and can be viewed or fetched from."""
         return [t for t, tree in enumerate(self.trees) if tree.mode != "table"]
+
+    @property
+    def prompted(self) -> np.ndarray:
+        """By file, whether only its completions are learned."""
+        return np.array([tree.completions is not None for tree in self.trees], dtype=bool)[self.tree]
 
     @property
     def read(self) -> np.ndarray:
@@ -188,6 +195,7 @@ def read_corpus(
             blob=np.concatenate([t.blob for t in trees]),
             chunk_bytes=how.chunk_bytes,
             max_file_bytes=how.max_file_bytes,
+            completions=_completions(trees),
         )
         if not corpus.layout.chunks:
             raise InputError(
@@ -200,6 +208,16 @@ def read_corpus(
             contents.kept.complete = True
         stack.pop_all()
     return corpus
+
+
+def _completions(trees: Sequence[Tree]) -> np.ndarray:
+    """Those of all tables, by the corpus's file numbers."""
+    first, found = 0, [np.empty((0, 3), dtype=np.int64)]
+    for tree in trees:
+        if tree.completions is not None:
+            found.append(tree.completions + np.array([first, 0, 0]))
+        first += len(tree.blob)
+    return np.concatenate(found)
 
 
 def _blob_cache(repositories: Sequence[Repository], how: ReadOptions) -> BlobCache | None:

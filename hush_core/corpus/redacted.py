@@ -151,11 +151,19 @@ def redacted_corpus(corpus: Corpus, replacements: Replacements, work: Path | Non
             tree=corpus.tree[kept],
             path=corpus.path[kept],
             blob=blob[kept].astype(np.int32),
+            completions=_completions(corpus, replacements, file),
         )
     except BaseException:
         contents.close()
         raise
     return RedactedCorpus(new, number, file, np.unique(number[changed]))
+
+
+def _completions(corpus: Corpus, replacements: Replacements, file: np.ndarray) -> np.ndarray:
+    """Where the completions lie now; one that begins or ends in a value takes in the placeholder."""
+    old, start, end = corpus.completions.T
+    moved = replacements.moved(corpus.blob[old].astype(np.int64), start, end)
+    return np.stack([file[old], moved.start, moved.end], axis=1)
 
 
 def _files(corpus: Corpus, blob: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

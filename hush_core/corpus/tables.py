@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from hush_core.config import Table
+from hush_core.config.chat_template import PLAIN
 from hush_core.corpus.blob_store import BlobStore
-from hush_core.corpus.documents import read_documents
+from hush_core.corpus.documents import Documents, read_documents
 from hush_core.corpus.git.tree import Tree
 from hush_core.corpus.paths import Paths
 from hush_core.errors import InputError
@@ -45,19 +46,13 @@ def read_table(
         InputError: as `read_documents`; names the table, row and column, never a value.
     """
     revision = table_digest(table)
-    documents = read_documents(
-        table.path,
-        format=table.format,
-        text=table.text,
-        unit=table.unit,
-        id=table.id,
-        max_bytes=max_file_bytes,
-        where=f"tables.{table.label}",
-    )
-    path, blob, unit = array("i"), array("i"), array("i")
+    documents = documents_of(table, max_file_bytes)
+    path, blob, unit, said = array("i"), array("i"), array("i"), array("q")
     units: dict[str, int] = {}
     owned = True
     for document in documents:
+        for start, end in document.completions:
+            said.extend((len(path), start, end))
         path.append(_path(document.name, paths))
         blob.append(_content(document.text, contents, hashes))
         if document.unit is None:
@@ -77,6 +72,22 @@ def read_table(
         facts={"units": len(units)},
         unit=np.array(unit, dtype=np.int32) if owned else None,
         units=tuple(units),
+        completions=np.array(said).reshape(-1, 3) if table.loss_on == "completions" else None,
+    )
+
+
+def documents_of(table: Table, max_file_bytes: int) -> Documents:
+    """The documents of a table as its entry in the config says; see `read_documents`."""
+    return read_documents(
+        table.path,
+        format=table.format,
+        text=table.text_columns,
+        unit=table.unit,
+        id=table.id,
+        chat_template=None if table.messages is None else table.chat_template or PLAIN,
+        prompted=table.prompt is not None,
+        max_bytes=max_file_bytes,
+        where=f"tables.{table.label}",
     )
 
 

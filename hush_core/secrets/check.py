@@ -21,9 +21,9 @@ from hush_core.config import (
     UnitSecret,
 )
 from hush_core.corpus import CleanView, match_path
-from hush_core.corpus.documents import read_documents
 from hush_core.corpus.git.history import refuse_shallow
 from hush_core.corpus.git.tree import OWNERS, tree_entries
+from hush_core.corpus.tables import documents_of
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.literals import read_literals
 from hush_core.secrets.detectors.path import Globs
@@ -118,11 +118,7 @@ def _listing(config: HushConfig, histories: bool) -> Listing:
 
 def _check_table(config: HushConfig, table: Table) -> None:
     """Read the first rows; for whoever protects units, see that they have one."""
-    documents = read_documents(
-        table.path, format=table.format, text=table.text, unit=table.unit, id=table.id,
-        max_bytes=config.max_file_bytes, where=f"tables.{table.label}",
-    )  # fmt: skip
-    first = list(islice(documents, ROWS))
+    first = list(islice(documents_of(table, config.max_file_bytes), ROWS))
     for entry in config.secrets:
         asked = isinstance(entry, UnitSecret) and entry.table in (None, table.label)
         if asked and first and first[0].unit is None:

@@ -20,7 +20,7 @@ IN_MEMORY_BYTES = 256 << 20
 
 
 def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray, work: Path | None) -> pl.DataFrame:
-    """EXAMPLES, one row a chunk, in the order given; ids count from 0."""
+    """EXAMPLES, one row a chunk, in the order given; ids from 0. With COMPLETIONS, where a table asks for it."""
     file, start, end = layout.bytes_of(chunks)
     path, tree = corpus.path[file], corpus.tree[file]
     at = corpus.contents.starts[corpus.blob[file]] + start
@@ -34,7 +34,7 @@ def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray, work: Path |
         column = pl.Series("text", text, dtype=pl.Binary)
     else:
         column = _views(corpus.contents, at, length)
-    return pl.DataFrame(
+    frame = pl.DataFrame(
         {
             "example_id": pl.Series(np.arange(len(chunks), dtype=np.uint32)),
             "source": sources.gather(tree),
@@ -47,6 +47,23 @@ def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray, work: Path |
         },
         schema=EXAMPLES,
     )
+    if any(tree.completions is not None for tree in corpus.trees):
+        frame = frame.with_columns(_completions(corpus, file, start, end))
+    return frame
+
+
+def _completions(corpus: Corpus, file: np.ndarray, start: np.ndarray, end: np.ndarray) -> pl.Series:
+    """What is learned of the texts [start, end) of files, by COMPLETIONS."""
+    said, prompted = corpus.completions, corpus.prompted[file]
+    first, last = (np.searchsorted(said[:, 0], file, side=side) for side in ("left", "right"))
+    rows = []
+    for i in range(len(file)):
+        if not prompted[i]:
+            rows.append([0, int(end[i] - start[i])])
+            continue
+        ranges = said[first[i] : last[i], 1:].clip(start[i], end[i])
+        rows.append((ranges[ranges[:, 0] < ranges[:, 1]] - start[i]).flatten().tolist())
+    return pl.Series("completions", rows, dtype=pl.List(pl.UInt32))
 
 
 def _views(contents: BlobStore, at: np.ndarray, length: np.ndarray) -> pl.Series:

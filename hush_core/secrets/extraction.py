@@ -34,19 +34,20 @@ from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.priors import published_bits
 from hush_core.secrets.propagation.propagators import PROPAGATORS, Values
-from hush_core.secrets.redaction import redact, redacted_numbers
+from hush_core.secrets.redaction import REPLACED, redact, redacted_numbers
 
 
 @dataclass(frozen=True, repr=False)
 class Extraction:
     """What extraction gives: the frames of the graph, and `coverage` (JSON-able, holds no value).
 
-    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`).
+    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`). replaced: REPLACED, where it stood.
     """
 
     graph: SecretGraph
     coverage: dict[str, Any]
     fingerprints: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FINGERPRINTS))
+    replaced: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REPLACED))
 
     @property
     def examples(self) -> pl.DataFrame:
@@ -161,7 +162,8 @@ def extract(
     }
     coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}
     redacted = redaction.secrets if redaction is not None else ()
-    return Extraction(graph, coverage, fingerprints(redacted, identity_key))
+    places = redaction.places if redaction is not None else pl.DataFrame(schema=REPLACED)
+    return Extraction(graph, coverage, fingerprints(redacted, identity_key), places)
 
 
 def _after_redaction(config: HushConfig) -> list[int]:

@@ -17,6 +17,9 @@ EXAMPLES = {
     "language": pl.String,
     "text": pl.Binary,
 }
+COMPLETIONS = {"completions": pl.List(pl.UInt32)}
+"""A further column of examples, where a table has `loss_on: completions`: start and end, start and end, … of what
+is learned of the text, in bytes; [0, its length] where that is all of it."""
 SECRETS = {
     "secret_id": pl.UInt32,
     "kind": pl.String,
@@ -54,8 +57,8 @@ class SecretGraph:
     """Which example holds which secret. No frame but `examples`, `public` and `redacted_values` holds text of the
     user's.
 
-    examples: EXAMPLES, ids dense from 0; every example that may be trained on privately.
-    public: EXAMPLES with ids of its own; chunks named public that hold no secret.
+    examples: EXAMPLES, maybe with COMPLETIONS, ids dense from 0; every example that may be trained on privately.
+    public: as `examples`, with ids of its own; chunks named public that hold no secret.
     secrets: SECRETS, ids dense from 0; those without an example are kept.
     edges: EDGES, unique and sorted by (example_id, secret_id).
     occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
@@ -92,7 +95,9 @@ class SecretGraph:
             ("redacted_values", REDACTED_VALUES),
         ):
             frame = getattr(self, name)
-            if dict(frame.schema) != {c: t() for c, t in schema.items()}:
+            if "completions" in frame.columns and schema is EXAMPLES:
+                schema = EXAMPLES | COMPLETIONS
+            if dict(frame.schema) != dict(pl.Schema(schema)):
                 raise ValueError(f"{name}: columns or types differ from the contract")
             if sum(frame.null_count().row(0)):
                 raise ValueError(f"{name}: holds nulls")

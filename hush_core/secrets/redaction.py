@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from hush_core.config import HushConfig
 from hush_core.corpus import PLACEHOLDER, Corpus, RedactedCorpus, Replacements, redacted_corpus
@@ -26,6 +27,16 @@ from hush_core.secrets.detectors.rare_words import words
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.propagators import Values
 from hush_core.secrets.propagation.value_search import SearchTerm
+
+REPLACED = {
+    "redacted_id": pl.UInt32,
+    "source": pl.String,
+    "path": pl.String,
+    "line": pl.UInt32,
+    "end_line": pl.UInt32,
+}
+"""Where a value stood that was replaced: lines of the file as it was read, from 1; 0 in a history, where a path has
+several versions. For the private report alone: how many lines it took is of the value."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +57,16 @@ class RedactedSecret:
 class Redaction:
     """What redaction leaves: the corpus (to be closed), and the other secrets with their labels on it.
 
-    secrets: those that were replaced. number, blob, start: of each placeholder and each secret in it, the secret's
-    place in `secrets`, the content and where the placeholder begins in that; unique and sorted.
+    secrets: those that were replaced. places: REPLACED, where they stood. number, blob, start: of each placeholder
+    and each secret in it, the secret's place in `secrets`, the content and where the placeholder begins in that;
+    unique and sorted.
     """
 
     corpus: Corpus
     found: list[DetectedSecret]
     labels: LabelTable
     secrets: tuple[RedactedSecret, ...]
+    places: pl.DataFrame
     number: np.ndarray
     blob: np.ndarray
     start: np.ndarray
@@ -103,7 +116,26 @@ def redact(
     except BaseException:
         new.corpus.close()
         raise
-    return Redaction(new.corpus, [found[n] for n in rest], moved, secrets, number, blob, start)
+    places = _places(corpus, place[spans["found"]], spans)
+    return Redaction(new.corpus, [found[n] for n in rest], moved, secrets, places, number, blob, start)
+
+
+def _places(corpus: Corpus, secret: np.ndarray, spans: dict[str, np.ndarray]) -> pl.DataFrame:
+    """REPLACED: each span in every file that it stands in, by the lines of the text as it was read."""
+    line, end_line = (np.empty(len(secret), dtype=np.uint32) for _ in range(2))
+    for blob in np.unique(spans["blob"]).tolist():
+        here = np.flatnonzero(spans["blob"] == blob)
+        breaks = np.flatnonzero(np.frombuffer(corpus.contents[blob], dtype=np.uint8) == ord("\n"))
+        line[here] = 1 + np.searchsorted(breaks, spans["start"][here])
+        end_line[here] = 1 + np.searchsorted(breaks, spans["end"][here] - 1)
+    layout = corpus.layout
+    rows = []
+    for number in range(len(secret)):
+        for file in layout.files_of_blob(int(spans["blob"][number])).tolist():
+            tree, path = corpus.trees[corpus.tree[file]], corpus.paths.shown[corpus.path[file]]
+            lines = (0, 0) if tree.mode == "history" else (int(line[number]), int(end_line[number]))
+            rows.append((int(secret[number]), tree.source, path, *lines))
+    return pl.DataFrame(rows, schema=REPLACED, orient="row").unique().sort(pl.all())
 
 
 def _secrets(

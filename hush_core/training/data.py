@@ -26,6 +26,29 @@ MASKED_SHARE = 0.15
 """Of these, 80 % are shown as the mask token, 10 % as a random token, 10 % as they are."""
 
 
+@dataclass(frozen=True, eq=False)
+class PromptedTokens:
+    """Tokens (t,) of which only some are learned: those where `learned` (t,) is true."""
+
+    tokens: np.ndarray
+    learned: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, part: slice) -> PromptedTokens:
+        return PromptedTokens(self.tokens[part], self.learned[part])
+
+
+Tokens = np.ndarray | PromptedTokens
+"""An example: (t,) integer tokens, all of them learned, or some."""
+
+
+def predicts(example: Tokens) -> bool:
+    """Whether anything of an example is learned; its first token is what the others are predicted from."""
+    return bool(example.learned[1:].any()) if isinstance(example, PromptedTokens) else len(example) > 1
+
+
 class Shown(NamedTuple):
     """One example as the model sees it: inputs (t,), labels (m,), and the positions (m,) that are predicted
     (None: the first m)."""
@@ -70,11 +93,22 @@ class Objective:
     special: frozenset[int] = frozenset()
     """Never masked: tokens that stand for no text."""
 
-    def show(self, tokens: np.ndarray, generator: np.random.Generator) -> Shown:
-        """(t,) integer tokens as one training sequence. `generator` decides what a masked model is shown."""
+    def show(self, example: Tokens, generator: np.random.Generator) -> Shown:
+        """One training sequence of an example. `generator` decides what a masked model is shown.
+
+        What is not learned is read and never predicted; an example of such tokens alone predicts nothing, and its
+        loss and its gradient are 0.
+        """
+        tokens, learned = example, None
+        if isinstance(example, PromptedTokens):
+            tokens, learned = example.tokens, example.learned
         if self.kind == "causal":
-            return Shown(tokens[:-1], tokens[1:], None)
-        free = np.flatnonzero(~np.isin(tokens, list(self.special)))
+            labels = tokens[1:]
+            if learned is not None:
+                labels = np.where(learned[1:], labels.astype(np.int64), IGNORED)
+            return Shown(tokens[:-1], labels, None)
+        free = ~np.isin(tokens, list(self.special))
+        free = np.flatnonzero(free if learned is None else free & learned)
         count = min(len(free), max(1, round(MASKED_SHARE * len(free))))
         chosen = np.sort(generator.choice(free, size=count, replace=False))
         inputs, labels = tokens.copy(), tokens[chosen]
@@ -108,7 +142,7 @@ def _padded(rows: Sequence[np.ndarray], fill: int, width: int) -> Tensor:
 
 
 def micro_batches(
-    sequences: Sequence[np.ndarray],
+    sequences: Sequence[Tokens],
     objective: Objective,
     size: int,
     generator: np.random.Generator,
@@ -169,7 +203,7 @@ class Rounds(Dataset[RoundBatch]):
 
     def __init__(
         self,
-        sequences: Sequence[np.ndarray],
+        sequences: Sequence[Tokens],
         objective: Objective,
         sampler: WeightedPoissonSampler,
         *,

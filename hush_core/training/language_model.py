@@ -15,9 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ByT5Tokenizer, PreTrainedTokenizerBase
 
+from hush_core.corpus.prompted import PromptedText, ends_of
 from hush_core.errors import InputError
 from hush_core.training.byte_gpt import encode_bytes
-from hush_core.training.data import IGNORED, MicroBatch, Objective, micro_batches
+from hush_core.training.data import IGNORED, MicroBatch, Objective, PromptedTokens, Tokens, micro_batches
+from hush_core.training.prompts import prompted_bytes, prompted_tokens, with_start
 
 _LOGITS = 1 << 28
 """Logits of an evaluation at once."""
@@ -55,26 +57,40 @@ class LanguageModel:
         self.network.to("cuda" if torch.cuda.is_available() else "cpu")
         return self
 
-    def encode(self, texts: Sequence[bytes]) -> tuple[list[np.ndarray], int]:
+    def encode(self, texts: Sequence[bytes]) -> tuple[list[Tokens], int]:
         """Each text as (t,) integer tokens with the tokenizer's start and end, t ≤ context; how many were cut.
 
-        A byte model reads every byte; others read UTF-8 with � for what is none.
+        A byte model reads every byte; others read UTF-8 with � for what is none. Of a `PromptedText` it is said
+        which tokens are learned.
+
+        Raises:
+            InputError: a prompted text, and a tokenizer that does not tell which bytes a token stands for.
         """
+        rows: list[Tokens]
         if isinstance(self.tokenizer, ByT5Tokenizer):
-            rows = [encode_bytes(text) for text in texts]
+            rows = [
+                prompted_bytes(text) if isinstance(text, PromptedText) else encode_bytes(text)
+                for text in texts
+            ]
         else:
-            rows = list(self._tokens(texts))
+            rows = list(self._tokens([b"" if isinstance(text, PromptedText) else text for text in texts]))
+            for place, text in enumerate(texts):
+                if isinstance(text, PromptedText):
+                    rows[place] = prompted_tokens(text, self.tokenizer, self._start)
         return [row[: self.context] for row in rows], sum(len(row) > self.context for row in rows)
+
+    @property
+    def _start(self) -> int | None:
+        """The token that a causal model's sequence begins with, where its tokenizer has one."""
+        return self.tokenizer.bos_token_id if self.objective.kind == "causal" else None
 
     def _tokens(self, texts: Iterable[bytes]) -> Iterator[np.ndarray]:
         kind = np.uint16 if len(self.tokenizer) <= 1 << 16 else np.int32
-        start = self.tokenizer.bos_token_id if self.objective.kind == "causal" else None
+        start = self._start
         words = (text.decode("utf-8", errors="replace") for text in texts)
         while some := list(islice(words, _AT_ONCE)):
             for ids in self.tokenizer(some, verbose=False).input_ids:
-                # GPT-2's tokenizer adds no start, and without one the first token would never be learned
-                alone = start is None or ids[:1] == [start]
-                yield np.array(ids if alone else [start, *ids], dtype=kind)
+                yield np.array(with_start(ids, start), dtype=kind)
 
     def losses(self, network: nn.Module, batch: MicroBatch) -> Tensor:
         """(b,) cross-entropy in nats, each the mean over the example's own predictions (0 where it has none).
@@ -109,7 +125,8 @@ class LanguageModel:
     def evaluate(
         self, texts: Sequence[bytes], *, max_examples: int = 256, micro_batch: int | None = None
     ) -> float:
-        """Mean loss in bits (`unit` says of what) over the first `max_examples` texts that are not empty.
+        """Mean loss in bits (`unit` says of what) over what is learned of the first `max_examples` texts that are
+        not empty.
 
         The result is not noised: use public text, or text that holds no secret. NaN where there is nothing to
         score. A masked model is shown the same tokens each time. micro_batch: by default as many rows as give
@@ -140,15 +157,19 @@ class LanguageModel:
         """What a loss in bits is counted per."""
         return "byte" if self.objective.kind == "causal" else "masked token"
 
-    def _bytes(self, texts: Sequence[bytes], sequences: Sequence[np.ndarray]) -> int:
-        """Bytes that the sequences stand for: fewer than the texts', where those were cut."""
+    def _bytes(self, texts: Sequence[bytes], sequences: Sequence[Tokens]) -> int:
+        """Bytes that the predictions stand for: fewer than the texts', where those were cut or hold a prompt."""
+        return sum(self._bytes_of(text, row) for text, row in zip(texts, sequences, strict=True))
+
+    def _bytes_of(self, text: bytes, row: Tokens) -> int:
         if isinstance(self.tokenizer, ByT5Tokenizer):
-            return sum(len(row) - 1 for row in sequences)
-        return sum(
-            len(text) if len(row) < self.context
-            else min(len(text), len(self.tokenizer.decode(row, skip_special_tokens=True).encode()))
-            for text, row in zip(texts, sequences, strict=True)
-        )  # fmt: skip
+            return int(row.learned[1:].sum()) if isinstance(row, PromptedTokens) else len(row) - 1
+        ends = ends_of(text)
+        whole = sum(ends[1::2]) - sum(ends[::2])
+        if len(row) < self.context:
+            return whole
+        read = row.tokens[row.learned] if isinstance(row, PromptedTokens) else row
+        return min(whole, len(self.tokenizer.decode(read, skip_special_tokens=True).encode()))
 
 
 def core(network: nn.Module) -> nn.Module:

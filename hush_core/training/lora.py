@@ -18,6 +18,7 @@ from transformers.pytorch_utils import Conv1D
 from hush_core.config import LoraConfig
 from hush_core.errors import InputError
 from hush_core.training.comparison import told_in_one_line
+from hush_core.training.dora import make_exact
 from hush_core.training.independence import random_batch
 from hush_core.training.language_model import LanguageModel, core
 
@@ -62,12 +63,15 @@ def _injected(
 ) -> peft.PeftModel:
     kind = peft.TaskType.CAUSAL_LM if model.objective.kind == "causal" else None
     settings = peft.LoraConfig(
-        r=config.rank, lora_alpha=config.alpha, lora_dropout=0.0, target_modules=targets, task_type=kind
-    )
+        r=config.rank, lora_alpha=config.alpha, lora_dropout=0.0, target_modules=targets, task_type=kind,
+        use_dora=config.use_dora,
+    )  # fmt: skip
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about fan_in_fan_out, which peft then sets itself
         torch.manual_seed(seed)
-        return peft.get_peft_model(model.network, settings)
+        network = peft.get_peft_model(model.network, settings)
+    make_exact(network)
+    return network
 
 
 def _unfit(network: peft.PeftModel, fit: set[str], hint: str) -> InputError | None:
@@ -165,6 +169,7 @@ def load_adapter(model: LanguageModel, directory: Path) -> LanguageModel:
     network = peft.PeftModel.from_pretrained(
         model.network, directory, is_trainable=True, local_files_only=True
     )
+    make_exact(network)
     return replace(model, network=network.eval())
 
 

@@ -36,7 +36,7 @@ NOTES = "language_model.json"
 """Beside a saved model, what its own files do not say: objective, context, whether adapters are merged."""
 ADAPTER = "adapter"
 """The folder of a saved model with its adapters alone; they belong to the model that the run began with."""
-_HUB_FILES = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model")
+_HUB_FILES = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 _CLASSES = {"causal": AutoModelForCausalLM, "masked": AutoModelForMaskedLM}
 
 

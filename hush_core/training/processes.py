@@ -29,6 +29,7 @@ import pyarrow as pa
 import torch
 
 from hush_core.config import LoraConfig, TrainConfig
+from hush_core.corpus.prompted import ends_of
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress
@@ -158,11 +159,14 @@ def _private_folder(work_dir: Path) -> Iterator[Path]:
 
 
 def _write_texts(path: Path, texts: Sequence[bytes]) -> None:
-    schema = pa.schema([("text", pa.large_binary())])
+    """Each text, and what is learned of it."""
+    schema = pa.schema([("text", pa.large_binary()), ("completions", pa.list_(pa.uint32()))])
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for start in range(0, len(texts), _ROWS):
-            column = pa.array(texts[start : start + _ROWS], pa.large_binary())
-            writer.write_batch(pa.record_batch([column], schema=schema))
+            some = [texts[i] for i in range(start, min(start + _ROWS, len(texts)))]
+            ends = [ends_of(text) for text in some]
+            columns = [pa.array(some, pa.large_binary()), pa.array(ends, schema.field("completions").type)]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
 def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from hush_core.config import TrainConfig
+from hush_core.corpus.prompted import PromptedText
 from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
 from hush_core.progress import Progress
@@ -263,6 +264,8 @@ def _run_digest(plan: ProtectionPlan, texts: Sequence[bytes], model: nn.Module) 
     digest = hashlib.sha256(plan.digest.encode())
     for text in texts:
         digest.update(len(text).to_bytes(8, "big") + text)
+        if isinstance(text, PromptedText):
+            digest.update(f"learned {text.completions}".encode())
     for name, parameter in model.named_parameters():
         digest.update(f"{name} {tuple(parameter.shape)} {parameter.requires_grad}".encode())
     return digest.hexdigest()

@@ -20,7 +20,7 @@ from transformers import ByT5Tokenizer
 from hush_core.config import UntaggedConfig
 from hush_core.errors import InputError
 from hush_core.progress import Progress
-from hush_core.training.data import Rounds
+from hush_core.training.data import Rounds, predicts
 from hush_core.training.language_model import LanguageModel, Precision
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.lora import has_lora
@@ -85,6 +85,13 @@ def fit_untagged(
                 f"untagged {name}",
                 "are none",
                 "most examples hold a secret: set weights.without_secret to noise or drop",
+            )
+    for name, some in (("texts", texts), ("validation", validation)):
+        if not any(map(predicts, model.encode(some)[0])):
+            raise InputError(
+                f"untagged {name}",
+                "hold no completion within the model's context, so there is nothing to learn",
+                "shorten the prompts, raise chunk_bytes or model.context, or set loss_on to all",
             )
     run = _Run(model.at(precision), texts, validation, micro_batch, seed, progress)
     rate = _best_rate(run, settings)

@@ -27,6 +27,7 @@ import torch
 from torch import distributed
 
 from hush_core.config import LoraConfig, TrainConfig
+from hush_core.corpus.prompted import text_with
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training.lora import adapted
@@ -45,16 +46,21 @@ class Texts(Sequence[bytes]):
     """The rows of an Arrow file, read where they lie: the processes share its pages."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()["text"]
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        self._rows, self._completions = table["text"], table["completions"]
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getitem__(self, index: int) -> bytes:
-        return self._rows[index].as_py()
+        return _text(self._rows[index], self._completions[index])
 
     def __iter__(self) -> Iterator[bytes]:
-        return (row.as_py() for row in self._rows)
+        return map(_text, self._rows, self._completions)
+
+
+def _text(row: pa.Scalar, completions: pa.Scalar) -> bytes:
+    return text_with(row.as_py(), completions.as_py())
 
 
 def main(folder: Path, progress: int) -> int:

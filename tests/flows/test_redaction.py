@@ -1,5 +1,6 @@
 """`hush run` with redacted values, as a user runs it: the report, what verify finds, and where the value is."""
 
+import json
 import re
 import sqlite3
 
@@ -77,6 +78,10 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
         *(f"deploy/config_{i}.py" for i in range(5)),
     ]
     assert job.token not in str(rows.to_dicts())
+    (run,) = json.loads((job.folder / "out" / "secrets.sarif").read_text())["runs"]
+    notes = [result for result in run["results"] if result["ruleId"].startswith("redacted.")]
+    uris = [note["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for note in notes]
+    assert sorted(uris) == sorted(rows["path"]) and job.token not in json.dumps(run)
 
 
 def test_without_redaction_the_value_is_trained_on(job):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from hush_core.corpus.documents.conversation import Conversation, prompted, render, turns_of
 from hush_core.corpus.documents.document import Document, admit, normal_unit
 from hush_core.corpus.paths import printable_path
 from hush_core.errors import InputError
@@ -21,11 +22,17 @@ _NAMES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns a user named, in order; what texts of a row are not empty is joined by a line break."""
+    """The columns a user named, in order; what texts of a row are not empty is joined by a line break.
+
+    chat_template: the one column of text holds conversations, which this renders. prompted: the two columns of text
+    are a prompt and its completion.
+    """
 
     text: tuple[str, ...]
     unit: str | None
     id: str | None
+    chat_template: str | None = None
+    prompted: bool = False
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -65,8 +72,8 @@ class Rows:
         Raises:
             InputError: a value of the wrong type, an id that is missing or not unique; names place and column.
         """
-        texts = [part for c in self.columns.text if (part := _string(place, c, row.get(c))) is not None]
-        if not texts:
+        said = self._said(place, row)
+        if said is None:
             self.skipped["null_text"] += 1
             return None
         unit = None
@@ -90,11 +97,24 @@ class Rows:
             self.skipped["undecodable"] += 1
             return None
         document = admit(
-            printable_path(whole[0]), "\n".join(filter(None, texts)), unit, self.max_bytes, self.skipped
+            printable_path(whole[0]), said.text, unit, self.max_bytes, self.skipped, said.completions
         )
         if document is not None and self.columns.id is not None:
             self._only_once(place, whole[0])
         return document
+
+    def _said(self, place: str, row: dict[str, object]) -> Conversation | None:
+        """The row's text; None where it has none."""
+        columns = self.columns
+        if columns.chat_template is not None:
+            (column,) = columns.text
+            if row.get(column) is None:
+                return None
+            return render(place, turns_of(place, column, row[column]), columns.chat_template)
+        texts = [part for c in columns.text if (part := _string(place, c, row.get(c))) is not None]
+        if columns.prompted:
+            return prompted(*texts) if len(texts) == 2 else None
+        return Conversation("\n".join(filter(None, texts)), []) if texts else None
 
     def _only_once(self, place: str, name: bytes) -> None:
         digest = hashlib.blake2b(name, digest_size=16).digest()

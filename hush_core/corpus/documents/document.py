@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hush_core.corpus.git.blobs import SKIP_REASONS, unreadable
@@ -38,17 +39,27 @@ class Document:
         text: UTF-8, no NUL, 1 to `max_bytes` bytes.
         unit: whose it is. All documents of one unit hold the same secret. None only where no unit was asked
             of a table of columns. Private, so the repr does not show it.
+        completions: ranges [start, end) of bytes that the assistant says; empty where nothing is known to be.
     """
 
     name: str
     text: bytes = field(repr=False)
     unit: str | None = field(repr=False)
+    completions: tuple[tuple[int, int], ...] = ()
 
 
 def admit(
-    name: str, text: str | bytes, unit: str | None, max_bytes: int, skipped: Counter[str]
+    name: str,
+    text: str | bytes,
+    unit: str | None,
+    max_bytes: int,
+    skipped: Counter[str],
+    completions: Sequence[tuple[int, int]] = (),
 ) -> Document | None:
-    """The document, or None and one more count under the reason why it cannot be used."""
+    """The document, or None and one more count under the reason why it cannot be used.
+
+    completions: ranges of a string's characters.
+    """
     try:
         content = text.encode("utf-8") if isinstance(text, str) else text
     except UnicodeEncodeError:  # half a surrogate pair, from a JSON escape
@@ -58,7 +69,8 @@ def admit(
     if reason is not None:
         skipped[reason] += 1
         return None
-    return Document(name, content, unit)
+    ends = (tuple(len(text[:place].encode("utf-8")) for place in pair) for pair in completions)
+    return Document(name, content, unit, tuple(ends))
 
 
 def normal_unit(value: str) -> str:

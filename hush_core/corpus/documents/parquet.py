@@ -14,6 +14,7 @@ from hush_core.errors import InputError
 BATCH_ROWS = 1024
 _ROWS_AT_ONCE = 64  # as Python strings: at most this many times max_bytes
 _ROWS_PER_BYTE = 100  # a run of nulls costs nothing on disk: more rows than this a byte are a bomb
+_TOO_LONG = "\0too_long"  # no column of the file can be asked for under this name
 _STRINGS = (pl.String, pl.Categorical, pl.Enum)
 _FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
@@ -59,6 +60,14 @@ def _checked(path: Path, place: str, rows: Rows) -> pl.LazyFrame:
     for column in rows.columns.named:
         check_distinct(place, column, schema.names())
         kind = schema[column]
+        if rows.columns.chat_template is not None and column in rows.columns.text:
+            if not (isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct)):
+                raise InputError(
+                    place,
+                    f"has type {kind.base_type()} in column {column!r}",
+                    "messages must be a list of structs with role and content",
+                )
+            continue
         if not (kind in _STRINGS or (column not in rows.columns.text and kind.is_integer())):
             raise InputError(
                 place,
@@ -69,6 +78,8 @@ def _checked(path: Path, place: str, rows: Rows) -> pl.LazyFrame:
         pl.col(c).cast(pl.String) if schema[c] in (pl.Categorical, pl.Enum) else pl.col(c)
         for c in rows.columns.named
     ]
+    if rows.columns.chat_template is not None:  # what is too long is told once it is rendered
+        return frame.select(named).with_columns(pl.lit(False).alias(_TOO_LONG))
     long = pl.any_horizontal(
         (pl.col(c).str.len_bytes() > rows.max_bytes).fill_null(False) for c in rows.columns.text
     )
@@ -76,8 +87,7 @@ def _checked(path: Path, place: str, rows: Rows) -> pl.LazyFrame:
         pl.when(pl.col(c).str.len_bytes() <= rows.max_bytes).then(pl.col(c)).alias(c)
         for c in rows.columns.text
     ]
-    flag = "\0too_long"  # no column of the file can be asked for under this name
-    return frame.select(named).with_columns(long.alias(flag)).with_columns(texts)
+    return frame.select(named).with_columns(long.alias(_TOO_LONG)).with_columns(texts)
 
 
 def _batches(frame: pl.LazyFrame, path: Path, place: str) -> Iterator[pl.DataFrame]:

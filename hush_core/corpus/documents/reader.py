@@ -27,6 +27,7 @@ _SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
     ".mbox": "mbox",
 }
+_CONVERSATIONS = ("jsonl", "parquet")
 _AUTHOR = {"mbox": "from", "changelog": "email"}
 
 
@@ -50,6 +51,8 @@ def read_documents(
     text: str | Sequence[str] = "text",
     unit: str | None = None,
     id: str | None = None,
+    chat_template: str | None = None,
+    prompted: bool = False,
     max_bytes: int,
     where: str,
 ) -> Documents:
@@ -64,6 +67,8 @@ def read_documents(
         unit: the column that says whose a row is; rows without one are then left out. Mailboxes (`from`) and
             ChangeLogs (`email`) have theirs whether asked or not.
         id: a column of unique names; None numbers the rows.
+        chat_template: `text` is one column of conversations, rendered by this (`conversation.py`).
+        prompted: `text` is two columns, a prompt and its completion.
         max_bytes: a text with more bytes of UTF-8 is left out and counted.
         where: what names this table in errors, e.g. "hush.yaml: tables[0]".
 
@@ -78,7 +83,7 @@ def read_documents(
         raise InputError(
             f"{where}: max_bytes", f"must be at least 1, got {max_bytes}", "give a positive number"
         )
-    columns = Columns((text,) if isinstance(text, str) else tuple(text), unit, id)
+    columns = Columns((text,) if isinstance(text, str) else tuple(text), unit, id, chat_template, prompted)
     if not columns.text or len(set(columns.text)) < len(columns.text):
         raise InputError(f"{where}: text", "names no column, or one twice", "name each column of text once")
     if id is not None and id in columns.text:
@@ -88,6 +93,10 @@ def read_documents(
     kind = format or _format_of(path, place)
     if kind not in get_args(Format):
         raise InputError(f"{where}: format", f"is {kind!r}", "use one of " + ", ".join(get_args(Format)))
+    if kind not in _CONVERSATIONS and chat_template is not None:
+        raise InputError(
+            f"{where}: messages", f"cannot stand in a {kind}", "use one of " + ", ".join(_CONVERSATIONS)
+        )
     skipped: Counter[str] = Counter()
     if kind in _AUTHOR:
         _only_fixed_columns(columns, kind, where)

@@ -60,6 +60,8 @@ class Tree:
     unit: np.ndarray | None = field(default=None, repr=False)
     """Of a table: int32 by file, whose it is, a number in `units`; None where the files are nobody's."""
     units: tuple[str, ...] = field(default=(), repr=False)
+    completions: np.ndarray | None = field(default=None, repr=False)
+    """Of a table with `loss_on: completions`: (k, 3) int64, file, start and end of what is learned; sorted."""
 
     @property
     def files(self) -> Sequence[File]:

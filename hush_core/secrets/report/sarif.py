@@ -2,7 +2,8 @@
 
 >>> log = sarif(g.examples, g.secrets, g.edges, g.occurrences, tool_version="0.1.0")   # doctest: +SKIP
 
-One result is one edge of the graph: an example that holds a secret. Nothing in the log is text of the user's:
+One result is one edge of the graph: an example that holds a secret; or a place where a redacted value stood, which
+is trained on no more. Nothing in the log is text of the user's:
 no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
 Names, reasons and fingerprints come from keyed names (`docs/tables.md`). Paths stand as they are in the
 repository: a value inside a file's NAME would be shown.
@@ -32,6 +33,13 @@ MOST_IN_ALL = 25_000
 """Results in all, unless told otherwise: what GitHub takes of one run. Every secret's first come first."""
 FINGERPRINT = "hushSecretPlace/v1"
 
+REDACTED = "redacted."
+"""Begins the rule of a place where a value was replaced."""
+_PLACES = {
+    "redacted_id": pl.UInt32, "name": pl.String, "kind": pl.String, "rule": pl.String, "source": pl.String,
+    "path": pl.String, "line": pl.UInt32, "end_line": pl.UInt32, "nth": pl.Int64, "rank": pl.Int64,
+}  # fmt: skip
+
 _SAYS = {
     "path": "a file named as confidential",
     "codeowners": "a file that belongs to a protected team",
@@ -54,6 +62,7 @@ def sarif(
     tool_version: str,
     most: int = MOST_RESULTS,
     most_in_all: int = MOST_IN_ALL,
+    replaced: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> dict[str, Any]:
     """The log, JSON-able; the same frames give the same log.
 
@@ -64,14 +73,20 @@ def sarif(
         examples, secrets, edges, occurrences: as in `docs/tables.md`; ids dense from 0.
         most: results a secret at most, those detected first, and one in each file before a second in any;
             most_in_all: and in all, shared out evenly. What is left out is counted in the run's properties.
+        replaced: the tables `redacted` and `replaced`: one note a place, behind the others, within the same limits.
     """
     ranked = _rank(examples, secrets, edges)
     shown = ranked.filter(pl.col("rank") < most).sort("rank", "secret_id").head(most_in_all)
     whole = shown.group_by("secret_id").len().join(edges.group_by("secret_id").len(), on=["secret_id", "len"])
     shown = shown.sort("example_id", "secret_id")
-    rules = dict(shown.select("rule", "kind").unique().sort(pl.all()).iter_rows())
+    places = _replaced(*replaced) if replaced is not None else pl.DataFrame(schema=_PLACES)
+    noted = places.filter(pl.col("rank") < most).sort("rank", "redacted_id")
+    noted = noted.head(most_in_all - shown.height).sort("source", "path", "line", "redacted_id")
+    kinds = [frame.select("rule", "kind") for frame in (shown, noted)]
+    rules = dict(pl.concat(kinds).unique().sort(pl.all()).iter_rows())
     number = {rule: i for i, rule in enumerate(rules)}
-    bases = _bases(examples["source"].unique().sort().to_list())
+    sources = pl.concat([examples["source"], noted["source"]])
+    bases = _bases(sources.unique().sort().to_list())
     regions = regions_of(examples, shown, occurrences)
     return {
         "$schema": SCHEMA,
@@ -90,14 +105,19 @@ def sarif(
                     base: {"description": {"text": _plain(f"the top of {source}")}}
                     for source, base in bases.items()
                 },
-                "results": [_result(row, number, bases, regions) for row in shown.iter_rows(named=True)],
+                "results": [
+                    *(_result(row, number, bases, regions) for row in shown.iter_rows(named=True)),
+                    *(_note(row, number, bases) for row in noted.iter_rows(named=True)),
+                ],
                 "properties": {
                     "secrets": secrets.height,
                     "edges": edges.height,
-                    "results": shown.height,
+                    "results": shown.height + noted.height,
                     "mostResultsPerSecret": most,
                     "mostResults": most_in_all,
                     "leftOut": edges.height - shown.height,
+                    "replaced": places.height,
+                    "replacedLeftOut": places.height - noted.height,
                     "secretsCutShort": edges["secret_id"].n_unique() - whole.height,
                 },
             }
@@ -134,9 +154,43 @@ def _rank(examples: pl.DataFrame, secrets: pl.DataFrame, edges: pl.DataFrame) ->
     )
 
 
+def _replaced(redacted: pl.DataFrame, replaced: pl.DataFrame) -> pl.DataFrame:
+    """Places with all that a note shows; `nth` among those of the secret in its file, `rank` among all of them."""
+    rules = [REDACTED + rule_of(kind, by) for kind, by in redacted.select("kind", "provenance").iter_rows()]
+    named = redacted.select("redacted_id", "name", "kind").with_columns(
+        pl.Series("rule", rules, dtype=pl.String)
+    )
+    return (
+        replaced.join(named, on="redacted_id")
+        .sort("redacted_id", "source", "path", "line", "end_line")
+        .with_columns(nth=pl.int_range(pl.len()).over("redacted_id", "source", "path"))
+        .sort("nth", "source", "path", "redacted_id")
+        .with_columns(rank=pl.int_range(pl.len()).over("redacted_id"))
+        .select(list(_PLACES))
+        .cast(_PLACES)
+    )
+
+
+def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) -> dict[str, Any]:
+    """A place where a value was replaced, by the lines of the file as it is in the repository."""
+    says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
+    region = {"startLine": row["line"], "endLine": row["end_line"]} if row["line"] else None
+    return {
+        "ruleId": row["rule"],
+        "ruleIndex": number[row["rule"]],
+        "level": "note",
+        "message": {"text": _plain(f"{row['name']}: {says} was replaced here before training.")},
+        "locations": [_location(row["source"], row["path"], bases, region)],
+        "partialFingerprints": {FINGERPRINT: _fingerprint(row)},
+        "properties": {"secret": row["name"], "kind": row["kind"], "reason": "redacted"},
+    }
+
+
 def _rule(rule: str, kind: str) -> dict[str, Any]:
     says = _SAYS.get(kind, f"a secret of kind {kind}")
     text = f"{says[:1].upper()}{says[1:]} stands in text that is trained on."
+    if rule.startswith(REDACTED):
+        text = f"{says[:1].upper()}{says[1:]} stood here and is replaced in what is trained on."
     return {"id": rule, "shortDescription": {"text": _plain(text)}, "properties": {"kind": kind}}
 
 
@@ -164,14 +218,14 @@ def _fingerprint(row: dict[str, Any]) -> str:
     return f"{hmac.new(row['name'].encode(), place, hashlib.sha256).hexdigest()[:32]}:{row['nth'] + 1}"
 
 
-def _location(source: str, path: str, bases: dict[str, str], region: Region) -> dict[str, Any]:
+def _location(source: str, path: str, bases: dict[str, str], region: Region | None) -> dict[str, Any]:
     """A place under its source's base; one that could point outside of it is given by name only."""
     raw = _raw_path(path)
     if {b"", b".", b".."} & set(re.split(rb"[/\\]", raw)):
         name = f"{source}/{path}"
         return {"logicalLocations": [{"fullyQualifiedName": name, "kind": "resource"}]}
     where = {"uri": quote(raw, safe="/"), "uriBaseId": bases[source]}
-    return {"physicalLocation": {"artifactLocation": where, "region": region}}
+    return {"physicalLocation": {"artifactLocation": where, **({"region": region} if region else {})}}
 
 
 def _raw_path(shown: str) -> bytes:

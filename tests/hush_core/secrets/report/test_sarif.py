@@ -301,3 +301,56 @@ def test_lines_and_bytes_name_the_same_text_at_every_border(text, size):
 @given(st.binary(max_size=20))
 def test_paths_come_back_byte_for_byte(raw):
     assert _raw_path(printable_path(raw)) == raw
+
+
+def test_places_where_values_were_replaced_are_notes_on_the_lines_of_the_repository(make_repo):
+    """Lines of the file as it is: of the training text they would be others, below a value of several lines."""
+    key = base64.b64encode(b"\x30\x82\x04\xa4\x02\x01\x00" + random.Random(3).randbytes(600)).decode()
+    body = "\n".join(key[i : i + 64] for i in range(0, len(key), 64))
+    block = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
+    repo = make_repo()
+    text = f'# é\n\nK = """{block}"""\n' + "x = 1\n" * 5 + f'T = "{token()}"\nagain("{token()}")\n'
+    repo.commit(
+        {"app/keys.py": text.encode(), "copy.txt": f"{token()}\n".encode(), "none.py": b"y = 2\n" * 9}
+    )
+    repo.commit({"secret/a.py": b"hidden = 3\n" * 30})
+    found = extraction([repo], [{**CREDENTIALS, "protect": "redact"}, PATH])
+    log = log_of(found, replaced=(found.redacted, found.replaced))
+    check_form(log)
+    (run,) = log["runs"]
+    notes = [r for r in run["results"] if r["properties"]["reason"] == "redacted"]
+    assert len(notes) == run["properties"]["replaced"] == found.replaced.height >= 4
+    assert len(run["results"]) == len(notes) + found.edges.height and found.edges.height
+    lines, seen = text.split("\n"), []
+    for note in notes:
+        assert note["level"] == "note" and "was replaced here before training" in note["message"]["text"]
+        assert note["ruleId"].startswith("redacted.")
+        path, region = place(note)["artifactLocation"]["uri"], place(note)["region"]
+        there = lines if path == "app/keys.py" else [token()]
+        seen.append((path, "\n".join(there[region["startLine"] - 1 : region["endLine"]])))
+    assert ("copy.txt", token()) in seen
+    assert ("app/keys.py", f'T = "{token()}"') in seen and ("app/keys.py", f'again("{token()}")') in seen
+    assert any(body in said for _, said in seen) and not any(said == "x = 1" for _, said in seen)
+    assert token() not in json.dumps(log) and key[:64] not in json.dumps(log)
+    prints = [note["partialFingerprints"][FINGERPRINT] for note in notes]
+    assert len(set(prints)) == len(prints)
+    (short,) = log_of(found, replaced=(found.redacted, found.replaced), most=1)["runs"]
+    left = short["properties"]["replacedLeftOut"]
+    assert left == len(notes) - found.redacted.height and left > 0
+    (few,) = log_of(found, replaced=(found.redacted, found.replaced), most_in_all=found.edges.height + 1)[
+        "runs"
+    ]
+    assert few["properties"]["results"] == found.edges.height + 1
+
+
+def test_a_replaced_value_of_a_history_has_no_lines(make_repo):
+    repo = make_repo()
+    repo.commit({"a.py": f'T = "{token()}"\n'.encode() + b"x = 1\n" * 9})
+    repo.commit(
+        {"a.py": b"y = 2\n" + f'T = "{token()}"\n'.encode() + b"x = 1\n" * 9, "secret/b.py": b"z = 1\n" * 9}
+    )
+    source = {"path": str(repo.path), "mode": "history"}
+    found = extraction([source], [{**CREDENTIALS, "protect": "redact"}, PATH])
+    log = log_of(found, replaced=(found.redacted, found.replaced))
+    (note,) = (r for r in log["runs"][0]["results"] if r["properties"]["reason"] == "redacted")
+    assert place(note)["artifactLocation"]["uri"] == "a.py" and "region" not in place(note)
