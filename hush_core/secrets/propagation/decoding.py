@@ -11,12 +11,12 @@ and memory are linear in its size whatever it holds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from hush_core.secrets.propagation.ascii85 import ascii85
 from hush_core.secrets.propagation.blocks import blocks
-from hush_core.secrets.propagation.compressed import unpacked
+from hush_core.secrets.propagation.compressed import MOST, unpacked
 from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable
 from hush_core.secrets.propagation.gate import QUOTED, kinds
 from hush_core.secrets.propagation.layers import Layer
@@ -31,11 +31,14 @@ class TooMuch(Exception):
     """Several contents decode to what is limited for each: they are to be looked at one by one."""
 
 
-def layers(content: bytes, *, several: bool = False) -> Iterator[Layer]:
+def layers(
+    content: bytes, *, several: bool = False, cut: Callable[[], None] = lambda: None
+) -> Iterator[Layer]:
     """The content itself first, then all that it decodes to, without repetition, the nearest layers first.
 
     Args:
         several: it is several contents in one.
+        cut: called once where not all of it is decoded, as it is more than what is decoded of one content.
 
     Raises:
         TooMuch: there are several, and more was decoded than of one.
@@ -65,6 +68,9 @@ def layers(content: bytes, *, several: bool = False) -> Iterator[Layer]:
         left -= sum(len(step.text) for step, _ in steps) + sum(len(one.text) for one, _, _ in found)
         if several and (left < 0 or more is not None):
             raise TooMuch
+        if left < 0 or (more is not None and len(more.text) >= MOST):
+            cut, told = (lambda: None), cut
+            told()
         if left < 0:
             return
         waiting += found

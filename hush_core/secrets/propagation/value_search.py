@@ -85,6 +85,7 @@ class ValueSearch:
 
     Attributes:
         patterns: how many distinct byte strings are sought.
+        cut: how many contents decode to more than was searched.
         threads: several may call `find` at once.
     """
 
@@ -99,6 +100,11 @@ class ValueSearch:
                 (alone if one.squeezed else whole).setdefault(key, {}).setdefault(index, one)
         self._whole, self._alone = _Seeker(whole), _Seeker(alone)
         self.patterns = len(whole) + len(alone)
+        self._cut: list[None] = []  # appended to by several threads
+
+    @property
+    def cut(self) -> int:
+        return len(self._cut)
 
     def patterns_of(self, wanted: Callable[[int], bool]) -> int:
         """How many of the byte strings are sought for a value whose index is wanted."""
@@ -111,7 +117,7 @@ class ValueSearch:
 
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
-        yield from self._find(layers(content))
+        yield from self._find(layers(content, cut=lambda: self._cut.append(None)))
 
     def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
         """What `find` finds in each. Small ones are looked at together: one long text takes a third of the time
