@@ -83,7 +83,7 @@ def test_what_ran_before_is_answered_without_a_server(job, runs):
     first, again = runs
     loaded = set(re.findall(r"^import time: .*\| +(\w+)$", again, re.M))
     assert "polars" in loaded, "the test is blind"
-    assert not {"prefect", "mlflow", "torch", "ortools", "scipy"} & loaded
+    assert not {"prefect", "mlflow", "torch", "ortools"} & loaded
 
     def words(output):
         return output[output.index("hush  models:/") :].replace("  (reused: nothing was trained)", "")
