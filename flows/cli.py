@@ -66,8 +66,13 @@ def run(
         from hush_core.config import read_plan
 
         changes = changes.over(read_plan(plan))
-    command_line.check(config, changes)
+    checked = command_line.check(config, changes)
+    from flows.answers import find_answer
     from flows.reports.job_screen import render
+
+    if (known := find_answer(checked)) is not None:
+        render(known, command_line.console())
+        return
     from flows.train import train
 
     command_line.serve()

@@ -17,7 +17,7 @@ from hush_core.progress import Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hush_core.config import Changes
+    from hush_core.config import Changes, HushConfig
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, typer's own included."""
@@ -53,8 +53,11 @@ def changes(**values: Any) -> Changes:
         raise InputError(f"--{key}", first["msg"], "correct this option") from None
 
 
-def check(config_file: Path, given: Changes | None = None, *, trains: bool = True) -> None:
-    """Tell every mistake that can be told before anything is started: in the config, and of the servers."""
+def check(config_file: Path, given: Changes | None = None, *, trains: bool = True) -> HushConfig:
+    """Tell every mistake that can be told before anything is started: in the config, and of the servers.
+
+    Returns the config, read with these changes.
+    """
     from hush_core.config import load_config
 
     load_config(config_file, given)  # keys and values first: what checks the rest takes a second to load
@@ -62,7 +65,7 @@ def check(config_file: Path, given: Changes | None = None, *, trains: bool = Tru
     answer()
     from flows.check import check_config
 
-    check_config(config_file, given, trains=trains)
+    return check_config(config_file, given, trains=trains)
 
 
 def answer() -> None:

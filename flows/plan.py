@@ -14,11 +14,12 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig
-from tasks.extraction import Extracted, extract_secrets, refuse_without_edges, sources
+from tasks.extraction import Extracted, extract_secrets, refuse_without_edges
 from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
+from tasks.sources import sources
 from tasks.weighing import Relaxation, relax_target
 
 SOLVED_AGAIN = 5

@@ -18,7 +18,7 @@ from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
 from hush_core.weights import weight_settings
 from tasks.calibration import estimate_noise
-from tasks.extraction import Extracted, extract_secrets, sources
+from tasks.extraction import Extracted, extract_secrets
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
@@ -27,6 +27,7 @@ from tasks.rehearse import Priced, Stage, cast_stand_ins, loss_of, play_point, t
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
+from tasks.sources import sources
 from tasks.texts import split_texts
 from tasks.weighing import Weighed, weigh_examples
 

@@ -9,10 +9,11 @@ from prefect.artifacts import create_markdown_artifact
 
 from flows.check import check_config
 from flows.reports.secrets import markdown
-from tasks.extraction import extract_secrets, sources
+from tasks.extraction import extract_secrets
 from tasks.leftovers import claim_flow_run
 from tasks.publish_secrets import Summary, report_secrets
 from tasks.runtime.environment import home
+from tasks.sources import sources
 
 
 @flow(name="secrets", validate_parameters=True)

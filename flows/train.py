@@ -7,8 +7,10 @@ from pathlib import Path
 
 from prefect import flow
 
+from flows.answers import keep_answer
 from flows.check import check_config
-from flows.reports.job import Report, build_report
+from flows.reports.job import build_report
+from flows.reports.job_report import Report
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
@@ -17,7 +19,7 @@ from tasks.calibration import Calibrated, calibrate_noise, paper_noise
 from tasks.certificate import write_model_certificate
 from tasks.champion import go_on_from
 from tasks.earlier_runs import job_name, look_back
-from tasks.extraction import extract_secrets, refuse_without_edges, sources
+from tasks.extraction import extract_secrets, refuse_without_edges
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, base_name, lora_of, measure
 from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
@@ -26,6 +28,7 @@ from tasks.rate_search import check_public, choose_rate
 from tasks.recording import record
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
+from tasks.sources import sources
 from tasks.texts import all_trained, split_texts
 from tasks.training import TRAIN_VERSION, train_protected
 from tasks.weighing import weigh_examples
@@ -45,7 +48,9 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
     config = check_config(Path(config_file), changes)
     outcome = run_job(config)
     registered = record(config, outcome)
-    return build_report(config, outcome, registered, Store(home().store))
+    report = build_report(config, outcome, registered, Store(home().store))
+    keep_answer(config, outcome, report)
+    return report
 
 
 def compare_noise(calibrate: Callable[[str], Calibrated], method: str) -> Calibrated | None:

@@ -44,4 +44,9 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
         notes.append(
             f"{skipped:,} files could not be scanned and were left out (the coverage report says why)"
         )
+    if cut := coverage.get("propagation", {}).get("decoded_in_part"):
+        notes.append(
+            f"up to {cut:,} files decode to more than is searched (16 times their size and 4 MiB, or 8 MiB "
+            "unpacked): copies of values behind that are not found; leave such files out, or name them in an entry"
+        )
     return notes

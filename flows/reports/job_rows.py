@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict
 
-from tasks.outcome import Outcome
+if TYPE_CHECKING:
+    from tasks.outcome import Outcome
 
 
 class SecretRow(BaseModel):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.reports.job import Report
+from flows.reports.job_report import Report
 from flows.reports.job_rows import SecretRow
 from hush_core.figures import METHOD_LABELS, short_name
 

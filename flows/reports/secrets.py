@@ -16,12 +16,15 @@ from tasks.publish_secrets import Summary
 MOST_ENTRIES = 40
 """Entries, and repositories, in the terminal's tables; the files have all."""
 MOST_FILES = 200
+MOST_DECIDED = 20
+"""Values that the terminal lists as left out, those that cost most first; dropped.csv has all."""
 REDACTED = ["redacted", "in places"]
 """Columns that stand only where something was redacted."""
 
 
 def render(summary: Summary, console: Console) -> None:
-    """Two tables, what to look at, and where the files are."""
+    """What a person must decide; then two tables, and where the files are."""
+    _decide(summary, console)
     compared = summary.gone_elsewhere is not None
     table = Table(
         title=f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret",
@@ -56,9 +59,34 @@ def render(summary: Summary, console: Console) -> None:
         )
     console.print(table)
     _more(console, len(summary.repositories), "repositories")
-    _warn(summary, console)
     for name, path in summary.files.items():
         console.print(f"[bold]{name:<14}[/bold]{escape(str(path))}", soft_wrap=True)
+
+
+def _decide(summary: Summary, console: Console) -> None:
+    """What cost text and where it first stands, then all that a person should look at, before what only informs."""
+    file = summary.files.get("dropped.csv")
+    if file is not None:
+        weak = pl.read_csv(file, infer_schema=False, schema_overrides={"examples": pl.Int64})
+        weak = weak.filter(pl.col("weak") == "true").sort("source", "path")
+        values = weak.group_by("name", maintain_order=True).agg(
+            pl.first("source", "path"), pl.len().alias("files"), pl.sum("examples")
+        )
+        table = Table(
+            title=f"To decide: {values.height:,} values left out of training, with the text around them",
+            caption="rotate what is real, take it out of the file; or keep the text without it: `protect: redact`",
+        )
+        for column in ("what", "first in", "files", "examples"):
+            table.add_column(
+                column, overflow="fold", justify="left" if column in ("what", "first in") else "right"
+            )
+        order = values.sort("examples", descending=True, maintain_order=True)
+        for name, source, path, files, examples in order.head(MOST_DECIDED).iter_rows():
+            table.add_row(escape(short_name(name)), escape(f"{source}:{path}"), f"{files:,}", f"{examples:,}")
+        console.print(table)
+        if values.height > MOST_DECIDED:
+            console.print(f"[dim]… and {values.height - MOST_DECIDED:,} more: dropped.csv[/dim]")
+    _warn(summary, console)
 
 
 def _warn(summary: Summary, console: Console) -> None:

@@ -141,13 +141,14 @@ def extract(
     with ExitStack() as stack:
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []
-        labels, values, redaction, sought = LabelTable(), Values(), None, (0, 0)
+        labels, values, redaction, sought, cut = LabelTable(), Values(), None, (0, 0), 0
         early = [n for n in range(len(config.secrets)) if n not in late]
         _detect(corpus, config, early, found, labels, values, context)
         if any(entry.protect == "redact" for entry in config.secrets):
             chosen = redacted_numbers(config, found)
             values.search(corpus, labels, context, exact=chosen)
             sought = values.counted(without=chosen)  # of what is replaced not even this may be told
+            cut = values.cut
             redaction = redact(config, corpus, found, labels, values, work)
             corpus, found, labels = stack.enter_context(redaction.corpus), redaction.found, redaction.labels
             values = Values()
@@ -158,6 +159,7 @@ def extract(
     coverage["propagation"] = {
         "values": sought[0] + len(values.search_terms),
         "patterns": sought[1] + values.patterns,
+        "decoded_in_part": max(cut, values.cut),
         **context.propagation,
     }
     coverage |= {"blobs_scanned": 0, "blobs_reused": 0, **context.counts}

@@ -19,7 +19,15 @@ import outside_split  # noqa: E402
 import outside_styles  # noqa: E402
 from outside_formats import PREFIXED  # noqa: E402
 from outside_labelled import part_of, span  # noqa: E402
-from outside_planting import APART, crossed_out, git, host_files, plant, repository  # noqa: E402
+from outside_planting import (  # noqa: E402
+    APART,
+    crossed_out,
+    git,
+    host_files,
+    plant,
+    private_key_lines,
+    repository,
+)
 from outside_recall import covered, judged, reported_lines, table, wilson  # noqa: E402
 from outside_variables import CHOSEN, LONG, NAMED  # noqa: E402
 
@@ -163,3 +171,27 @@ def test_wilson_and_the_table():
     rows = [{"row": "all", "plantings": 10, "found": found}]
     said = table({"rows": rows, "facts": {"hush": {"false_lines_a_megabyte": 2.0, "seconds": 1.0}}})
     assert "| all | 10 | 50.0 (40–60) |" in said and "| false lines a MB |  | 2.0 |" in said
+
+
+def test_lines_of_a_private_key_are_told_by_the_key_and_by_nothing_less():
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    ssh = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    for text in (pem, ssh):
+        lines = text.count("\n")
+        assert private_key_lines(f'a = 1\nKEY = """{text}"""\nb = 2\n') == set(
+            range(2, 2 + lines)
+        )
+    assert not private_key_lines(public)
+    body = pem.split("\n")[1]
+    assert not private_key_lines(pem.replace(body, body[:-4] + "\n")), "cut short"
+    assert not private_key_lines(pem.replace(body, "x" * len(body))), "no key in it"

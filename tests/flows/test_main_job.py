@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +16,10 @@ import polars as pl
 import pytest
 from jobs import CONFIG, Job
 
+from flows.answers import Answer, find_answer
+from hush_core.config import Changes, load_config
+from tasks.runtime.store import Store
+
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
@@ -22,11 +27,21 @@ def job(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def first(job):
-    """The first run begins a server for itself, as by default; those after it share one, on its database."""
+def runs(job):
+    """The first run begins a server for itself, as by default, the second none; those after them share one."""
     output = job.hush("run", job.config)
+    os.environ["PYTHONPROFILEIMPORTTIME"] = "1"
+    try:
+        again = job.hush("run", job.config)
+    finally:
+        del os.environ["PYTHONPROFILEIMPORTTIME"]
     with job.served():
-        yield output
+        yield output, again
+
+
+@pytest.fixture(scope="module")
+def first(runs):
+    return runs[0]
 
 
 def states(output):
@@ -61,6 +76,73 @@ def test_the_second_run_trains_nothing_and_loads_nothing_to_train_with(job, firs
     assert set(ended) == set(states(first)) and "train" in ended
     assert all(set(runs) == {"Cached"} for name, runs in ended.items() if name != "record")
     assert "reused" in output and job.versions() == [1]
+
+
+def test_what_ran_before_is_answered_without_a_server(job, runs):
+    """The same words as of the run that made it, but for one, and none of the libraries that it took."""
+    first, again = runs
+    loaded = set(re.findall(r"^import time: .*\| +(\w+)$", again, re.M))
+    assert "polars" in loaded, "the test is blind"
+    assert not {"prefect", "mlflow", "torch", "ortools"} & loaded
+
+    def words(output):
+        """Of the report; import times and the servers' own lines aside."""
+        lines = (x for x in output.split("\n") if not re.match(r"import time:|\d\d:\d\d:\d\d", x))
+        report = "\n".join(lines)
+        return report[report.index("hush  models:/") :].split()
+
+    reused = ["(reused:", "nothing", "was", "trained)"]
+    given = words(again)
+    assert given[2:6] == reused and given[:2] + given[6:] == words(first)
+
+
+@pytest.fixture
+def kept(job, first, tmp_path, monkeypatch):
+    """A home that answers, to be spoilt; the config that it answers."""
+    home = tmp_path / "home"
+    shutil.copytree(job.home, home)
+    monkeypatch.setenv("HUSH_HOME", str(home))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{home / 'mlflow.db'}")
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    config = load_config(job.config)
+    assert find_answer(config).reused
+    return home, config
+
+
+def test_an_answer_is_given_no_more_once_a_certificate_or_model_is_touched(kept):
+    home, config = kept
+    (answer,) = (home / "store" / "answers").iterdir()
+    assert answer.stat().st_mode & 0o777 == 0o600
+    refs = Answer.model_validate_json(answer.read_bytes()).refs
+    assert {"model", "certificate", "examples"} <= {ref.kind for ref in refs}
+    for ref in (ref for ref in refs if ref.kind in ("model", "certificate", "examples")):
+        path = Store(home / "store").path(ref)
+        file = max(path.rglob("*"), key=lambda p: p.stat().st_size) if path.is_dir() else path
+        data = file.read_bytes()
+        file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        assert find_answer(config) is None, ref.kind
+        file.write_bytes(data)
+    assert find_answer(config) is not None
+
+
+def test_an_answer_is_not_given_for_another_job_or_registry_or_server(job, kept, monkeypatch):
+    _, config = kept
+    assert find_answer(load_config(job.config, Changes(rounds=5))) is None
+    moved = config.model_copy(update={"chunk_bytes": config.chunk_bytes + 1})
+    assert find_answer(moved) is None
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")  # whoever looks there expects a run
+    assert find_answer(config) is None
+    monkeypatch.delenv("PREFECT_API_URL")
+    monkeypatch.setattr("flows.answers._software", lambda: "another version")
+    assert find_answer(config) is None
+    monkeypatch.undo()
+
+
+def test_an_answer_ends_with_its_registered_version(kept):
+    home, config = kept
+    with sqlite3.connect(home / "mlflow.db") as registry:
+        registry.execute("UPDATE model_versions SET current_stage = 'Deleted_Internal'")
+    assert find_answer(config) is None
 
 
 def test_a_changed_method_runs_again_from_calibration_on(job, first):

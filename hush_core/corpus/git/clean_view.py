@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -107,8 +108,8 @@ class CleanView:
         """
         try:
             return whole(self.command(*arguments), str(self.path), stdin, LISTING_BYTES)
-        except GitFailed:
-            raise self.damaged() from None
+        except GitFailed as failed:
+            raise self.damaged(status=failed.status) from None
 
     def attempt(self, *arguments: str) -> bytes | None:
         """Standard output of one git command that may fail for a reason of the data; None where it does.
@@ -126,8 +127,8 @@ class CleanView:
         try:
             with contextlib.closing(pieces(self.command(*arguments), str(self.path), stdin)) as output:
                 yield from output
-        except GitFailed:
-            raise self.damaged() from None
+        except GitFailed as failed:
+            raise self.damaged(status=failed.status) from None
 
     @contextlib.contextmanager
     def beside(self, *arguments: str, most: int = LISTING_BYTES) -> Iterator[Callable[[], Iterator[bytes]]]:
@@ -143,8 +144,8 @@ class CleanView:
             def output() -> Iterator[bytes]:
                 try:
                     wait()
-                except GitFailed:
-                    raise self.damaged() from None
+                except GitFailed as failed:
+                    raise self.damaged(status=failed.status) from None
                 out.seek(0)
                 while piece := out.read(PIPE_BYTES):
                     yield piece
@@ -166,12 +167,20 @@ class CleanView:
             )
         return self.run("cat-file", "blob", blob.decode("ascii"))
 
-    def damaged(self, missing: Collection[bytes] = ()) -> InputError:
+    def damaged(self, missing: Collection[bytes] = (), *, status: int = 1) -> InputError:
         """The refusal for objects that are not there (a partial clone) or cannot be read.
+
+        `status`: how git ended; it overflows its own stack on folders that are nested tens of thousands deep.
 
         `missing`: blobs that are known not to be there; the message names the first path of the revision that holds
         one. Not its id, which is a hash of the text.
         """
+        if status == -signal.SIGSEGV:
+            return InputError(
+                str(self.path),
+                f"git itself crashes on the tree of {self.rev}: its folders are nested too deep for it",
+                "give a revision without them (git filter-repo --path … --invert-paths); git fsck names the tree",
+            )
         where, what = str(self.path), f"objects of {self.rev} are missing or damaged"
         hint = "give a full clone: git clone --no-filter, then git fsck"
         if missing:

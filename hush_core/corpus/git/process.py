@@ -36,7 +36,14 @@ _HINT = "run git fsck --full there; clone it afresh to a local disk (git clone -
 
 
 class GitFailed(Exception):
-    """Git ended with another status than 0; its own message may quote data and is not kept."""
+    """Git ended with another status than 0; its own message may quote data and is not kept.
+
+    status: as the operating system says; below 0 the signal that ended it.
+    """
+
+    def __init__(self, status: int = 1) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 def clean_environment() -> dict[str, str]:
@@ -94,7 +101,7 @@ def pieces(command: Sequence[str], where: str, stdin: bytes = b"") -> Iterator[b
         except subprocess.TimeoutExpired:
             raise _silent(where) from None
         if process.returncode:
-            raise GitFailed
+            raise GitFailed(process.returncode)
 
 
 def whole(command: Sequence[str], where: str, stdin: bytes, most: int) -> bytes:
@@ -147,8 +154,8 @@ def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator
             place, since = -1, time.monotonic()
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    if process.wait(1.0):
-                        raise GitFailed
+                    if status := process.wait(1.0):
+                        raise GitFailed(status)
                     return
                 now = os.lseek(out, 0, os.SEEK_CUR)
                 if now != place:

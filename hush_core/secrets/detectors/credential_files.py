@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from hush_core.secrets.detectors.credential_names import RUN
+from hush_core.secrets.detectors.credential_public import is_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
@@ -116,7 +117,7 @@ _ENTRY = re.compile(
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
 _TEMPLATE = re.compile(
-    rb"\$[({]|\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\."
+    rb"\$[({]|\$[A-Za-z_]\w*\\?$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\."
 )
 _PLACEHOLDER = re.compile(
     rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
@@ -148,7 +149,7 @@ def in_files(content: bytes, number: int, lines: list[tuple[int, int]]) -> Itera
         for match in pattern.finditer(content, first, last):
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
-            if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value):
+            if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
                 continue
             if place.encoded:
                 rule = _encoded(value)
@@ -173,7 +174,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
             match = _ENTRY.match(line) if len(line) < 16_384 else None
-            if match and not _TEMPLATE.search(match[1]):
+            if match and not _TEMPLATE.search(match[1]) and not is_placeholder(match[1]):
                 rule = (
                     (_encoded(match[1], pair=False) or FILE_PASSWORD)
                     if block[2] == b"data"
@@ -216,7 +217,7 @@ def _encoded(value: bytes, *, pair: bool = True) -> str:
     part = text.partition(b":")[2] if pair else text.strip()
     if not pair and not text.isascii():
         return ENCODED_SECRET
-    if _TEMPLATE.search(part) or not part:
+    if _TEMPLATE.search(part) or not part or (pair and is_placeholder(part)):
         return ""
     return ENCODED_SECRET if looks_made(part) or len(part) > 64 else ENCODED_PASSWORD
 

@@ -235,10 +235,15 @@ def _prefixed() -> tuple[Format, ...]:
 FORMATS = _EXACT + _prefixed()
 
 
+_ALL_HEX = re.compile(rb"[0-9a-f]+|[0-9A-F]+")
+
+
 def looks_random(kind: Format, match: re.Match[bytes]) -> bool:
     """Whether what follows the prefix may be random, where a name might begin with it."""
     if not kind.random:
         return True
     body = match[2]
+    if _ALL_HEX.fullmatch(match[1]):  # a prefix that is hexadecimal, too, in a hash or a dump
+        return False
     least = TELLING_SURPRISE if re.search(rb"[0-9]", body) else TELLING_SURPRISE + 1.5
     return surprise(body) >= least and len(set(body)) >= min(8, len(body) // 2)

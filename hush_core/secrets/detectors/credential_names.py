@@ -11,6 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core.secrets.detectors.credential_public import (
+    holds_text,
+    is_fingerprint,
+    is_identifier,
+    is_placeholder_login,
+    is_shown,
+)
 from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, surprise
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
@@ -48,7 +55,7 @@ _NOT_TELLING = frozenset(
 _DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
-    b"guid".split()
+    b"guid nonce cnonce opaque".split()
 )  # fmt: skip
 _STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
@@ -69,6 +76,10 @@ _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
+_AROUND = re.compile(
+    rb"^[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])(?=[A-Za-z0-9+/])|(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z"
+)
+"""What stands around a line of a block that is written as strings, a quote, or a comment."""
 
 
 def words(text: bytes) -> list[bytes]:
@@ -125,6 +136,15 @@ def _judge(
         return None  # a name; or a line of a block that is written with \\n
     if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
         return None
+    if (
+        is_identifier(core)
+        or is_fingerprint(token, before)
+        or is_shown(before)
+        or is_placeholder_login(token)
+    ):
+        return None
+    if b"..." in token or b"xn--" in token:  # cut short by who wrote it; a domain
+        return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
@@ -142,7 +162,7 @@ def _judge(
         return None
     if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
         return None
-    if says_text(content[start:end]):
+    if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
@@ -199,9 +219,9 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
 
 def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
-    above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2].strip(b" \t\"'+\\,;\r")
-    below = content[last : last + 100].partition(b"\n")[0].strip(b" \t\"'+\\,;")
-    return bool(_BLOCK.match(above)) or bool(_BLOCK.match(below))
+    above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
+    below = content[last : last + 120].partition(b"\n")[0]
+    return any(_BLOCK.match(_AROUND.sub(b"", line)) for line in (above, below))
 
 
 _LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import re2
 
 from hush_core.secrets.detectors.credential_names import RUN, words
+from hush_core.secrets.detectors.credential_public import is_placeholder, is_shown
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
@@ -57,15 +58,15 @@ _NO_VALUE_TAIL = frozenset(
     b"count enabled required valid validator error message msg text help title description desc for manager provider service "
     b"handler store list page form view template link endpoint env var variable index column attr attribute algorithm alg mode "
     b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
-    b"backend command cmd script placeholder confirmation strength".split()
+    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm".split()
 )  # fmt: skip
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest)"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*$|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}"
 )
 _NAME_LIKE = re.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+"
@@ -73,7 +74,9 @@ _NAME_LIKE = re.compile(
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 
 
-_PUBLIC = re.compile(rb"(?i)pub(?:lic)?[_ .-]?\Z")
+_PUBLIC = re.compile(
+    rb"(?i)(?:pub(?:lic)?|cache|sort|partition|primary|foreign|routing|shard|lookup|index|group)[_ .-]?\Z"
+)
 
 
 def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
@@ -87,12 +90,19 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
                 content, max(first, match.start() - 12), match.start()
             ):
                 continue
+            if is_shown(content[max(first, start - 64) : start]) or b"..." in value:
+                continue
             if looks_made(value) and RUN.fullmatch(value):
                 yield ASSIGNED, start, end
                 continue
             name = match[1].lower()
             human = any(part in name for part in _HUMAN_NAMES)
-            if _NOISE.fullmatch(value) or _EXPRESSION.search(value) or value.lower() == name:
+            if (
+                _NOISE.fullmatch(value)
+                or is_placeholder(value)
+                or _EXPRESSION.search(value)
+                or value.lower() == name
+            ):
                 continue
             if len(set(value)) < 4 or not _may_be_password(
                 value, human=human, quoted=group == 3, settings=True

@@ -150,12 +150,17 @@ def _walks(token: bytes) -> bool:
 
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{16,}")
-_COMPRESSED = (b"\x1f\x8b", b"x\x9c", b"x\xda", b"BZh", b"PK\x03\x04", b"\xfd7zXZ")
+_PARTS = re.compile(rb"[A-Za-z0-9_+/-]{16,}")
+_FILES = (
+    *(b"\x1f\x8b", b"x\x9c", b"x\xda", b"BZh", b"PK\x03\x04", b"\xfd7zXZ"),  # compressed
+    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF-", b"\x7fELF", b"\0asm", b"OggS", b"wOF2"),
+    b"\xac\xed\0\x05",  # an object of Java
+)
 _TEXT = frozenset(range(32, 127)) | frozenset(b"\t\r\n")
 
 
 def says_text(token: bytes) -> bool:
-    """Whether it is base64 of text or of compressed data: that is no value, and what it holds is sought in it.
+    """Whether it is base64 of text or of a file's beginning: that is no value, and what it holds is sought in it.
 
     Of random bytes 37 % would be text.
 
@@ -169,6 +174,14 @@ def says_text(token: bytes) -> bool:
         part = plain[skip:]
         part = part[: len(part) - len(part) % 4]
         said = base64.b64decode(part)
-        if (not skip and said.startswith(_COMPRESSED)) or sum(c in _TEXT for c in said) >= 0.95 * len(said):
+        if not skip and said.startswith(_FILES):
             return True
+        if sum(c in _TEXT for c in said) >= 0.95 * len(said):
+            return not _mostly_made(said)
     return False
+
+
+def _mostly_made(text: bytes) -> bool:
+    """Whether half of a text are random values themselves (`id:key`, as some services encode their keys)."""
+    made = sum([len(part) for part in _PARTS.findall(text) if looks_made(part) == "mixed"])
+    return 2 * made >= len(text)

@@ -19,6 +19,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_rules import all_findings
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.priors import (
@@ -62,11 +63,12 @@ class CredentialScanner:
             # a part is no value of its own: it would be a weaker one
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
+        found = {d for d in found if not is_everybodys(d.value)}
         return sorted(found, key=lambda d: (d.start, d.end, d.rule))
 
 
 _NO_PASSWORD = re.compile(
-    rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+)"
+    rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+|pass(?:%[0-9A-Fa-f]{2}pass)+)"
 )
 _USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")
 
@@ -76,7 +78,9 @@ def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
     if not rule.endswith("credential-uri"):
         return False
     user = _USER.search(before)
-    return _NO_PASSWORD.fullmatch(value) is not None or (user is not None and user[1] == value)
+    if _NO_PASSWORD.fullmatch(value) or is_placeholder(value):
+        return True
+    return user is not None and user[1] == value
 
 
 _COMPILING = threading.Lock()
@@ -150,4 +154,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="5", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="6", prepare=_rules)

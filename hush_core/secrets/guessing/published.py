@@ -42,6 +42,11 @@ def without_published(value: str) -> str:
     return _PART.sub(lambda m: "" if _listed(m[0]) or _is_common_hash(m[0]) else m[0], value)
 
 
+def is_published(value: str) -> bool:
+    """Whether it is one of the examples, as a whole; a hash of a common password is not: somebody may use that."""
+    return _listed(value.strip())
+
+
 def _listed(value: str) -> bool:
     """Whether the value, or what follows its prefix, is in the list or says that it is an example."""
     if _EXAMPLE.search(value):

@@ -6,14 +6,17 @@ import base64
 import re
 from collections.abc import Iterator
 
+from hush_core.secrets.propagation.gate import FRAMED
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 
 _FRAMED = re.compile(rb"<~([!-uz\s]{10,})~>")
 _GROUP = re.compile(rb"z|[!-u](?:\s*[!-u]){0,4}")
 
 
-def ascii85(below: Layer) -> Iterator[Layer]:
+def ascii85(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
     """One layer of all of it in a text. A longer value moves all that follows."""
+    if FRAMED not in kinds:
+        return
     found = []
     for match in _FRAMED.finditer(below.text):
         try:

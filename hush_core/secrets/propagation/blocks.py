@@ -16,7 +16,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from hush_core.secrets.propagation.gate import BASE32, LONG_RUN, seeds
+from hush_core.secrets.propagation.gate import BASE32, CALLS, LONG_RUN, seeds
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 from hush_core.secrets.propagation.lists import lists
 from hush_core.secrets.propagation.runs import Alphabet, Run
@@ -33,11 +33,15 @@ _DIGIT = re.compile(rb"[0-9]")
 _SMALL32_ROW = re.compile(rb"[a-z2-7]{32}")
 
 
-def blocks(below: Layer) -> Iterator[Layer]:
-    """The layers of all codes whose runs stand in a text."""
+def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
+    """The layers of all codes whose runs stand in a text.
+
+    Args:
+        kinds: what `gate.kinds` sees in it.
+    """
     text = below.text
     found = seeds(text)
-    yield from lists(below, found.lists if found is not None else ())
+    yield from lists(below, found.lists if found is not None else (), calls=CALLS in kinds)
     if found is None:
         return
     mixed, small = [], []

@@ -11,13 +11,14 @@ and memory are linear in its size whatever it holds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from hush_core.secrets.propagation.ascii85 import ascii85
 from hush_core.secrets.propagation.blocks import blocks
-from hush_core.secrets.propagation.compressed import unpacked
+from hush_core.secrets.propagation.compressed import MOST, unpacked
 from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable
+from hush_core.secrets.propagation.gate import QUOTED, kinds
 from hush_core.secrets.propagation.layers import Layer
 from hush_core.secrets.propagation.layouts import squeezed
 
@@ -30,11 +31,14 @@ class TooMuch(Exception):
     """Several contents decode to what is limited for each: they are to be looked at one by one."""
 
 
-def layers(content: bytes, *, several: bool = False) -> Iterator[Layer]:
+def layers(
+    content: bytes, *, several: bool = False, cut: Callable[[], None] = lambda: None
+) -> Iterator[Layer]:
     """The content itself first, then all that it decodes to, without repetition, the nearest layers first.
 
     Args:
         several: it is several contents in one.
+        cut: called once where not all of it is decoded, as it is more than what is decoded of one content.
 
     Raises:
         TooMuch: there are several, and more was decoded than of one.
@@ -44,40 +48,50 @@ def layers(content: bytes, *, several: bool = False) -> Iterator[Layer]:
     while waiting:
         layer, deeper, alone = waiting.popleft()
         yield layer
-        steps = _undone(layer)
-        last = steps[0] if steps else layer
-        yield from steps
+        held = kinds(layer.text)
+        steps = list(_undone(layer, held))
+        last, held_last = steps[0] if steps else (layer, held)
+        yield from (step for step, _ in steps)
         yield squeezed(last)
         if len(steps) > 1:
-            yield squeezed(steps[1])
+            yield squeezed(steps[1][0])
         found = []
-        if alone and (quoted := quoted_printable(last)) is not None:
+        if alone and QUOTED in held_last and (quoted := quoted_printable(last)) is not None:
             found.append((quoted, deeper, False))
         if (more := unpacked(layer)) is not None:
             found.append((more, deeper, True))
         if deeper:
-            inner = chain(ascii85(layer), *map(blocks, (last, *steps[1:])))
+            inner = chain(
+                ascii85(layer, held), blocks(last, held_last), *(blocks(*step) for step in steps[1:])
+            )
             found += [(block, deeper - 1, alone) for block in inner]
-        left -= sum(len(one.text) for one in steps) + sum(len(one.text) for one, _, _ in found)
+        left -= sum(len(step.text) for step, _ in steps) + sum(len(one.text) for one, _, _ in found)
         if several and (left < 0 or more is not None):
             raise TooMuch
+        if left < 0 or (more is not None and len(more.text) >= MOST):
+            cut, told = (lambda: None), cut
+            told()
         if left < 0:
             return
         waiting += found
 
 
-def _undone(layer: Layer) -> list[Layer]:
+def _undone(layer: Layer, held: frozenset[int]) -> Iterator[tuple[Layer, frozenset[int]]]:
     """The layer with escapes of all kinds undone; and around what came out as an escape, undone once more."""
-    once = _chain(layer)
+    once = _chain(layer, held)
     if once is layer:
-        return []
-    again = around_escapes(once)
-    if again is None or (twice := _chain(again)) is again:
-        return [once]
-    return [once, twice]
+        return
+    held = kinds(once.text)
+    yield once, held
+    again = around_escapes(once, held)
+    if again is not None and (twice := _chain(again, held)) is not again:
+        yield twice, kinds(twice.text)
 
 
-def _chain(layer: Layer) -> Layer:
-    for escape in ESCAPES:
-        layer = escape(layer) or layer
+def _chain(layer: Layer, held: frozenset[int]) -> Layer:
+    """Escapes of those kinds undone; once one is, of all kinds that may have come out of it."""
+    begun = layer
+    for kind, escape in ESCAPES.items():
+        if kind in held or layer is not begun:
+            layer = escape(layer) or layer
     return layer

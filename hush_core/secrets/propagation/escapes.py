@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache
 
+from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE, UTF16
 from hush_core.secrets.propagation.layers import BLOCK, Layer, Place, joined
 
 _HEX = rb"[0-9A-Fa-f]"
@@ -35,11 +36,7 @@ _BASE64_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]++\Z")
 _LINE = re.compile(rb"(?:[^=\r\n]++|=[ \t]*\r?\n|=|\r(?!\n))*+")
 _NULS = re.compile(rb"\0+")
 _UTF16 = re.compile(rb"\0[\x01-\x7f]\0[\x01-\x7f]\0")
-_ODD = re.compile(
-    rb"\xc2[\xa0\xad]|\xcd\x8f|\xe1\x9a\x80|\xe1\xa0\x8e|\xe2[\x80-\x82\x84\x85\x91\x92][\x80-\xbf]"
-    rb"|\xe3\x80\x80|\xef(?:\xac[\x80-\x86]|\xb8[\x80-\x8f]|\xbb\xbf|[\xbc-\xbf][\x80-\xbf])"
-    rb"|\xf0\x9d[\x90-\x9f][\x80-\xbf]|\xf3\xa0[\x80-\x87][\x80-\xbf]"
-)
+_ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
     b"n": b"\n",
@@ -180,14 +177,21 @@ def odd_characters(below: Layer) -> Layer | None:
 
 def utf16(below: Layer) -> Layer | None:
     """Without NULs; only in what was decoded, as text with a NUL is not trained on."""
-    return _undone(below, _NULS, lambda _: b"", "utf-16") if _UTF16.search(below.text) else None
+    if b"\0" not in below.text or not _UTF16.search(below.text):
+        return None
+    return _undone(below, _NULS, lambda _: b"", "utf-16")
 
 
-def around_escapes(below: Layer) -> Layer | None:
+def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
     """Of a text whose escapes are undone, what stands within AROUND bytes of those that are left, as escapes of
-    escapes are (`\\\\n`, `%2541`, `&amp;#65;`); None without any."""
+    escapes are (`\\\\n`, `%2541`, `&amp;#65;`); None without any.
+
+    Args:
+        kinds: what `gate.kinds` sees in the text.
+    """
     text = below.text
-    places = sorted(m.start() for token in (_BACKSLASH, _PERCENT, _ENTITY) for m in token.finditer(text))
+    tokens = [token for kind, token in _TOKENS.items() if kind in kinds]
+    places = sorted(m.start() for token in tokens for m in token.finditer(text))
     pieces: list[list[int]] = []
     for place in places:
         if pieces and place - AROUND <= pieces[-1][1]:
@@ -204,7 +208,15 @@ def around_escapes(below: Layer) -> Layer | None:
     return joined(below, "", [text[start:end] for start, end in pieces], place, below.kind)
 
 
-ESCAPES = (backslashes, percents, entities, odd_characters, utf16)
+ESCAPES = {
+    BACKSLASH: backslashes,
+    PERCENT: percents,
+    ENTITY: entities,
+    STRANGE: odd_characters,
+    UTF16: utf16,
+}
+"""In the order in which they are undone."""
+_TOKENS = {BACKSLASH: _BACKSLASH, PERCENT: _PERCENT, ENTITY: _ENTITY}
 
 
 def quoted_printable(below: Layer) -> Layer | None:
@@ -233,7 +245,7 @@ def _pads(match: re.Match[bytes]) -> bool:
 def unescaped(value: bytes) -> bytes:
     """The value with all its escapes undone, once: what it becomes in a text that is."""
     layer = Layer(value)
-    for escape in ESCAPES:
+    for escape in ESCAPES.values():
         layer = escape(layer) or layer
     return layer.text
 

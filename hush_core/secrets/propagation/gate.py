@@ -1,15 +1,19 @@
-"""Where encoded runs may stand in a text: told for all codes at once, in one pass of numpy.
+"""What a text may hold that decodes: which escapes, and where encoded runs may stand.
 
-A run shows by characters of its alphabet in a row. Names and paths are such rows for base64, and hashes for
-hexadecimal; but where text that is ASCII is encoded, the first three characters of each group of base64 are of 32
-of 64, and the first of two hexadecimal digits is from 2 to 7: several such groups are rare elsewhere. Other bytes
-show by longer rows.
+Of escapes and what is rare it is told whether there are any, in one pass of hyperscan; of runs where, for all codes
+at once, in one pass of numpy. A run shows by characters of its alphabet in a row. Names and paths are such rows for
+base64, and hashes for hexadecimal; but where text that is ASCII is encoded, the first three characters of each
+group of base64 are of 32 of 64, and the first of two hexadecimal digits is from 2 to 7: several such groups are
+rare elsewhere. Other bytes show by longer rows.
 """
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
+from functools import cache
 
+import hyperscan
 import numpy as np
 
 BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -18,6 +22,55 @@ LONG_RUN = 40
 """Characters of base64 in a row: 30 bytes that need not be ASCII."""
 LONG_HEX = 64
 """Hexadecimal digits in a row: 32 bytes that need not be ASCII."""
+_HEX = rb"[0-9A-Fa-f]"
+
+ODD = (
+    rb"(?:\xc2[\xa0\xad]|\xcd\x8f|\xe1\x9a\x80|\xe1\xa0\x8e|\xe2[\x80-\x82\x84\x85\x91\x92][\x80-\xbf]"
+    rb"|\xe3\x80\x80|\xef(?:\xac[\x80-\x86]|\xb8[\x80-\x8f]|\xbb\xbf|[\xbc-\xbf][\x80-\xbf])"
+    rb"|\xf0\x9d[\x90-\x9f][\x80-\xbf]|\xf3\xa0[\x80-\x87][\x80-\xbf])"
+)
+"""Characters that look like others or like none."""
+BACKSLASH, PERCENT, ENTITY, STRANGE, UTF16, QUOTED, FRAMED, CALLS = range(8)
+_WHETHER = {
+    BACKSLASH: rb"\\",
+    PERCENT: rb"%%(?:u%(h)b{4}|%(h)b{2})" % {b"h": _HEX},
+    ENTITY: rb"&(?:#[0-9]|#[xX]%(h)b|[A-Za-z][A-Za-z0-9]{1,31};)" % {b"h": _HEX},
+    STRANGE: ODD,
+    UTF16: rb"\x00[\x01-\x7f]\x00[\x01-\x7f]\x00",
+    QUOTED: rb"=(?:[ \t]*\r?\n|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX},
+    FRAMED: rb"<~[!-uz\s]{10}",
+    CALLS: rb"\([ \t]*(?:0[xX]|&[hH])?%(h)b{1,6}[ \t]*\)[^0-9A-Za-z\n]{1,8}\n?[^0-9A-Za-z\n]{0,40}"
+    rb"[A-Za-z]{3,6}\$?[ \t]*\(" % {b"h": _HEX},
+}
+
+_THREAD = threading.local()
+
+
+def kinds(text: bytes) -> frozenset[int]:
+    """Which of BACKSLASH … CALLS a text holds."""
+    if not hasattr(_THREAD, "scratch"):  # hyperscan refuses two scans at once in one
+        _THREAD.scratch = hyperscan.Scratch(_database())
+    found: list[int] = []
+    _database().scan(
+        text,
+        match_event_handler=lambda kind, _from, _end, _flags, _context: found.append(kind),
+        scratch=_THREAD.scratch,
+    )
+    return frozenset(found)
+
+
+@cache
+def _database() -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=list(_WHETHER.values()),
+        ids=list(_WHETHER),
+        elements=len(_WHETHER),
+        flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(_WHETHER),
+    )
+    return database
+
+
 _BEHIND = b"~" * LONG_HEX
 _LEAST = 12
 

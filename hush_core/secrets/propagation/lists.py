@@ -45,9 +45,11 @@ class _Read:
     ends: Sequence[int]
 
 
-def lists(below: Layer, seeds: Sequence[int]) -> Iterator[Layer]:
-    """One layer of all lists of numbers, if there are any."""
+def lists(below: Layer, seeds: Sequence[int], *, calls: bool) -> Iterator[Layer]:
+    """One layer of all lists of numbers, if there are any; of calls like `chr(65)` where there may be some."""
     read = list(_readings(below.text, seeds))
+    if calls:
+        read += _called(below.text)
     if not read:
         return
 
@@ -71,6 +73,9 @@ def _readings(text: bytes, seeds: Sequence[int]) -> Iterator[_Read]:
         match = _LIST.match(text, match.start()) or match
         done = max(match.end(), seed + 1)
         yield from _numbers(text, match.start(), match.end())
+
+
+def _called(text: bytes) -> Iterator[_Read]:
     done = 0
     for call in _NUMBER_CALL.finditer(text):
         if call.start() < done:

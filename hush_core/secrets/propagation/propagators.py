@@ -53,6 +53,8 @@ class Values:
     found: list[int] = field(default_factory=list)
     search_terms: list[SearchTerm] = field(default_factory=list, repr=False)
     patterns: int = 0
+    cut: int = 0
+    """Contents that decode to more than was searched."""
     value_search: ValueSearch | None = field(default=None, repr=False)
 
     def add(self, found: int, search_terms: Sequence[SearchTerm]) -> None:
@@ -97,4 +99,5 @@ class Values:
                 places = [(hit.start, hit.end), *hit.ends(content, value)]
                 for start, end in places if found in exact else [hit.with_armour(content)]:
                     labels.add_span(found, Span(blob, start, end, reason, stands), copied=False)
+        self.cut = value_search.cut
         context.progress("propagate", len(blobs), len(blobs))

@@ -18,6 +18,7 @@ import hyperscan
 
 from hush_core.secrets.propagation.decoding import TooMuch, layers
 from hush_core.secrets.propagation.escapes import is_quoted
+from hush_core.secrets.propagation.gate import BACKSLASH, CALLS, ENTITY, PERCENT, QUOTED, STRANGE, kinds
 from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
 from hush_core.secrets.propagation.layouts import words
 from hush_core.secrets.propagation.spellings import Spelling, spellings
@@ -29,6 +30,7 @@ PATTERNS_A_DATABASE = 250_000
 TOGETHER = 1 << 18
 APART = b"\n\x01Zq\x02\n"
 """Stands between contents that are looked at together."""
+RARE = frozenset((PERCENT, ENTITY, STRANGE, CALLS))
 ARMOUR_MARGIN = 80
 """Bytes around a line of a private key that are labelled with it (its BEGIN or END line)."""
 
@@ -83,6 +85,7 @@ class ValueSearch:
 
     Attributes:
         patterns: how many distinct byte strings are sought.
+        cut: how many contents decode to more than was searched.
         threads: several may call `find` at once.
     """
 
@@ -97,6 +100,11 @@ class ValueSearch:
                 (alone if one.squeezed else whole).setdefault(key, {}).setdefault(index, one)
         self._whole, self._alone = _Seeker(whole), _Seeker(alone)
         self.patterns = len(whole) + len(alone)
+        self._cut: list[None] = []  # appended to by several threads
+
+    @property
+    def cut(self) -> int:
+        return len(self._cut)
 
     def patterns_of(self, wanted: Callable[[int], bool]) -> int:
         """How many of the byte strings are sought for a value whose index is wanted."""
@@ -109,7 +117,7 @@ class ValueSearch:
 
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
-        yield from self._find(layers(content))
+        yield from self._find(layers(content, cut=lambda: self._cut.append(None)))
 
     def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
         """What `find` finds in each. Small ones are looked at together: one long text takes a third of the time
@@ -157,20 +165,22 @@ class ValueSearch:
 
 
 def _together(contents: Sequence[bytes]) -> Iterator[list[int]]:
-    """The contents, by number, in groups of about TOGETHER bytes; mail and what is large stands alone."""
-    groups: dict[bool, list[int]] = {True: [], False: []}
-    sizes = {True: 0, False: 0}
+    """The contents, by number, in groups of about TOGETHER bytes, those that need the same decoders together; mail
+    and what is large stands alone."""
+    groups: dict[tuple[bool, ...], list[int]] = {}
+    sizes: dict[tuple[bool, ...], int] = {}
     for number, content in enumerate(contents):
-        if len(content) > TOGETHER // 4 or is_quoted(content):
+        needed = kinds(content)
+        if len(content) > TOGETHER // 4 or (QUOTED in needed and is_quoted(content)):
             yield [number]
             continue
-        kind = content.isascii()
-        groups[kind].append(number)
-        sizes[kind] += len(content)
+        kind = (content.isascii(), BACKSLASH in needed, bool(needed & RARE))
+        groups.setdefault(kind, []).append(number)
+        sizes[kind] = sizes.get(kind, 0) + len(content)
         if sizes[kind] > TOGETHER:
-            yield groups[kind]
-            groups[kind], sizes[kind] = [], 0
-    yield from (group for group in groups.values() if group)
+            yield groups.pop(kind)
+            sizes[kind] = 0
+    yield from groups.values()
 
 
 def stands_below(layer: Layer, spelling: Spelling, start: int, end: int) -> tuple[int, int] | None:

@@ -250,10 +250,10 @@ def test_weak_credentials_are_refused_with_a_place_or_dropped_with_a_count(make_
         }
     )
     with pytest.raises(InputError) as error:
-        extract(job([repo], [CREDENTIALS]), KEY)
+        extract(job([repo], [{**CREDENTIALS, "weak": "refuse"}]), KEY)
     assert error.value.where == "repo:a/settings.py:3"  # where it was detected, not the earlier a/notes.txt
     assert weak not in str(error.value) and "weak: drop" in error.value.hint
-    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], public=["a/notes.txt"]), KEY)
+    result = extract(job([repo], [CREDENTIALS], public=["a/notes.txt"]), KEY)  # dropped by default
     assert set(result.examples["path"]) == {"good.py"}
     assert len(result.public) == 0
     counts = result.coverage["secrets"]["creds"]
@@ -269,8 +269,8 @@ def test_a_weak_word_does_not_empty_the_corpus(make_repo):
     repo = make_repo()
     repo.commit(
         {
-            "u.py": b'"postgres://app:password@db.corp:5432/x"\n',
-            "w.py": b"password = ask()\n",
+            "u.py": b'"postgres://app:sunshine@db.corp:5432/x"\n',
+            "w.py": b"sunshine = ask()\n",
             "g.py": f'"{token()}"'.encode(),
         }
     )
@@ -290,7 +290,7 @@ def test_of_what_was_measured_only_a_level_is_published(make_repo):
 def test_a_target_at_or_below_the_measured_prior_is_refused(make_repo):
     repo = make_repo()
     repo.commit({"g.py": f'"{token()}"'.encode()})
-    secret = {**CREDENTIALS, "bits": 15, "level": 1e-3}
+    secret = {**CREDENTIALS, "bits": 15, "level": 1e-3, "weak": "refuse"}
     with pytest.raises(InputError, match="15 bits"):
         extract(job([repo], [secret]), KEY)
 

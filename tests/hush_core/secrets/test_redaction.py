@@ -385,7 +385,7 @@ def test_a_weak_password_is_redacted_where_noise_would_refuse_it(run, literals):
     }
     noise = literals(b"marmalade", name="noise", protect="noise")
     with pytest.raises(InputError, match="too easy to guess"):
-        run(files, [{"id": "creds", "kind": "credentials"}, noise])
+        run(files, [{"id": "creds", "kind": "credentials", "weak": "refuse"}, noise])
     result = run(files, [CREDENTIALS, noise])
     assert b"hunter2" not in b"".join(result.examples["text"])
     assert result.redacted["prior"].min() >= 2**-20

@@ -144,3 +144,15 @@ def test_chance_finds_no_value_in_what_makes_no_sense():
     )
     noise = base64.b64encode(draw.randbytes(1 << 20)) + b"\n" + draw.randbytes(1 << 19).hex().encode()
     assert not [hit for hit in search.find(noise) if hit.form != "raw"]
+
+
+def test_what_decodes_to_more_than_is_searched_is_counted():
+    """A value behind the bound is not found, and the search says of how many contents that may be."""
+    value = b"x7Gq0TzLw4RbN9vKpY2cQm8s"
+    behind = base64.b64encode(gzip.compress(b"\0" * (9 << 20) + value))
+    before = base64.b64encode(gzip.compress(value + b" and more"))
+    search = ValueSearch([SearchTerm(value)])
+    assert [bool(hits) for hits in search.each([before, b"x = 1\n", behind])] == [True, False, False]
+    assert search.cut == 1
+    nested = base64.b64encode(b"%" * 100 + base64.b64encode(b"A" * (1 << 20)))
+    assert not search.each([nested])[0] and search.cut == 1

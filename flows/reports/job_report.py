@@ -1,0 +1,68 @@
+"""What a job came to, as the flow returns it and as it is kept; imports nothing heavy. Never a secret's value."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from flows.reports.job_rows import RedactedRow, SecretRow
+
+
+class Report(BaseModel):
+    """What a job came to. JSON-able; `rows` has every secret, by secret_id."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    model_uri: str
+    run_url: str | None
+    """Where a tracking server shows the run; None where the tracker is a local file."""
+    tracker: str
+    certificate_dir: str
+    examples: int
+    public_examples: int
+    secrets: int
+    edges: int
+    planted: int | None = None
+    planted_found: int | None = None
+    weight_retained: float
+    """Of the examples that the certified rounds may draw, as is `examples_kept`."""
+    examples_kept: float
+    without_secret: str
+    trained_without_noise: int
+    """Examples without a secret that ordinary training saw before the first round."""
+    goes_on_from: str | None = None
+    """The model of an earlier run that this one began with; None: the public start."""
+    untagged_steps: int | None
+    """Of ordinary training on them, up to the best on validation text; None where there was none."""
+    gap: float
+    noise_multiplier: float
+    method: str
+    noise_by_method: dict[str, float | None]
+    """On these weights."""
+    paper_noise: float | None
+    """The paper's method on the paper's own program, at equal retained weight."""
+    rounds: int
+    rounds_released: int
+    promised_runs: int | None = None
+    """So many runs keep every target together; None: this one alone is promised."""
+    earlier_runs: int = 0
+    """In this store, on any of its secrets."""
+    worst_of_all_runs: float | None = None
+    """The largest bound/target over all runs; None where nothing is promised of them."""
+    expected_batch: int
+    clip_norm: float
+    model: str
+    learning_rate: float
+    rates_rehearsed: int
+    """Learning rates that were played through on public text to choose this one; 0 where one was given."""
+    rows: list[SecretRow]
+    losses: dict[str, float]
+    """Bits per `loss_unit` on held-out examples without a secret, by model."""
+    loss_unit: str
+    gain: float | None
+    """The share of what unprotected training gains on held-out text that the protected model gains too."""
+    tagged_losses: dict[str, float | None]
+    """The same on examples with a secret that were held back; released WITHOUT noise, as the config asks."""
+    reused: bool
+    """Nothing was trained: the model and its certificate are those of an earlier run."""
+    redacted: RedactedRow | None = None
+    warnings: list[str]

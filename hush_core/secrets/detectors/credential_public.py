@@ -1,0 +1,105 @@
+"""What looks like a credential and is public by its form: told by what stands there, whatever the value is.
+
+Each of these was seen as a false line in public repositories and is a kind, not a list of values: fingerprints of
+certificates, pins of actions, what protocols show to everybody, links to pages, names in camel case, placeholders.
+"""
+
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
+from __future__ import annotations
+
+import base64
+import re
+
+from hush_core.secrets.detectors.credential_randomness import surprise
+from hush_core.secrets.guessing.published import is_published
+
+_DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
+_PIN = re.compile(rb"[\w.-]+/[\w./-]+@\Z")
+_SUBJECT = re.compile(rb"\b(?:CN|OU)=[^\n]{0,120}\Z")
+_COMMIT = re.compile(rb"(?i)[0-9a-f]{40}|[0-9a-f]{64}")
+_CAMEL = re.compile(
+    rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
+    rb"(?:[._-](?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2}))*"
+)
+_SHOWN = re.compile(
+    rb"(?i)(?:sec[-_]websocket[-_](?:key|accept)[\"'`\])]{0,3}[ \t]*(?:=>|[:=,(])[ \t]*[\[(]?[\"'`]?"
+    rb"|\b(?:c?nonce|opaque)[\"']?[ \t]*[:=][ \t]*[\"']?"
+    rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)=)\Z"
+)
+_PLACEHOLDER = re.compile(
+    rb"(?i)[\[<({_*]{0,2}(?:"
+    rb"(?:(?:my|your|our|the|a|an|some|any|other|another|old|new|bad|wrong|invalid|fake|dummy|sample|example|test|user|db|admin|root|default|secret|secure)(?:[ _.-]|%20|\+){1,2})?"
+    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|username|value)"
+    rb"(?:(?:[ _.-]|%20)(?:here|value|string))?"
+    rb")[\]>)}_*]{0,2}"
+)
+MIN_TEXT, TEXT_SURPRISE = 12, 5.2
+"""Readable characters in a row, which random bytes show in one of 500 values of 300 bytes, and what they are told from
+random ones by: bits a character under the model of what people write."""
+_READABLE = re.compile(rb"[ -~]{%d,}" % MIN_TEXT)
+_LOGIN = re.compile(rb"(?:[A-Za-z0-9+/]{4}){2,}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
+
+
+def is_identifier(token: bytes) -> bool:
+    """Whether a token is a name in camel case, in parts or not: words of two letters and more.
+
+    Of random letters and digits one in 2,500 of 20 characters is, of 16 one in 500: under a telling name those are
+    found as passwords are.
+
+    >>> is_identifier(b"_failOnNullOrEmptyForEach"), is_identifier(b"Message2_O_OneOfCase.gpbUnsetOneOfCase")
+    (True, True)
+    >>> is_identifier(b"qZxTvLwKdRbYpNsUeHcJmAgfXo"), is_identifier(b"x7Gq0TzLw4RbN9vKpY2c")
+    (False, False)
+    """
+    return _CAMEL.fullmatch(token) is not None and any(65 <= c <= 90 for c in token)
+
+
+def is_fingerprint(token: bytes, before: bytes) -> bool:
+    """Whether a token says that it is a digest (`sha256/…`), is the commit that an action is pinned to, or stands beside
+    the subject of the certificate that it is of."""
+    if _COMMIT.fullmatch(token):
+        return _PIN.search(before) is not None or _SUBJECT.search(before) is not None
+    return _DIGEST.match(token) is not None
+
+
+def is_shown(before: bytes) -> bool:
+    """Whether what stands before a value is for all to see: a handshake's header, an address's parameter that names a page."""
+    return _SHOWN.search(before) is not None
+
+
+def is_placeholder(value: bytes) -> bool:
+    """Whether a value says what should stand there: `example-password`, `[secure]`, `_password_`."""
+    return _PLACEHOLDER.fullmatch(value) is not None
+
+
+def is_placeholder_login(token: bytes) -> bool:
+    """Whether it is base64 of `user:password` as manuals write it, or of `guest:guest`.
+
+    >>> is_placeholder_login(b"dXNlcm5hbWU6cGFzc3dvcmQ="), is_placeholder_login(b"dXNlcjpjb3JyZWN0IGhvcnNl")
+    (True, False)
+    """
+    if len(token) > 200 or not _LOGIN.fullmatch(token):
+        return False
+    user, colon, password = base64.b64decode(token + b"=" * (-len(token) % 4)).partition(b":")
+    return bool(colon) and (is_placeholder(password) or user == password)
+
+
+def holds_text(token: bytes) -> bool:
+    """Whether base64 holds readable text somewhere: a serialised object, a certificate, a descriptor.
+
+    >>> import base64
+    >>> holds_text(base64.b64encode(bytes([10, 25]) + b"google/protobuf/any.proto" + bytes([18, 15, 200, 255] * 3)))
+    True
+    """
+    plain = token.translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
+    if not _BASE64.fullmatch(plain):
+        return False
+    decoded = [base64.b64decode(part[: len(part) - len(part) % 4]) for part in (plain[n:] for n in range(4))]
+    return any(surprise(run) < TEXT_SURPRISE for text in decoded for run in _READABLE.findall(text))
+
+
+def is_everybodys(value: bytes) -> bool:
+    """Whether a value is an example of a documentation or a standard: nothing is lost where it comes out."""
+    return 12 <= len(value) <= 8192 and is_published(value.decode("utf-8", "replace"))
