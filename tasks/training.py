@@ -1,14 +1,16 @@
-"""Step 4c: the certified rounds, under the plan."""
+"""Step 4c: the certified rounds, under the plan; or none, where nothing of a secret is new."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.history import RunText
+from hush_core.plan import ProtectionPlan
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
 from tasks.earlier_runs import Before, OtherRuns, run_history, whole_files
@@ -85,18 +87,12 @@ def train_protected(
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
-    table, roles = store.read_frame(examples), store.read_frame(calibrated.weights)["role"]
-    texts = table["text"].to_list()
-    known = store.read_frame(public)["text"].to_list()
-    _, measured = split_public(known)
+    text = _run_text(store, plan, calibrated, edges, secrets, examples, texts_by_role, public, mechanism)
+    texts = text.texts
+    _, measured = split_public(store.read_frame(public)["text"].to_list())
     mixed, validation = (
         store.read_frame(table)["text"].to_list() for table in (texts_by_role.plain, texts_by_role.validation)
     )
-    text = RunText(
-        texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,
-        mechanism, [*known, *mixed, *validation, *store.read_frame(texts_by_role.held_out)["text"]],
-        whole_files(table), roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
-    )  # fmt: skip
     history = run_history()
     witness = history.note(key, text, job=job, before=None if before is None else before.model_dump_json())
     folder, log = store.path(start.files, verify=True), get_run_logger()
@@ -141,3 +137,70 @@ def train_protected(
             others=OtherRuns.of(earlier, store),
             curve=learning_curve(fitted.log),
         )
+
+
+@cached_task(name="train without rounds", version=1, ignore=("base_name", "mechanism", "job", "before"))
+def keep_without_rounds(
+    calibrated: Calibrated,
+    edges: Ref,
+    secrets: Ref,
+    examples: Ref,
+    texts_by_role: TextsByRole,
+    public: Ref,
+    start: Model,
+    lora: LoraConfig | None,
+    *,
+    base_name: str,
+    mechanism: str,
+    job: str,
+    before: Before,
+) -> Trained:
+    """The model as ordinary training left it, as that of a run without certified rounds, which is noted: what it
+    trained on without noise, and none of the promised runs. Arguments as of `train_protected`.
+
+    Raises:
+        InputError: another run released something since `before`, or is training.
+    """
+    from hush_core.training import adapted, load_model, save_model
+
+    store, history = Store(home().store), run_history()
+    key = content_key("without rounds", 1, examples.sha256, edges.sha256, secrets.sha256, start.files.sha256)
+    text = _run_text(store, None, calibrated, edges, secrets, examples, texts_by_role, public, mechanism)
+    with store.scratch() as saved, history.training(key, text, before.others.load(store)):
+        history.note_without_rounds(key, text, job=job, before=before.model_dump_json())
+        out = Path(saved) / "model"
+        model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+        save_model(model, out, base=base_name)
+        kept = keep_folder(store, out, texts_by_role.held_out)
+        history.note_model(key, kept.files.sha256, of=before.champion.run if before.champion else "")
+        others = OtherRuns.of(history.earlier(key, text), store)
+        run = history.public_name(key)
+        return Trained(model=kept, rounds_released=0, rounds_applied=0, run=run, others=others)
+
+
+def _run_text(
+    store: Store,
+    plan: ProtectionPlan | None,
+    calibrated: Calibrated,
+    edges: Ref,
+    secrets: Ref,
+    examples: Ref,
+    texts_by_role: TextsByRole,
+    public: Ref,
+    mechanism: str,
+) -> RunText:
+    """What the run is to note; without a plan, of one that draws nothing."""
+    table, roles = store.read_frame(examples), store.read_frame(calibrated.weights)["role"]
+    without_noise = (public, texts_by_role.plain, texts_by_role.validation, texts_by_role.held_out)
+    return RunText(
+        table["text"].to_list(),
+        plan.rates if plan else np.zeros(table.height),
+        store.read_frame(edges),
+        store.read_frame(secrets),
+        plan.noise_multiplier if plan else 0.0,
+        plan.rounds if plan else 0,
+        mechanism,
+        [text for one in without_noise for text in store.read_frame(one)["text"]],
+        whole_files(table),
+        roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
+    )

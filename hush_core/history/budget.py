@@ -72,14 +72,34 @@ def plan_for_runs(
     return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, method, certificates)
 
 
+def bounds_without_rounds(
+    edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method, settings: str, earlier: Earlier
+) -> pl.DataFrame:
+    """The rows of `bound_secrets` for a run of the promise that makes no certified round: nothing of a secret is
+    drawn, each bound is its prior, and the bounds of all runs stay what they were (docs/guarantee.md §8).
+
+    Raises:
+        InputError: of a secret nothing is promised over all runs, so that there is no promise to stay within.
+    """
+    secrets = secrets.sort("secret_id")
+    _alike(earlier, settings, secrets["name"].to_list())
+    never = np.zeros(1 + edges["example_id"].max())
+    return bound_secrets(edges, never, secrets, noise_multiplier=1.0, rounds=1, method=method)
+
+
 def _counted(earlier: Earlier, settings: str, runs: int, names: list[str]) -> pl.DataFrame:
-    """The earlier runs' rows, all of which can be counted in."""
+    """The earlier runs' rows, all of which can be counted in, and one run more."""
     if earlier.runs.height >= runs:
         raise InputError(
             WHERE,
             f"{earlier.runs.height} runs of this store have released what was promised for {runs}",
             "raise the targets or protect by redaction; a larger number here is another promise than was made",
         )
+    return _alike(earlier, settings, names)
+
+
+def _alike(earlier: Earlier, settings: str, names: list[str]) -> pl.DataFrame:
+    """The earlier runs' rows, all of which were planned as this run is."""
     if earlier.unknown:
         raise InputError(
             WHERE,
@@ -91,8 +111,9 @@ def _counted(earlier: Earlier, settings: str, runs: int, names: list[str]) -> pl
     for found, why, mend in (
         (
             bare,
-            "an earlier run trained WITHOUT noise on text of",
-            "drop or redact these secrets; the earlier models stay as they are",
+            "an earlier run trained, or this one would train, WITHOUT noise on text of",
+            "name all of their text, as earlier runs did; where an earlier run used it, drop or redact these "
+            "secrets: the earlier models stay as they are",
         ),
         (
             unlike["secret_id"].unique().sort().to_list(),

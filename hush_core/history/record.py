@@ -49,7 +49,7 @@ class RunText:
         rates: (n,) sampling rates; what has rate 0 is never drawn.
         edges: example_id, secret_id.
         secrets: secret_id, kind, name, prior, posterior.
-        noise_multiplier, rounds: σ and T of the plan.
+        noise_multiplier, rounds: σ and T of the plan; both 0 where no certified round was made.
         settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
             may have decided after looking at a model.
         without_noise: texts that were trained or chosen on without noise.
@@ -75,9 +75,10 @@ class RunText:
         edges: pl.DataFrame,
         secrets: pl.DataFrame,
         files: Sequence[str] | None = None,
+        without_noise: Sequence[bytes] = (),
     ) -> RunText:
         """Of a run that is not planned yet: what to look for among the others."""
-        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, "", files=files)
+        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, "", without_noise, files)
 
     def whole_files(self, wanted: np.ndarray, key: bytes) -> pl.DataFrame:
         """example · hash: of the wanted examples ((n,) bool), a keyed hash of the whole file that each is of: of
@@ -114,6 +115,15 @@ class RunRecord:
     texts: pl.DataFrame
     edges: pl.DataFrame
     files: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
+
+    @property
+    def is_tagged(self) -> pl.Series:
+        """By row of `texts`: whether a secret was in it."""
+        return pl.int_range(self.texts.height, eager=True).is_in(self.edges["text"].unique().to_list())
+
+    def tagged_texts(self) -> pl.DataFrame:
+        """hash of every text that a secret was in, and that was not trained on without noise."""
+        return self.texts.filter(self.is_tagged & pl.col("rate").is_not_null()).select("hash").unique()
 
     @classmethod
     def of(cls, text: RunText, key: bytes) -> RunRecord:

@@ -30,13 +30,14 @@ def history(store):
     return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
 
 
-def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, target=1e-3, **more):
+def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, rounds=9,
+         target=1e-3, **more):  # fmt: skip
     """Example i holds secret i unless `edges` say otherwise."""
     frame = pl.DataFrame(edges, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
     rows = [(n, kind, name, 1e-6, target) for n, (kind, name) in enumerate(names)]
     secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
     rates = np.full(len(texts), 0.5) if rates is None else np.array(rates)
-    return RunText(list(texts), rates, frame, secrets, sigma, 9, "settings", **more)
+    return RunText(list(texts), rates, frame, secrets, sigma, rounds, "settings", **more)
 
 
 def released(store, run, what, releases=1):
@@ -372,3 +373,88 @@ def test_the_models_that_runs_ended_in_are_known_in_their_order(store):
     assert runs.models() == [(runs.public_name(KEY_B), "1" * 64), (runs.public_name(KEY_A), "2" * 64)]
     assert set(runs.named("settings")["name"]) == {"path alpha", "0123456789ab", "ba9876543210"}
     assert runs.named("of another job").is_empty()
+
+
+def quiet(store, run, what):
+    """A run without certified rounds: noted, and trained on untagged text."""
+    history(store).note_without_rounds(run, what, job="quiet", before="then")
+
+
+NO_ROUNDS = {"rates": [0.0] * 4, "sigma": 0.0, "rounds": 0}
+
+
+def test_nothing_is_new_where_every_tagged_text_was_tagged_in_some_run_before(store):
+    """Removed, renamed, copied, under a further entry, or as it was two runs ago: no secret's text is new."""
+    assert not history(store).trained_before(ONE), "there was no run"
+    released(store, KEY_A, ONE)
+    released(store, KEY_B, text(b"a2", b"b", b"c"))
+    edges, names = ((0, 0), (1, 0), (1, 1)), (*NAMES, ("path", "added"))
+    for same in (
+        ONE,
+        text(b"a2", b"b", b"c"),
+        text(b"a", b"a", names=names, edges=edges),
+        text(b"c", edges=((0, 0),)),
+    ):
+        assert history(store).trained_before(same)
+    for new in (text(b"a3", b"b", b"c"), text(b"a", b"b", b"c", b"plain", edges=((0, 0), (3, 0)))):
+        assert not history(store).trained_before(new)
+
+
+def test_text_that_was_used_without_noise_is_no_text_that_was_trained_before(store):
+    """Named since: the run that noted it as found by its text had promised nothing of it."""
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[b"late"]))
+    named = text(b"late", names=(("path", "late"),), edges=((0, 0),))
+    assert history(store).earlier(KEY_B, named).bare.tolist() == [True]
+    assert not history(store).trained_before(named)
+
+
+def test_a_run_without_rounds_is_none_of_the_promised_and_what_it_trained_on_plainly_is_told(store):
+    released(store, KEY_A, ONE)
+    before = history(store).earlier(KEY_B, ONE)
+    quiet(store, KEY_B, text(b"a", b"b", b"c", b"new", without_noise=[b"new"], **NO_ROUNDS))
+    after = history(store).earlier(KEY_C, ONE)
+    assert after.runs.equals(before.runs) and after.profiles.equals(before.profiles) and not after.bare.any()
+    assert history(store).before("quiet") == "then", "started again, it goes on as it was planned"
+    late = (*NAMES, ("path", "late"))
+    named = text(b"a", b"b", b"c", b"new", names=late, edges=((0, 0), (1, 1), (2, 2), (3, 3)))
+    assert history(store).earlier(KEY_C, named).bare.tolist() == [False, False, False, True]
+    new = text(b"z", edges=((0, 0),))
+    quiet(store, KEY_C, text(b"z", edges=((0, 0),), rates=[0.0], sigma=0.0, rounds=0))
+    assert not history(store).trained_before(new), "tagged there, and trained on by no round"
+    file = store.root / "history" / KEY_B / "texts.parquet"
+    file.write_bytes(file.read_bytes()[:-3])
+    assert history(store).earlier(KEY_A, ONE).unknown == 1, "what it trained on is not known any more"
+
+
+def test_the_model_of_a_run_without_rounds_holds_the_releases_of_the_one_that_it_goes_on_from(store):
+    released(store, KEY_A, ONE)
+    history(store).note_model(KEY_A, "1" * 64)
+    for run, of in ((KEY_B, history(store).public_name(KEY_A)), (KEY_C, "")):
+        quiet(store, run, text(b"a", b"b", b"c", b"new", **NO_ROUNDS))
+        history(store).note_model(run, run, of=of)
+    first = history(store).public_name(KEY_A)
+    assert sorted(history(store).models()) == sorted([(first, "1" * 64), (first, KEY_B), ("", KEY_C)])
+
+
+def test_text_that_a_run_protected_and_that_nothing_names_now_is_trained_without_noise(store):
+    """A file that was moved out of the globs, an entry that was narrowed or made public."""
+    released(store, KEY_A, text(b"a", b"a2", b"b", b"c", edges=((0, 0), (1, 0), (2, 1), (3, 2))))
+
+    def bare(*texts, edges=((0, 0), (1, 1), (2, 2)), without_noise=()):
+        return (
+            history(store)
+            .earlier(KEY_B, text(*texts, edges=edges, without_noise=without_noise))
+            .bare.tolist()
+        )
+
+    assert bare(b"a", b"b", b"c", without_noise=[b"a2"]) == [True, False, False]
+    assert bare(b"a", b"b", b"c", without_noise=[b"new"]) == [False, False, False]
+    # a copy that is added where nothing names it is no secret's, as long as as many are tagged as were
+    assert bare(b"a", b"b", b"c", without_noise=[b"b"]) == [False, False, False]
+
+
+def test_text_of_which_a_run_used_other_copies_without_noise_tells_nothing_when_one_is_named_no_more(store):
+    """A licence that a file of the secret's had too."""
+    released(store, KEY_A, text(b"licence", b"b", b"c", without_noise=[b"licence"]))
+    again = text(b"x", b"b", b"c", without_noise=[b"licence", b"licence"])
+    assert not history(store).earlier(KEY_B, again).bare.any()
