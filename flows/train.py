@@ -70,8 +70,9 @@ def run_job(config: HushConfig) -> Outcome:
     before = None
     if config.promise:
         before = look_back(
-            config, job, extracted.examples, **graph, weights=weighed.weights, public=extracted.public
-        )
+            config, job, extracted.examples, **graph, occurrences=extracted.occurrences,
+            weights=weighed.weights, public=extracted.public,
+        )  # fmt: skip
     champion = before.champion if before else None
     if before and before.secrets != extracted.secrets:
         carried = Store(home().store).read_frame(before.secrets).height
@@ -120,7 +121,9 @@ def run_job(config: HushConfig) -> Outcome:
             config.train.precision, config.train.micro_batch,
         )  # fmt: skip
         start = untagged.model
-    inputs = (calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora)
+    inputs = (
+        calibrated, extracted.edges, extracted.secrets, extracted.occurrences, examples, texts, public, start, lora,
+    )  # fmt: skip
     noted = {
         "base_name": champion.uri if champion else base_name(model), "mechanism": config.mechanism, "job": job,
         "before": before,

@@ -95,7 +95,14 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
 
 @task(name="look back")
 def look_back(
-    config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: Ref, weights: Ref, public: Ref
+    config: HushConfig,
+    job: str,
+    examples: Ref,
+    edges: Ref,
+    secrets: Ref,
+    occurrences: Ref,
+    weights: Ref,
+    public: Ref,
 ) -> Before:
     """All other runs that released anything, up to now, and from the second run on the model to go on from, where
     the config does; for a job that has begun, as they were when it began.
@@ -112,7 +119,8 @@ def look_back(
     if config.train.start == "champion":
         frames[2] = with_retired(frames[2], history.named(config.mechanism))
         secrets = store.put_frame(frames[2], kind="secrets")
-    text = RunText.now(texts, frames[1], frames[2], files, without_noise)
+    places = store.read_frame(occurrences)
+    text = RunText.now(texts, frames[1], frames[2], files, without_noise, places)
     others = OtherRuns.of(history.earlier("", text), store)
     runs, made = config.promise.runs if config.promise else 0, store.read_frame(others.runs)["key"].to_list()
     get_run_logger().info("%d of %d promised runs were made", len(made), runs)

@@ -41,12 +41,15 @@ TRAIN_VERSION = 6
 
 
 @cached_task(
-    name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism", "job", "before")
+    name="train",
+    version=TRAIN_VERSION,
+    ignore=("occurrences", "execution", "base_name", "mechanism", "job", "before"),
 )
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
     secrets: Ref,
+    occurrences: Ref,
     examples: Ref,
     texts_by_role: TextsByRole,
     public: Ref,
@@ -87,7 +90,9 @@ def train_protected(
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
-    text = _run_text(store, plan, calibrated, edges, secrets, examples, texts_by_role, public, mechanism)
+    text = _run_text(
+        store, plan, calibrated, edges, secrets, occurrences, examples, texts_by_role, public, mechanism
+    )
     texts = text.texts
     _, measured = split_public(store.read_frame(public)["text"].to_list())
     mixed, validation = (
@@ -139,11 +144,12 @@ def train_protected(
         )
 
 
-@cached_task(name="train without rounds", version=1, ignore=("base_name", "mechanism", "job", "before"))
+@cached_task(name="train without rounds", version=1, ignore=NOTED)
 def keep_without_rounds(
     calibrated: Calibrated,
     edges: Ref,
     secrets: Ref,
+    occurrences: Ref,
     examples: Ref,
     texts_by_role: TextsByRole,
     public: Ref,
@@ -165,7 +171,9 @@ def keep_without_rounds(
 
     store, history = Store(home().store), run_history()
     key = content_key("without rounds", 1, examples.sha256, edges.sha256, secrets.sha256, start.files.sha256)
-    text = _run_text(store, None, calibrated, edges, secrets, examples, texts_by_role, public, mechanism)
+    text = _run_text(
+        store, None, calibrated, edges, secrets, occurrences, examples, texts_by_role, public, mechanism
+    )
     with store.scratch() as saved, history.training(key, text, before.others.load(store)):
         history.note_without_rounds(key, text, job=job, before=before.model_dump_json())
         out = Path(saved) / "model"
@@ -184,6 +192,7 @@ def _run_text(
     calibrated: Calibrated,
     edges: Ref,
     secrets: Ref,
+    occurrences: Ref,
     examples: Ref,
     texts_by_role: TextsByRole,
     public: Ref,
@@ -203,4 +212,5 @@ def _run_text(
         [text for one in without_noise for text in store.read_frame(one)["text"]],
         whole_files(table),
         roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
+        store.read_frame(occurrences),
     )

@@ -20,8 +20,8 @@ NIGHTLY, UTC = "0 2 * * *", "UTC"
 
 
 def runs_between(since: Any, until: Any, cron: Any, timezone: Any = UTC) -> int:
-    """How often `cron` (five fields) fires from the first minute of `since` to the last of `until`, by the clocks of
-    `timezone`.
+    """How often `cron` (five fields) fires from the first minute of `since` to the last of `until`, by the clocks
+    of `timezone`.
 
     >>> runs_between("2027-01-01", "2027-12-31", "0 2 * * *", "Europe/Berlin")
     365

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.history.record import RunRecord
+from hush_core.history.words import learned_by_words
 
 _ROUND_OFF = 1e-9
 """Relative: the sum of hazards is this good."""
@@ -50,11 +51,26 @@ def named_no_more(
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
     noise, one such text, which stands for what was cut otherwise then."""
-    without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
     late = files.join(record.files, on="hash").filter(
         ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
     )
-    return late.select("secret_id").unique().join(without.select("text", "rate"), how="cross")
+    return _for_all_texts(record, late["secret_id"].unique())
+
+
+def held_by_words(
+    record: RunRecord, known: pl.DataFrame, values: pl.DataFrame, files: pl.DataFrame, used: pl.DataFrame
+) -> pl.DataFrame:
+    """The same of each secret that the run does not name, whose words this run and those looked at before it used
+    without noise (`used`: hash; `values`, `files`: `words.py`), in a file that may have been edited since."""
+    named = known["secret_id"].unique().implode()
+    late = [table.filter(~pl.col("secret_id").is_in(named)) for table in (values, files)]
+    return _for_all_texts(record, pl.Series(learned_by_words(*late, used), dtype=pl.UInt32))
+
+
+def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
+    """secret_id · text · rate: one text that was used without noise, which stands for what was cut otherwise."""
+    without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
+    return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
 
 def dominating_binomials(held: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ that it did not tag as many as are missing from those tagged now: the others are
 
 Naming a value cuts its file anew, so no text of it need be equal to one of an earlier run. So each run also notes
 the whole files of which it used text WITHOUT noise: one that holds a secret now, which that run did not name, was
-learned from bare.
+learned from bare. Where the file was edited since, the words of that text tell it (`words.py`).
 
 A run under a promise may make no certified round: nothing that a secret is in was new. It is noted as well, with 0
 rounds: what it trained on without noise counts, and it is none of the runs that were promised.
@@ -24,6 +24,7 @@ import fcntl
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,15 @@ from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.ledger import LEDGER, WITNESS, releases_in
-from hush_core.history.matching import dominating_binomials, held_in_files, named_no_more, texts_held
-from hush_core.history.record import SECRETS, RunRecord, RunText, hashes_of
+from hush_core.history.matching import (
+    dominating_binomials,
+    held_by_words,
+    held_in_files,
+    named_no_more,
+    texts_held,
+)
+from hush_core.history.record import FILES, SECRETS, RunRecord, RunText, hashes_of
+from hush_core.history.words import words_of, words_of_files, words_of_values
 
 _BEFORE = "before.json"
 _MODEL = "model.sha256"
@@ -65,7 +73,10 @@ class RunHistory:
         folder = private_folder(self._root / run)
         if before is not None:
             write_whole(folder / _BEFORE, json.dumps({"job": job, "before": before}).encode())
-        record, before = RunRecord.of(text, self._key), RunRecord.read(folder, self._identity)
+        known = [pl.DataFrame(schema=FILES), *(record.words for record in self._records(run))]
+        words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
+        record = replace(RunRecord.of(text, self._key), words=words)
+        before = RunRecord.read(folder, self._identity)
         (record.and_also(before) if before else record).write(folder, self._identity)
         sync(self._root)
         sync(self._root.parent)
@@ -126,8 +137,7 @@ class RunHistory:
     def named(self, settings: str) -> pl.DataFrame:
         """name · prior · posterior of every secret that a run of these settings, which released anything, promised
         something of; `name` as in `RunText.identities`."""
-        records = (RunRecord.read(folder, self._identity) for folder, _ in self._released(""))
-        told = (record.secrets for record in records if record is not None and record.settings == settings)
+        told = (record.secrets for record in self._records("") if record.settings == settings)
         return (
             pl.concat([pl.DataFrame(schema=SECRETS), *told])
             .drop_nulls()
@@ -152,8 +162,7 @@ class RunHistory:
         A function of which tagged texts of which runs are equal, which is public (docs/guarantee.md §8); of no
         model, and of nobody's choice among them.
         """
-        records = (RunRecord.read(folder, self._identity) for folder, _ in self._released(""))
-        known = [record.tagged_texts() for record in records if record is not None and record.rounds]
+        known = [record.tagged_texts() for record in self._records("") if record.rounds]
         if not known:
             return False
         return not self._tagged(text).join(pl.concat(known), on="hash", how="anti").height
@@ -207,14 +216,17 @@ class RunHistory:
         named, now, files = secrets.with_row_index("secret_id"), self._tagged(text), self._files(text)
         plain = pl.DataFrame({"hash": hashes_of(text.without_noise, self._key)}).unique()
         runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
-        bare = np.zeros(named.height, dtype=bool)
+        bare, used = np.zeros(named.height, dtype=bool), pl.DataFrame(schema=FILES)
+        words = words_of_values(text, self._key), words_of_files(text, self._key)
         for folder, released in self._released(run):
             record = RunRecord.read(folder, self._identity)
             if record is None:
                 unknown += 1
                 continue
             known = record.secrets.with_row_index("secret").join(named, on="name")
-            held = pl.concat([texts_held(record, known, now), held_in_files(record, known, files)])
+            used = pl.concat([used, record.words])
+            found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
+            held = pl.concat([texts_held(record, known, now), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
@@ -259,6 +271,11 @@ class RunHistory:
         for folder in sorted(self._root.iterdir()) if self._root.exists() else ():
             if folder.name != run and (rounds := self._releases(folder.name)):
                 yield folder, rounds
+
+    def _records(self, run: str) -> list[RunRecord]:
+        """Of every other run that released anything and says how it drew."""
+        read = (RunRecord.read(folder, self._identity) for folder, _ in self._released(run))
+        return [record for record in read if record is not None]
 
     def _releases(self, run: str) -> int:
         ledger, witness = self._store / "work" / run / LEDGER, self._root / run / f"releases{WITNESS}"

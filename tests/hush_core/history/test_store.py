@@ -302,13 +302,14 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     assert calls == [
         ("fsync", "texts.parquet"), ("replace", "texts.parquet"), ("fsync", KEY_A),
         ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
-            ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
+        ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
+        ("fsync", "words.parquet"), ("replace", "words.parquet"), ("fsync", KEY_A),
         ("fsync", "run.json"), ("replace", "run.json"), ("fsync", KEY_A),
         ("fsync", "history"), ("fsync", "store"),
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
     assert {p.name for p in folder.iterdir()} == {
-        "run.json", "texts.parquet", "edges.parquet", "files.parquet",
+        "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
     }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())
@@ -458,3 +459,70 @@ def test_text_of_which_a_run_used_other_copies_without_noise_tells_nothing_when_
     released(store, KEY_A, text(b"licence", b"b", b"c", without_noise=[b"licence"]))
     again = text(b"x", b"b", b"c", without_noise=[b"licence", b"licence"])
     assert not history(store).earlier(KEY_B, again).bare.any()
+
+
+TOKEN = b"ghp_q8Zx2LmN5tRw7Kp0VbYc"
+
+
+def places(*rows):
+    kinds = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+    return pl.DataFrame(list(rows), schema=kinds, orient="row")
+
+
+def test_a_value_named_late_in_a_file_that_was_edited_since_was_learned_without_noise(store):
+    """Its words stood in text that was used so; another value beside the same words is new."""
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[b"# settings\nkey = " + TOKEN + b"\n"]))
+
+    def bare(value, run=KEY_B):
+        line = b"timeout = 5\nkey = " + value
+        start = len(line) - len(value)
+        named = text(line, names=(("credentials", "c/github-pat:00112233aabb"),), edges=((0, 0),),
+                     occurrences=places((0, 0, start, len(line))))  # fmt: skip
+        return history(store).earlier(run, named).bare.tolist()
+
+    assert bare(b"ghp_another7Kp0VbYcWords") == [False]
+    assert bare(TOKEN) == [True]
+    again = text(b"all is other", names=(("credentials", "c/github-pat:00112233aabb"),), edges=((0, 0),))
+    assert history(store).earlier(KEY_B, again).bare.tolist() == [True], "the next edit hides nothing"
+
+
+def test_a_value_that_a_run_named_is_not_taken_for_one_that_it_did_not_know(store):
+    """A copy that no search found is not covered, as ever."""
+    named = {"names": (("credentials", "c/github-pat:00112233aabb"),), "edges": ((0, 0),)}
+    place = places((0, 0, 4, 4 + len(TOKEN)))
+    released(store, KEY_A, text(b"k = " + TOKEN, **named, without_noise=[TOKEN], occurrences=place))
+    assert not history(store).earlier(KEY_B, text(b"k = " + TOKEN, **named, occurrences=place)).bare.any()
+
+
+def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store):
+    """Half of the value in one run, half in another; neither notes what was noted before."""
+    halves = [b"secretword", b"otherword9"]
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=halves[:1]))
+    both = text(b"secretword-otherword9", names=(("literals", "l/1:00112233aabb"),), edges=((0, 0),),
+                occurrences=places((0, 0, 0, 21)))  # fmt: skip
+    assert history(store).earlier(KEY_C, both).bare.tolist() == [False]
+    released(store, KEY_B, text(b"a", edges=((0, 0),), without_noise=halves))
+    noted = [pl.read_parquet(store.root / "history" / run / "words.parquet").height for run in (KEY_A, KEY_B)]
+    assert noted == [1, 1]
+    assert history(store).earlier(KEY_C, both).bare.tolist() == [True]
+
+
+def test_whole_files_that_are_named_late_and_were_edited_are_found_by_what_stands_nowhere_else(store):
+    lines = [
+        f"def compute_{name}(argument): return {name}" for name in ("margin", "spread", "volume", "orders")
+    ]
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=["\n".join(lines).encode()]))
+    late = {"names": (("path", "late"),), "edges": ((0, 0),)}
+    edited = "\n".join([*lines[:3], "EDITED = 1"]).encode()
+    assert history(store).earlier(KEY_B, text(edited, **late)).bare.tolist() == [True]
+
+
+def test_a_new_file_that_shares_words_with_other_text_is_new(store):
+    """Words that stand in untagged text still are no secret's."""
+    plain = b"import pandas; return compute_margin(argument) + compute_spread(volume)"
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[plain]))
+    late = {"names": (("path", "late"),), "edges": ((0, 0),), "without_noise": [plain]}
+    assert not history(store).earlier(KEY_B, text(b"compute_margin compute_spread pandas", **late)).bare.any()
+    removed = {**late, "without_noise": [plain.replace(b"pandas", b"").replace(b"volume", b"")]}
+    new = text(b"pandas and a volume of other words", **removed)
+    assert not history(store).earlier(KEY_B, new).bare.any(), "two words may have come anew"
