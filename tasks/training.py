@@ -40,11 +40,11 @@ class Trained(BaseModel):
 TRAIN_VERSION = 6
 
 
-@cached_task(
-    name="train",
-    version=TRAIN_VERSION,
-    ignore=("occurrences", "execution", "base_name", "mechanism", "job", "before"),
-)
+NOTED = ("occurrences", "base_name", "mechanism", "job", "before")
+"""What the history notes, and what decides nothing of the model."""
+
+
+@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", *NOTED))
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
@@ -90,9 +90,8 @@ def train_protected(
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
-    text = _run_text(
-        store, plan, calibrated, edges, secrets, occurrences, examples, texts_by_role, public, mechanism
-    )
+    tables = (edges, secrets, occurrences, examples, texts_by_role, public)
+    text = _run_text(store, plan, calibrated, *tables, mechanism)
     texts = text.texts
     _, measured = split_public(store.read_frame(public)["text"].to_list())
     mixed, validation = (
@@ -171,9 +170,8 @@ def keep_without_rounds(
 
     store, history = Store(home().store), run_history()
     key = content_key("without rounds", 1, examples.sha256, edges.sha256, secrets.sha256, start.files.sha256)
-    text = _run_text(
-        store, None, calibrated, edges, secrets, occurrences, examples, texts_by_role, public, mechanism
-    )
+    tables = (edges, secrets, occurrences, examples, texts_by_role, public)
+    text = _run_text(store, None, calibrated, *tables, mechanism)
     with store.scratch() as saved, history.training(key, text, before.others.load(store)):
         history.note_without_rounds(key, text, job=job, before=before.model_dump_json())
         out = Path(saved) / "model"
