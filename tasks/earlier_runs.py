@@ -116,13 +116,22 @@ def look_back(
     texts, files = frames[0]["text"].to_list(), whole_files(frames[0])
     roles = store.read_frame(weights)["role"].is_in([PLAIN, VALIDATION, HELD_OUT])
     without_noise = [*frames[0].filter(roles)["text"], *store.read_frame(public)["text"]]
-    if config.train.start == "champion":
-        frames[2] = with_retired(frames[2], history.named(config.mechanism))
-        secrets = store.put_frame(frames[2], kind="secrets")
     places = store.read_frame(occurrences)
-    text = RunText.now(texts, frames[1], frames[2], files, without_noise, places)
-    others = OtherRuns.of(history.earlier("", text), store)
-    runs, made = config.promise.runs if config.promise else 0, store.read_frame(others.runs)["key"].to_list()
+    made: set[str] = set()
+    while True:  # what only a run of other settings named is in its model too; that may lead to further runs
+        table = frames[2]
+        if config.train.start == "champion":
+            table = with_retired(frames[2], history.named(config.mechanism, made))
+        text = RunText.now(texts, frames[1], table, files, without_noise, places)
+        earlier = history.earlier("", text)
+        others_too = earlier.runs.filter(pl.col("settings") != config.mechanism)["key"].to_list()
+        if config.train.start != "champion" or made.issuperset(others_too):
+            break
+        made.update(others_too)
+    if table is not frames[2]:
+        secrets = store.put_frame(table, kind="secrets")
+    others = OtherRuns.of(earlier, store)
+    runs, made = config.promise.runs if config.promise else 0, set(earlier.runs["key"].to_list())
     get_run_logger().info("%d of %d promised runs were made", len(made), runs)
     goes_on = config.train.start == "champion" and bool(made)
     without_rounds = goes_on and config.weights.without_secret == "plain" and history.trained_before(text)

@@ -156,7 +156,8 @@ def _check_numbers(
     progress("recomputing the bounds of all runs", 0, bounds.height)
     together = bounds_of_all_runs(
         edges, rates, bounds, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
-        noise_multiplier=sigma, rounds=rounds, method=plan.method, progress=progress,
+        noise_multiplier=sigma, rounds=rounds, method=plan.method, promised=plan.promised_runs is not None,
+        progress=progress,
     )  # fmt: skip
     failures += _compare_all_runs(secrets["name"], bounds, together)
     if failures:

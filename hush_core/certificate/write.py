@@ -70,7 +70,15 @@ def write_certificate(
     )
     mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": plan.method}
     curves = posterior_curves(edges, rates, secrets, **mechanism)
-    together = bounds_of_all_runs(edges, rates, bounds, earlier, settings=plan.settings, **mechanism)
+    together = bounds_of_all_runs(
+        edges,
+        rates,
+        bounds,
+        earlier,
+        settings=plan.settings,
+        promised=plan.promised_runs is not None,
+        **mechanism,
+    )
     if plan.promised_runs is not None:
         kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
         if not kept.all() or earlier.runs.height + (plan.rounds > 0) > plan.promised_runs:

@@ -23,7 +23,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,15 +134,15 @@ class RunHistory:
         public name of the run whose releases are in the model, empty where none are."""
         write_whole(self._root / run / _MODEL, " ".join([sha256, *([] if of is None else [of])]).encode())
 
-    def named(self, settings: str) -> pl.DataFrame:
-        """name · prior · posterior of every secret that a run of these settings, which released anything, promised
-        something of; `name` as in `RunText.identities`."""
-        told = (record.secrets for record in self._records("") if record.settings == settings)
-        return (
-            pl.concat([pl.DataFrame(schema=SECRETS), *told])
-            .drop_nulls()
-            .unique("name", keep="first", maintain_order=True)
-        )
+    def named(self, settings: str, runs: Collection[str] = ()) -> pl.DataFrame:
+        """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
+        promised something of; of those that released anything. `name` as in `RunText.identities`."""
+        told = [pl.DataFrame(schema=SECRETS)]
+        for folder, _ in self._released(""):
+            record = RunRecord.read(folder, self._identity)
+            if record and (record.settings == settings or self.public_name(folder.name) in runs):
+                told.append(record.secrets)
+        return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
 
     def models(self) -> list[tuple[str, str]]:
         """(public name of the run whose releases are in it, digest of the model's files) of every run that ended in
