@@ -134,9 +134,33 @@ def look_back(
     runs, made = config.promise.runs if config.promise else 0, set(earlier.runs["key"].to_list())
     get_run_logger().info("%d of %d promised runs were made", len(made), runs)
     goes_on = config.train.start == "champion" and bool(made)
-    without_rounds = goes_on and config.weights.without_secret == "plain" and history.trained_before(text)
+    without_rounds = goes_on and quiet_nights(config) and history.trained_before(text)
     champion = None
     if goes_on and (without_rounds or len(made) < runs):
         ended = tuple(one for one in history.models() if one[0] in {*made, ""})
         champion = fetch_champion(config.tracking.model, ended)
     return Before(others=others, secrets=secrets, champion=champion, without_rounds=without_rounds)
+
+
+@task(name="next run")
+def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str:
+    """In words: how many runs of the config's promise were made, and how many rounds one would make now; empty
+    without a promise.
+
+    Not cached: what it looks at changes. Nothing is noted, and nothing is promised by it: that is for `look_back`.
+    """
+    if config.promise is None:
+        return ""
+    store, history = Store(home().store), run_history()
+    made = history.made(config.mechanism)
+    words = f"{made} of {config.promise.runs} promised runs were made"
+    frames = [store.read_frame(table) for table in (examples, edges, secrets)]
+    text = RunText.now(frames[0]["text"].to_list(), *frames[1:])
+    if made and quiet_nights(config) and history.trained_before(text):
+        return f"{words}; no text of a secret is new since, so a run now makes no certified round"
+    return f"{words}; a run now makes {config.after(made).train.rounds:,} certified rounds"
+
+
+def quiet_nights(config: HushConfig) -> bool:
+    """Whether a run in which no text of a secret is new makes no certified round."""
+    return config.train.start == "champion" and config.weights.without_secret == "plain"

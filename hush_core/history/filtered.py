@@ -118,5 +118,8 @@ def noise_by_filter(
     for case in drawn:
         if log_sigma == -np.inf or gap(case, log_sigma) > 0:
             start = max(log_sigma, float(np.log(guess(case))))
-            log_sigma = falling_root(lambda x, case=case: gap(case, x), start, PRECISION)
-    return float(np.exp(log_sigma)), []
+            try:
+                log_sigma = falling_root(lambda x, case=case: gap(case, x), start, PRECISION)
+            except CertificationError:  # next to nothing is left
+                lost.append(cases[case])
+    return float(np.exp(log_sigma)), lost

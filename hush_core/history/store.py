@@ -155,6 +155,10 @@ class RunHistory:
             if len(sha256) == 64
         ]
 
+    def made(self, settings: str) -> int:
+        """How many runs of these settings made certified rounds."""
+        return sum(bool(record.rounds) and record.settings == settings for record in self._records(""))
+
     def trained_before(self, text: RunText) -> bool:
         """Whether every text that is tagged now was tagged in an earlier run that made certified rounds: then one
         more run has nothing of a secret to learn.

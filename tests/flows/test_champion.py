@@ -82,7 +82,7 @@ def told(job):
         (config("fifth", "b4"), False),
         (config("spent", "q3"), False),
     ]
-    return run_all(job, order)
+    return [*run_all(job, order), job.hush("plan", config("spent", "q3"), "--sweep", "0.4")]
 
 
 FIRST, SECOND, THIRD, FOURTH = FINISHED = (0, 2, 4, 8)
@@ -208,6 +208,10 @@ def test_such_a_night_is_told_in_report_registry_review_and_verification(told):
     assert chain.startswith("every run that")
     chain = verify_target(str(certificate(told, FOURTH)), after=str(certificate(told, QUIET))).chain
     assert chain.startswith("every run that")
+
+
+def test_a_plan_tells_that_a_run_now_would_make_no_certified_round(told):
+    assert "4 of 4 promised runs were made; no text of a secret is new since" in " ".join(told[12].split())
 
 
 def test_such_nights_go_on_when_all_runs_are_spent(told):
