@@ -91,8 +91,8 @@ def main() -> int:
             environment = {key: value for key, value in os.environ.items() if not key.startswith(others)}
             environment |= {"HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
             child = subprocess.run(
-                [sys.executable, __file__, "--home", str(home)], cwd=work, env=environment, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True,
+                [sys.executable, __file__, "--home", str(home)], cwd=work, env=environment, capture_output=True,
+                text=True,
             )  # fmt: skip
             if child.returncode:
                 print(child.stderr[-4000:], file=sys.stderr)

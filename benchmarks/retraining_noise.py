@@ -6,8 +6,8 @@ The secret of the paper's section 5: 100 examples at 2048/1.2e6, T = 2,000 round
     on top      the first run has T rounds, each later one 20 more from the model before
     bound       after so many restarts at the σ of one run
 
---filter: of 52 restarts, the noise of those that are left once a Rényi filter plans them, as a run of other settings
-came between, over the σ that they were planned with.
+--filter: of 52 restarts, the noise of those that are left once a Rényi filter plans them, as a run of other
+settings came between, over the σ that they were planned with.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def told(job):
         (config("fifth", "b4"), False),
         (config("spent", "q3"), False),
     ]
-    return [*run_all(job, order), job.hush("plan", config("spent", "q3"), "--sweep", "0.4")]
+    return [*run_all(job, order), job.hush("plan", config("spent", "q3"), "--c", "0.4")]
 
 
 FIRST, SECOND, THIRD, FOURTH = FINISHED = (0, 2, 4, 8)
