@@ -68,7 +68,7 @@ def plan(
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = build_report(
-        config, extracted, rows, chosen, other, relaxations or [], by_runs, published, notes, now
+        config, extracted, rows, chosen, other, relaxations or [], by_runs, published, notes, next_run=now
     )
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report

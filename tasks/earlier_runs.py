@@ -122,7 +122,9 @@ def look_back(
         table = frames[2]
         if config.train.start == "champion":
             table = with_retired(frames[2], history.named(config.mechanism, made))
-        text = RunText.now(texts, frames[1], table, files, without_noise, places)
+        text = RunText.now(
+            texts, frames[1], table, files=files, without_noise=without_noise, occurrences=places
+        )
         earlier = history.earlier("", text)
         others_too = earlier.runs.filter(pl.col("settings") != config.mechanism)["key"].to_list()
         if config.train.start != "champion" or made.issuperset(others_too):

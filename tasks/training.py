@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.history import RunText
-from hush_core.plan import ProtectionPlan
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
 from tasks.earlier_runs import Before, OtherRuns, run_history, whole_files
@@ -90,8 +89,11 @@ def train_protected(
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
-    tables = (edges, secrets, occurrences, examples, texts_by_role, public)
-    text = _run_text(store, plan, calibrated, *tables, mechanism)
+    tables = (calibrated.weights, edges, secrets, occurrences, examples, texts_by_role, public)
+    text = RunText(
+        **_noted(store, *tables, mechanism), rates=plan.rates, noise_multiplier=plan.noise_multiplier,
+        rounds=plan.rounds,
+    )  # fmt: skip
     texts = text.texts
     _, measured = split_public(store.read_frame(public)["text"].to_list())
     mixed, validation = (
@@ -170,8 +172,8 @@ def keep_without_rounds(
 
     store, history = Store(home().store), run_history()
     key = content_key("without rounds", 1, examples.sha256, edges.sha256, secrets.sha256, start.files.sha256)
-    tables = (edges, secrets, occurrences, examples, texts_by_role, public)
-    text = _run_text(store, None, calibrated, *tables, mechanism)
+    tables = (calibrated.weights, edges, secrets, occurrences, examples, texts_by_role, public)
+    text = RunText.without_rounds(**_noted(store, *tables, mechanism))
     with store.scratch() as saved, history.training(key, text, before.others.load(store)):
         history.note_without_rounds(key, text, job=job, before=before.model_dump_json())
         out = Path(saved) / "model"
@@ -184,10 +186,9 @@ def keep_without_rounds(
         return Trained(model=kept, rounds_released=0, rounds_applied=0, run=run, others=others)
 
 
-def _run_text(
+def _noted(
     store: Store,
-    plan: ProtectionPlan | None,
-    calibrated: Calibrated,
+    weights: Ref,
     edges: Ref,
     secrets: Ref,
     occurrences: Ref,
@@ -195,20 +196,14 @@ def _run_text(
     texts_by_role: TextsByRole,
     public: Ref,
     mechanism: str,
-) -> RunText:
-    """What the run is to note; without a plan, of one that draws nothing."""
-    table, roles = store.read_frame(examples), store.read_frame(calibrated.weights)["role"]
+) -> dict[str, Any]:
+    """What the run is to note, but for what its rounds draw: arguments of `RunText`."""
+    table, roles = store.read_frame(examples), store.read_frame(weights)["role"]
     without_noise = (public, texts_by_role.plain, texts_by_role.validation, texts_by_role.held_out)
-    return RunText(
-        table["text"].to_list(),
-        plan.rates if plan else np.zeros(table.height),
-        store.read_frame(edges),
-        store.read_frame(secrets),
-        plan.noise_multiplier if plan else 0.0,
-        plan.rounds if plan else 0,
-        mechanism,
-        [text for one in without_noise for text in store.read_frame(one)["text"]],
-        whole_files(table),
-        roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
-        store.read_frame(occurrences),
-    )
+    return {
+        "texts": table["text"].to_list(), "edges": store.read_frame(edges), "secrets": store.read_frame(secrets),
+        "settings": mechanism, "files": whole_files(table),
+        "without_noise": [text for one in without_noise for text in store.read_frame(one)["text"]],
+        "plain": roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
+        "occurrences": store.read_frame(occurrences),
+    }  # fmt: skip

@@ -64,6 +64,7 @@ def build_report(
     noise_by_runs: list[NoiseOfRuns],
     published: Published,
     notes: list[str],
+    *,
     next_run: str,
 ) -> PlanReport:
     return PlanReport(

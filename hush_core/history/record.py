@@ -20,6 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -73,18 +74,16 @@ class RunText:
     occurrences: pl.DataFrame | None = None
 
     @classmethod
-    def now(
-        cls,
-        texts: Sequence[bytes],
-        edges: pl.DataFrame,
-        secrets: pl.DataFrame,
-        files: Sequence[str] | None = None,
-        without_noise: Sequence[bytes] = (),
-        occurrences: pl.DataFrame | None = None,
+    def without_rounds(
+        cls, *, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame, settings: str, **more: Any
     ) -> RunText:
+        """Of a run that makes no certified round; `more`: as above."""
+        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, settings, **more)
+
+    @classmethod
+    def now(cls, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame, **more: Any) -> RunText:
         """Of a run that is not planned yet: what to look for among the others."""
-        never = np.zeros(len(texts))
-        return cls(texts, never, edges, secrets, 0.0, 0, "", without_noise, files, occurrences=occurrences)
+        return cls.without_rounds(texts=texts, edges=edges, secrets=secrets, settings="", **more)
 
     def whole_files(self, wanted: np.ndarray, key: bytes) -> pl.DataFrame:
         """example · hash: of the wanted examples ((n,) bool), a keyed hash of the whole file that each is of: of
