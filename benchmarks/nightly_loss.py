@@ -1,15 +1,16 @@
 """What nights on top of the model before cost in loss and noise, against nights begun anew, at one promise.
 
 The commits of a real repository (hush's own history, unless --repository names another) are the nights: the last
---nights of its first parents, --stride apart. Every file of --protected is a secret of its own; the rest is trained
-on plainly, and docs/ is public. Two homes run the whole job (`flows.train`) on each commit under `promise: {runs:
-NIGHTS}`: in one every run begins at the public start with --rounds rounds, in the other the later ones go on from
-the model before with --later. Both train the same steps on untagged text each night.
+--nights of its first parents, --stride apart, of which the folders --protected, --rest and --public are taken.
+Every Python file of --protected is a secret of its own; --rest is trained on plainly. Two homes run the whole job
+(`flows.train`) on each commit under `promise: {runs: NIGHTS}`: in one every run begins at the public start with
+--rounds rounds, in the other the later ones go on from the model before with --later. Both train the same steps on
+untagged text each night.
 
 Prints by night: how many protected chunks are new, σ, the loss on held-out untagged text before and after the
 certified rounds, the loss on tonight's protected text, and the bound of all runs nearest to its target.
 
-    python benchmarks/nightly_loss.py --out nightly_loss.json      # some 10 minutes of the processor
+    python benchmarks/nightly_loss.py --out nightly_loss.json
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CONFIG = """\
 version: 1
 repos: [{{path: repository, rev: {rev}}}]
 levels: {{high: 1.0e-3}}
-public: ["docs/**", "*.md"]
+public: ["{public}/**"]
 secrets:
 {entries}
 chunk_bytes: 256
@@ -57,7 +58,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repository", type=Path, default=ROOT)
-    parser.add_argument("--protected", default="hush_core/secrets")
+    parser.add_argument("--protected", default="hush_core/history")
+    parser.add_argument("--rest", default="hush_core/config")
+    parser.add_argument("--public", default="docs/design")
     parser.add_argument("--nights", type=int, default=6)
     parser.add_argument("--stride", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=100)
@@ -69,12 +72,7 @@ def main() -> int:
         return one_home(given.home)
     with tempfile.TemporaryDirectory(prefix="hush-nightly-") as folder:
         work = Path(folder)
-        subprocess.run(["git", "clone", "-q", str(given.repository), str(work / "repository")], check=True)
-        commits = git(work / "repository", "rev-list", "--first-parent", "HEAD").split()
-        commits = commits[: given.stride * given.nights : given.stride][::-1]
-        files = git(work / "repository", "ls-tree", "-r", "--name-only", commits[-1], f"{given.protected}/")
-        python = [path for path in files.split() if path.endswith(".py")]
-        entries = "\n".join(ENTRY.format(name=path.replace("/", "."), path=path) for path in python)
+        commits = small_history(given, work / "repository")
         found = {}
         for way, start in (
             ("anew", ""),
@@ -84,7 +82,12 @@ def main() -> int:
             home.mkdir()
             for number, rev in enumerate(commits):
                 text = CONFIG.format(
-                    rev=rev, entries=entries, nights=given.nights, rounds=given.rounds, start=start
+                    rev=rev,
+                    entries=entries_at(work / "repository", rev, given.protected),
+                    nights=given.nights,
+                    rounds=given.rounds,
+                    start=start,
+                    public=given.public,
                 )
                 (work / f"{home.name}-{number}.yaml").write_text(text)
             others = ("PREFECT_", "MLFLOW_", "HUSH_")
@@ -104,6 +107,34 @@ def main() -> int:
     if given.out:
         given.out.write_text(json.dumps(found, indent=1))
     return 0
+
+
+def entries_at(repository: Path, rev: str, folder: str) -> str:
+    """One entry of the config for each Python file of the folder then."""
+    files = git(repository, "ls-tree", "-r", "--name-only", rev, f"{folder}/").split()
+    python = [path for path in files if path.endswith(".py")]
+    return "\n".join(ENTRY.format(name=path.replace("/", "."), path=path) for path in python)
+
+
+def small_history(given: argparse.Namespace, into: Path) -> list[str]:
+    """A repository whose commits hold the chosen folders as they were; its commits, the first one first."""
+    nights = git(given.repository, "rev-list", "--first-parent", "HEAD").split()
+    nights = nights[: given.stride * given.nights : given.stride][::-1]
+    into.mkdir()
+    git(into, "init", "-q", "-b", "main")
+    who = ("-c", "user.name=bench", "-c", "user.email=bench@example.com")
+    made = []
+    for rev in nights:
+        git(into, "rm", "-q", "-r", "--ignore-unmatch", ".")
+        for folder in (given.protected, given.rest, given.public):
+            archive = subprocess.run(
+                ["git", "-C", str(given.repository), "archive", rev, folder], capture_output=True, check=True
+            )
+            subprocess.run(["tar", "-x", "-C", str(into)], input=archive.stdout, check=True)
+        git(into, "add", "-A")
+        git(into, *who, "commit", "-q", "--allow-empty", "-m", rev)
+        made.append(git(into, "rev-parse", "HEAD").strip())
+    return made
 
 
 def table(way: str, nights: list[dict]) -> str:
