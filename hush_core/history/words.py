@@ -18,7 +18,9 @@ _WORD = re.compile(rb"[A-Za-z0-9]{6,}")
 WHOLE_FILES = ("path", "codeowners")
 """Kinds of which all of a file is the secret's; a chunk with another secret has text around it that is not."""
 ENOUGH = 3
-"""So many words that have left all other text tell that text was there; fewer may have come anew by chance."""
+"""So many words that have left all other text, and half of the file's own, tell that it was there; a few may have
+come anew.
+"""
 
 
 def words_of(texts: Sequence[bytes], key: bytes) -> pl.DataFrame:
@@ -66,5 +68,10 @@ def learned_by_words(values: pl.DataFrame, files: pl.DataFrame, words: pl.DataFr
     """Secrets of which `words` (hash), used without noise by some runs, hold a whole value or much of a file."""
     there = pl.col("hash").is_in(words["hash"].implode())
     whole = values.group_by("secret_id", "value").agg(there.all()).filter("hash")["secret_id"]
-    much = files.filter(there).group_by("secret_id").len().filter(pl.col("len") >= ENOUGH)["secret_id"]
+    found, own = there.sum(), pl.len()
+    much = (
+        files.group_by("secret_id")
+        .agg(much=(found >= ENOUGH) & (2 * found >= own))
+        .filter("much")["secret_id"]
+    )
     return np.union1d(whole.to_numpy(), much.to_numpy())
