@@ -24,6 +24,7 @@ import polars as pl
 from hush_core.accounting import History, Participation, Run, bound_of_runs, certify_runs
 
 PRIOR, ROUNDS, SIGMA = 1e-10, 2000, 25.0
+"""σ of 52 runs; k runs take √(k/52) times as much."""
 TARGET_SECONDS, TARGET_GIGABYTES = 300, 6
 CUT = 1e-18
 
@@ -32,8 +33,8 @@ def history_of(secrets: int, runs: int, *, same_noise: bool, seed: int = 0) -> H
     """Synthetic, as said above; one binomial a row."""
     rng = np.random.default_rng(seed)
     count, base = rng.integers(5, 101, secrets), rng.lognormal(np.log(0.0008), 0.6, secrets)
-    drift = np.exp(np.cumsum(rng.normal(-0.001, 0.004, runs)))
-    sigma = np.full(runs, SIGMA) if same_noise else SIGMA * np.exp(rng.normal(0, 0.03, runs))
+    drift, level = np.exp(np.cumsum(rng.normal(-0.001, 0.004, runs))), SIGMA * math.sqrt(runs / 52)
+    sigma = np.full(runs, level) if same_noise else level * np.exp(rng.normal(0, 0.03, runs))
     born = np.where(rng.random(secrets) < 0.8, 0, rng.integers(0, runs, secrets))
     columns: list[tuple[np.ndarray, ...]] = []
     for run in range(runs):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hush_core.config import Changes, HushConfig, load_config
+from hush_core.config.calendar import schedule_of
 from hush_core.config.model_folder import check_model
 from hush_core.errors import InputError
 from hush_core.secrets.check import check_sources
@@ -13,12 +15,18 @@ from hush_core.secrets.check import check_sources
 def check_config(config_file: Path, changes: Changes | None = None, *, trains: bool = True) -> HushConfig:
     """Read a config and check all of it that can be checked in seconds: keys, model, sources, secrets.
 
+    A deployment takes its schedule from HUSH_CRON and HUSH_TIMEZONE (deploy/prefect.yaml): where they are set, they
+    are those of the promise.
+
     Where nothing is trained, a batch that cannot be is no mistake: `hush plan` says the largest that can.
 
     Raises:
         InputError: names the file, line or key, what is wrong and how to mend it.
     """
     config = load_config(config_file, changes)
+    if config.promise:
+        deployed = os.environ.get("HUSH_CRON"), os.environ.get("HUSH_TIMEZONE")
+        schedule_of(config.promise.schedule, deployed, ("HUSH_CRON", "HUSH_TIMEZONE"))
     try:
         check_model(config)
         check_sources(config, trains=trains)

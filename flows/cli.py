@@ -270,8 +270,12 @@ def review(
 @app.command()
 def serve(
     config: Annotated[Path | None, typer.Argument(help="the YAML file that scheduled runs use")] = None,
-    cron: Annotated[str, typer.Option(help="when to retrain")] = "0 2 * * *",
-    timezone: Annotated[str, typer.Option(help="of the schedule")] = "UTC",
+    cron: Annotated[
+        str | None, typer.Option(help="when to retrain; promise.cron, or 0 2 * * *, unless given")
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help="of the schedule; promise.timezone, or UTC, unless given")
+    ] = None,
     with_servers: Annotated[
         bool, typer.Option(help="also start Prefect and MLflow servers on loopback")
     ] = False,

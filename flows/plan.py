@@ -14,6 +14,7 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig
+from tasks.earlier_runs import next_run
 from tasks.extraction import Extracted, extract_secrets, refuse_without_edges
 from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
@@ -66,8 +67,9 @@ def plan(
     folder = out or str(home().report_folder("plans", Path(config_file)))
     published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder)
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
+    now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = build_report(
-        config, extracted, rows, chosen, other, relaxations or [], by_runs, published, notes
+        config, extracted, rows, chosen, other, relaxations or [], by_runs, published, notes, next_run=now
     )
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report

@@ -176,7 +176,7 @@ def facts_page(model_uri: str, verification: Verification) -> str:
             verification.certificate.promise,
             "",
             *([verification.certificate.redaction_promise, ""] if facts.redaction.secrets else []),
-            f"- noise multiplier {plan.noise_multiplier:.4g}, method {plan.method}, "
+            f"- noise multiplier {plan.noise_multiplier or 0:.4g}, method {plan.method}, "
             f"clip norm {plan.clip_norm:g}",
             f"- {training.rounds_released} of {plan.rounds} rounds released, "
             f"expected batch {plan.expected_batch}, run {facts.runs_on_this_data} on this data",

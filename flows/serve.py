@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from hush_core.config import load_config
+from hush_core.config.calendar import schedule_of, zone_of
 from hush_core.errors import HushError, InputError
 from tasks.runtime.environment import OWN_SERVERS, Home, home, prepare_environment
 
@@ -34,23 +36,25 @@ STARTUP = 180.0
 def serve(
     config_file: Path | None,
     *,
-    cron: str = "0 2 * * *",
-    timezone: str = "UTC",
+    cron: str | None = None,
+    timezone: str | None = None,
     with_servers: bool = False,
     prefect_port: int = 4200,
     mlflow_port: int = 5000,
 ) -> None:
     """Serve the deployments train, plan, rehearse, secrets and review until interrupted.
 
-    `train` runs on the schedule when `config_file` is given. With `with_servers`, a Prefect and an MLflow
+    `train` runs on the schedule when `config_file` is given: by `cron` and `timezone`, or as its promise counts
+    (`promise.cron`), or every night. With `with_servers`, a Prefect and an MLflow
     server are started on loopback in place of those that the environment does not name.
 
     Raises:
-        InputError: no Prefect server is named or asked for, a port is taken, or the schedule is no schedule.
+        InputError: no Prefect server is named or asked for, a port is taken, or the schedule is no schedule or
+            another than the promise counts.
         HushError: a server or the runner ended by itself.
     """
     home = prepare_environment()
-    _check_schedule(cron, timezone)
+    cron, timezone = _schedule(config_file, cron, timezone)
     environment = dict(os.environ)
     if not with_servers and not environment.get("PREFECT_API_URL"):
         raise InputError("PREFECT_API_URL", "names no Prefect server", "set it, or give --with-servers")
@@ -207,17 +211,20 @@ def _check_free(port: int, name: str) -> None:
             ) from None
 
 
-def _check_schedule(cron: str, timezone: str) -> None:
-    from zoneinfo import ZoneInfo
-
+def _schedule(config_file: Path | None, cron: str | None, timezone: str | None) -> tuple[str, str]:
+    """When scheduled runs start: as asked for, as the config's promise counts them, or every night."""
+    promise = load_config(config_file).promise if config_file else None
+    promised = promise.schedule if promise else (None, None)
+    cron, timezone = schedule_of(promised, (cron, timezone), ("--cron", "--timezone"))
     try:
-        ZoneInfo(timezone)
-    except (KeyError, ValueError, OSError):
+        zone_of(timezone)
+    except ValueError:
         raise InputError(
             "--timezone", "is not a known time zone", "write one such as Europe/Berlin"
         ) from None
     if len(cron.split()) != 5:
         raise InputError("--cron", "is not a schedule of five fields", 'write one such as "0 2 * * *"')
+    return cron, timezone
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from hush_core.config import Changes, HushConfig
 from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import attack_model, attack_redactions
-from tasks.calibration import Calibrated, calibrate_noise, paper_noise
+from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_rounds
 from tasks.certificate import write_model_certificate
 from tasks.champion import go_on_from
 from tasks.earlier_runs import job_name, look_back
@@ -30,7 +30,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 from tasks.sources import sources
 from tasks.texts import all_trained, split_texts
-from tasks.training import TRAIN_VERSION, train_protected
+from tasks.training import TRAIN_VERSION, keep_without_rounds, train_protected
 from tasks.weighing import weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
@@ -72,7 +72,12 @@ def run_job(config: HushConfig) -> Outcome:
     )
 
     job = job_name(config, TRAIN_VERSION, extracted.examples, weighed.weights, *graph.values())
-    before = look_back(config, job, extracted.examples, **graph) if config.promise else None
+    before = None
+    if config.promise:
+        before = look_back(
+            config, job, extracted.examples, **graph, occurrences=extracted.occurrences,
+            weights=weighed.weights, public=extracted.public,
+        )  # fmt: skip
     champion = before.champion if before else None
     if before and before.secrets != extracted.secrets:
         carried = Store(home().store).read_frame(before.secrets).height
@@ -88,13 +93,21 @@ def run_job(config: HushConfig) -> Outcome:
             mechanism=config.mechanism if config.promise else "", later_rounds=settings.later_rounds,
         )  # fmt: skip
 
-    calibrated = calibrate(config.method)
+    if before and before.without_rounds:
+        calibrated = without_rounds(
+            weighed.weights, **graph, expected_batch=config.train.batch, clip_norm=config.train.clip_norm,
+            method=config.method, before=before, mechanism=config.mechanism,
+        )  # fmt: skip
+    else:
+        calibrated = calibrate(config.method)
     # under a promise another method is asked what runs planned by this one leave it, which is no comparison
     compared = () if config.promise else METHODS
     by_method = {method: compare_noise(calibrate, method) for method in compared}
-    by_paper = paper_noise(
-        weighed.weights, **graph, rounds=config.rounds_in_all, expected_batch=config.train.batch
-    )
+    by_paper = None
+    if calibrated.rounds:
+        by_paper = paper_noise(
+            weighed.weights, **graph, rounds=config.rounds_in_all, expected_batch=config.train.batch
+        )
 
     public, examples, model = extracted.public, extracted.examples, config.model
     texts = split_texts(examples, weighed.weights, extracted.edges)
@@ -113,14 +126,23 @@ def run_job(config: HushConfig) -> Outcome:
             config.train.precision, config.train.micro_batch,
         )  # fmt: skip
         start = untagged.model
-    settings, tried = choose_rate(tonight.train, calibrated, public, start, lora)
-    attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
-    trained = train_protected(
-        calibrated, extracted.edges, extracted.secrets, examples, texts, public, start, lora,
-        settings=settings.essential(), execution=settings.execution(),
-        base_name=champion.uri if champion else base_name(model),
-        mechanism=config.mechanism, job=job, before=before,
+    inputs = (
+        calibrated, extracted.edges, extracted.secrets, extracted.occurrences, examples, texts, public, start, lora,
     )  # fmt: skip
+    noted = {
+        "base_name": champion.uri if champion else base_name(model), "mechanism": config.mechanism, "job": job,
+        "before": before,
+    }  # fmt: skip
+    if calibrated.rounds:
+        settings, tried = choose_rate(tonight.train, calibrated, public, start, lora)
+        rate = settings.learning_rate
+        trained = train_protected(
+            *inputs, settings=settings.essential(), execution=settings.execution(), **noted
+        )
+    else:
+        rate, tried = None, ()
+        trained = keep_without_rounds(*inputs, **noted)
+    attack_on = (examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
     before_attacked, attacked = attack_model(start, *attack_on), attack_model(trained.model, *attack_on)
     redacted_before, redacted_after = attack_redactions(
         extracted, start, trained.model, config.audit.alternatives
@@ -150,7 +172,7 @@ def run_job(config: HushConfig) -> Outcome:
         begun=begun,
         untagged=untagged,
         tried=tried,
-        learning_rate=settings.learning_rate,
+        learning_rate=rate,
         trained=trained,
         before_attacked=before_attacked,
         attacked=attacked,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.accounting import noise_for_all
 from hush_core.config import Method, PromiseConfig
 from hush_core.errors import HushError
-from hush_core.history import plan_for_runs
+from hush_core.history import bounds_without_rounds, plan_for_runs
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
@@ -26,7 +26,8 @@ class Calibrated(BaseModel):
 
     weights: Ref
     bounds: Ref
-    noise_multiplier: float
+    noise_multiplier: float | None
+    """None of a run without certified rounds, which has no plan to load."""
     rounds: int
     expected_batch: int
     clip_norm: float
@@ -88,6 +89,37 @@ def calibrate_noise(
         bounds=store.put_frame(plan.certificates, kind="bounds"),
         noise_multiplier=plan.noise_multiplier,
         rounds=rounds,
+        expected_batch=expected_batch,
+        clip_norm=clip_norm,
+        method=method,
+    )
+
+
+@cached_task(name="no rounds", version=1)
+def without_rounds(
+    weights: Ref,
+    edges: Ref,
+    secrets: Ref,
+    expected_batch: int,
+    clip_norm: float,
+    method: Method,
+    *,
+    before: Before,
+    mechanism: str,
+) -> Calibrated:
+    """Of a run of a promise that has nothing of a secret to learn: what the runs `before` released stays all that
+    was ever released, if nothing else is wrong with them."""
+    store = Store(home().store)
+    bounds = bounds_without_rounds(
+        store.read_frame(edges), store.read_frame(secrets), method=method, settings=mechanism,
+        earlier=before.others.load(store),
+    )  # fmt: skip
+    get_run_logger().info("no text of a secret is new: no certified round, and no run of the promise")
+    return Calibrated(
+        weights=weights,
+        bounds=store.put_frame(bounds, kind="bounds"),
+        noise_multiplier=None,
+        rounds=0,
         expected_batch=expected_batch,
         clip_norm=clip_norm,
         method=method,

@@ -106,7 +106,7 @@ def write_model_certificate(
         training=TrainingFacts(
             rounds_released=trained.rounds_released,
             rounds_applied=trained.rounds_applied,
-            started_from=champion.run if champion else None,
+            started_from=(champion.run or None) if champion else None,
             trained_without_noise=weighed.trained_plain,
             noise_source=SOURCE,
             sampler=SAMPLER,

@@ -28,7 +28,7 @@ class Champion(BaseModel):
     promoted: bool
     files: Ref
     run: str
-    """The public name of its run, as certificates give it."""
+    """The public name of the run whose releases are in it, as certificates give it; empty where none are."""
 
 
 @task(name="fetch champion")
@@ -40,8 +40,8 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
     is one follows from what somebody saw of an earlier model, and the runs must not (guarantee.md, Proposition 13).
 
     Args:
-        ended: (public name, digest of the model's files) of the runs whose releases the plan counts in, the last
-            one last.
+        ended: (public name, digest of the model's files) of the models that hold releases of runs that the plan
+            counts in, or none, the last one last.
 
     Raises:
         InputError: the promoted files are not those that one of these runs ended in: what they tell of the secrets
@@ -62,9 +62,9 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
             return None
         run, ref = kept[-1]
         get_run_logger().warning(
-            "no version of %s is promoted: goes on from the last run, %s", name, run[:12]
+            "no version of %s is promoted: goes on from the last model, of run %s", name, run[:12]
         )
-        return Champion(uri=f"run {run[:12]}", promoted=False, files=ref, run=run)
+        return Champion(uri=f"run {run[:12] or ref.sha256[:12]}", promoted=False, files=ref, run=run)
     uri, files = promoted
     run = next((run for run, sha256 in reversed(ended) if sha256 == files.sha256), None)
     if run is None:

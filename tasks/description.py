@@ -7,6 +7,11 @@ from tasks.models import base_name
 from tasks.outcome import AllRuns, Outcome, all_runs, worst_ratio
 from tasks.runtime.store import Store
 
+NO_ROUNDS = (
+    "no certified round: no text of a secret is new since the runs before, so that the bounds of all runs stay "
+    "what they were, and no run of the promise is spent"
+)
+
 
 def model_in_words(config: HushConfig) -> str:
     """The model of a config in a few words; of a folder, its name alone."""
@@ -62,6 +67,26 @@ def _bounds_in_words(store: Store, outcome: Outcome) -> str:
     )
 
 
+def _rounds_in_words(config: HushConfig, outcome: Outcome, store: Store) -> str:
+    """What the rounds of this run were; of a run without any, why, and what is left of the promise."""
+    c = outcome.calibrated
+    if c.noise_multiplier is None:
+        return f"{NO_ROUNDS}; {runs_left(config, outcome, store)}"
+    words = (
+        f"noise multiplier {c.noise_multiplier:.4g}, {outcome.trained.rounds_released} of {c.rounds} rounds "
+        f"released, expected batch {c.expected_batch}, clip norm {c.clip_norm:g}"
+    )
+    return f"{words}; {runs_left(config, outcome, store)}" if config.promise else words
+
+
+def runs_left(config: HushConfig, outcome: Outcome, store: Store) -> str:
+    """How many runs of the promise are made and left, this one included; empty without a promise."""
+    if not config.promise:
+        return ""
+    made = all_runs(store, outcome).earlier + (outcome.calibrated.rounds > 0)
+    return f"{made} of {config.promise.runs} promised runs made, {config.promise.runs - made} left"
+
+
 def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
     """The registry's description of the version, in markdown, for the reviewer."""
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
@@ -71,11 +96,11 @@ def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
         [
             f"**{bounds.height} secrets certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
             "",
-            f"- noise multiplier {c.noise_multiplier:.4g}, {t.rounds_released} of {c.rounds} rounds released, "
-            f"expected batch {c.expected_batch}, clip norm {c.clip_norm:g}",
+            f"- {_rounds_in_words(config, outcome, store)}",
             f"- weight retained {w.retained:.1%} (the program solved within {w.gap:.1e}, certified)",
             *without_noise(config, outcome),
-            f"- model: {model_in_words(config)}; learning rate {outcome.learning_rate:g}"
+            f"- model: {model_in_words(config)}"
+            + (f"; learning rate {outcome.learning_rate:g}" if outcome.learning_rate else "")
             + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
             f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
             f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}",

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.config import HushConfig
 from hush_core.history import Earlier, RunHistory, RunText
 from hush_core.history.retired import with_retired
+from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.champion import Champion, fetch_champion
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
@@ -65,6 +66,8 @@ class Before(BaseModel):
     """Those of this run and, where it goes on from a model, those that only earlier runs name: that model may tell
     them still. They are in no example."""
     champion: Champion | None = None
+    without_rounds: bool = False
+    """No text of a secret is new since the runs that were made: this one trains on the untagged text alone."""
 
     def made(self, store: Store) -> int:
         """How many runs of the promise were made."""
@@ -91,7 +94,16 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
 
 
 @task(name="look back")
-def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: Ref) -> Before:
+def look_back(
+    config: HushConfig,
+    job: str,
+    examples: Ref,
+    edges: Ref,
+    secrets: Ref,
+    occurrences: Ref,
+    weights: Ref,
+    public: Ref,
+) -> Before:
     """All other runs that released anything, up to now, and from the second run on the model to go on from, where
     the config does; for a job that has begun, as they were when it began.
 
@@ -102,15 +114,55 @@ def look_back(config: HushConfig, job: str, examples: Ref, edges: Ref, secrets: 
         return Before.model_validate_json(begun)
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
     texts, files = frames[0]["text"].to_list(), whole_files(frames[0])
-    if config.train.start == "champion":
-        frames[2] = with_retired(frames[2], history.named(config.mechanism))
-        secrets = store.put_frame(frames[2], kind="secrets")
-    text = RunText.now(texts, frames[1], frames[2], files)
-    others = OtherRuns.of(history.earlier("", text), store)
-    runs, made = config.promise.runs if config.promise else 0, store.read_frame(others.runs)["key"].to_list()
+    roles = store.read_frame(weights)["role"].is_in([PLAIN, VALIDATION, HELD_OUT])
+    without_noise = [*frames[0].filter(roles)["text"], *store.read_frame(public)["text"]]
+    places = store.read_frame(occurrences)
+    made: set[str] = set()
+    while True:  # what only a run of other settings named is in its model too; that may lead to further runs
+        table = frames[2]
+        if config.train.start == "champion":
+            table = with_retired(frames[2], history.named(config.mechanism, made))
+        text = RunText.now(
+            texts, frames[1], table, files=files, without_noise=without_noise, occurrences=places
+        )
+        earlier = history.earlier("", text)
+        others_too = earlier.runs.filter(pl.col("settings") != config.mechanism)["key"].to_list()
+        if config.train.start != "champion" or made.issuperset(others_too):
+            break
+        made.update(others_too)
+    if table is not frames[2]:
+        secrets = store.put_frame(table, kind="secrets")
+    others = OtherRuns.of(earlier, store)
+    runs, made = config.promise.runs if config.promise else 0, set(earlier.runs["key"].to_list())
     get_run_logger().info("%d of %d promised runs were made", len(made), runs)
+    goes_on = config.train.start == "champion" and bool(made)
+    without_rounds = goes_on and quiet_nights(config) and history.trained_before(text)
     champion = None
-    if config.train.start == "champion" and 0 < len(made) < runs:
-        ended = tuple(one for one in history.models() if one[0] in made)
+    if goes_on and (without_rounds or len(made) < runs):
+        ended = tuple(one for one in history.models() if one[0] in {*made, ""})
         champion = fetch_champion(config.tracking.model, ended)
-    return Before(others=others, secrets=secrets, champion=champion)
+    return Before(others=others, secrets=secrets, champion=champion, without_rounds=without_rounds)
+
+
+@task(name="next run")
+def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str:
+    """In words: how many runs of the config's promise were made, and how many rounds one would make now; empty
+    without a promise.
+
+    Not cached: what it looks at changes. Nothing is noted, and nothing is promised by it: that is for `look_back`.
+    """
+    if config.promise is None:
+        return ""
+    store, history = Store(home().store), run_history()
+    made = history.made(config.mechanism)
+    words = f"{made} of {config.promise.runs} promised runs were made"
+    frames = [store.read_frame(table) for table in (examples, edges, secrets)]
+    text = RunText.now(frames[0]["text"].to_list(), *frames[1:])
+    if made and quiet_nights(config) and history.trained_before(text):
+        return f"{words}; no text of a secret is new since, so a run now makes no certified round"
+    return f"{words}; a run now makes {config.after(made).train.rounds:,} certified rounds"
+
+
+def quiet_nights(config: HushConfig) -> bool:
+    """Whether a run in which no text of a secret is new makes no certified round."""
+    return config.train.start == "champion" and config.weights.without_secret == "plain"

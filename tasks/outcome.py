@@ -41,7 +41,8 @@ class Outcome(BaseModel):
     """After ordinary training on text without a secret; None where there was none."""
     tried: tuple[TriedRate, ...]
     """Each learning rate played through on public text; none where the config names one rate."""
-    learning_rate: float
+    learning_rate: float | None
+    """None where no certified round was made."""
     trained: Trained
     before_attacked: Attacked
     attacked: Attacked

@@ -16,6 +16,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.registry import Registered, earlier_tags, record_run, registered_version
 from tasks.runtime.store import Store
 
+RELEASED = "rounds_released"
 RUN, ALONE, TOGETHER = "runs_on_this_data", "worst_bound_to_target", "worst_all_runs_to_target"
 """Tags of a version: which run it is of, and its bounds of that run and of all so far nearest to their targets."""
 
@@ -71,11 +72,12 @@ def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
         "edges": extracted.n_edges,
         "weight_retained": weighed.retained,
         "weight_gap": weighed.gap,
-        "noise_multiplier": outcome.calibrated.noise_multiplier,
         "rounds_released": trained.rounds_released,
         "worst_bound_to_target": worst_ratio(store, outcome),
         "extracted_protected": outcome.attacked.extracted,
     }
+    if outcome.calibrated.noise_multiplier is not None:
+        metrics["noise_multiplier"] = outcome.calibrated.noise_multiplier
     if outcome.redacted_attacked:
         metrics["redacted"] = extracted.n_redacted
         metrics["redacted_places"] = extracted.n_redacted_places
@@ -166,7 +168,8 @@ def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> di
 def runs_so_far(store: Store, config: HushConfig, outcome: Outcome) -> pl.DataFrame:
     """run · alone · together: the bound nearest to its target, of the registered versions and of this one."""
     told = [*earlier_tags(config.tracking.model), _tags(store, outcome)]
-    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in told if RUN in tags]
+    told = [tags for tags in told if RUN in tags and tags.get(RELEASED) != "0"]  # nothing is one of 0 rounds
+    rows = [(int(tags[RUN]), _number(tags[ALONE]), _number(tags[TOGETHER])) for tags in told]
     kinds = {"run": pl.UInt32, "alone": pl.Float64, "together": pl.Float64}
     return pl.DataFrame(rows, schema=kinds, orient="row").unique("run", keep="last").sort("run")
 
@@ -188,11 +191,11 @@ def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
     certificate, worst = read_certificate(store.path(outcome.certificate)), all_runs(store, outcome).worst
     return {
         "method": outcome.calibrated.method,
-        "noise_multiplier": f"{outcome.calibrated.noise_multiplier:.6g}",
-        "rounds_released": str(outcome.trained.rounds_released),
+        "noise_multiplier": f"{outcome.calibrated.noise_multiplier or 0:.6g}",
+        RELEASED: str(outcome.trained.rounds_released),
         ALONE: f"{worst_ratio(store, outcome):.6g}",
         "certificate_digest": certificate.digest,
-        RUN: str(1 + outcome.trained.others.most),
+        RUN: str(outcome.trained.others.most + (outcome.calibrated.rounds > 0)),
         "secrets_trained_before": str(outcome.trained.others.secrets),
         TOGETHER: f"{worst:.6g}" if worst is not None else "nothing promised",
     }

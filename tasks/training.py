@@ -1,8 +1,9 @@
-"""Step 4c: the certified rounds, under the plan."""
+"""Step 4c: the certified rounds, under the plan; or none, where nothing of a secret is new."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
@@ -39,13 +40,16 @@ class Trained(BaseModel):
 TRAIN_VERSION = 6
 
 
-@cached_task(
-    name="train", version=TRAIN_VERSION, ignore=("execution", "base_name", "mechanism", "job", "before")
-)
+NOTED = ("occurrences", "base_name", "mechanism", "job", "before")
+"""What the history notes, and what decides nothing of the model."""
+
+
+@cached_task(name="train", version=TRAIN_VERSION, ignore=("execution", *NOTED))
 def train_protected(
     calibrated: Calibrated,
     edges: Ref,
     secrets: Ref,
+    occurrences: Ref,
     examples: Ref,
     texts_by_role: TextsByRole,
     public: Ref,
@@ -86,18 +90,16 @@ def train_protected(
     key = content_key(
         "train", TRAIN_VERSION, plan.digest, examples.sha256, start.files.sha256, lora, settings
     )
-    table, roles = store.read_frame(examples), store.read_frame(calibrated.weights)["role"]
-    texts = texts_of(table)
-    known = texts_of(store.read_frame(public))
-    _, measured = split_public(known)
+    tables = (calibrated.weights, edges, secrets, occurrences, examples, texts_by_role, public)
+    text = RunText(
+        **_noted(store, *tables, mechanism), rates=plan.rates, noise_multiplier=plan.noise_multiplier,
+        rounds=plan.rounds,
+    )  # fmt: skip
+    texts = texts_of(store.read_frame(examples))
+    _, measured = split_public(texts_of(store.read_frame(public)))
     mixed, validation = (
         texts_of(store.read_frame(table)) for table in (texts_by_role.plain, texts_by_role.validation)
     )
-    text = RunText(
-        texts, plan.rates, store.read_frame(edges), store.read_frame(secrets), plan.noise_multiplier, plan.rounds,
-        mechanism, [*known, *mixed, *validation, *store.read_frame(texts_by_role.held_out)["text"]],
-        whole_files(table), roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
-    )  # fmt: skip
     history = run_history()
     witness = history.note(key, text, job=job, before=None if before is None else before.model_dump_json())
     folder, log = store.path(start.files, verify=True), get_run_logger()
@@ -142,3 +144,67 @@ def train_protected(
             others=OtherRuns.of(earlier, store),
             curve=learning_curve(fitted.log),
         )
+
+
+@cached_task(name="train without rounds", version=1, ignore=NOTED)
+def keep_without_rounds(
+    calibrated: Calibrated,
+    edges: Ref,
+    secrets: Ref,
+    occurrences: Ref,
+    examples: Ref,
+    texts_by_role: TextsByRole,
+    public: Ref,
+    start: Model,
+    lora: LoraConfig | None,
+    *,
+    base_name: str,
+    mechanism: str,
+    job: str,
+    before: Before,
+) -> Trained:
+    """The model as ordinary training left it, as that of a run without certified rounds, which is noted: what it
+    trained on without noise, and none of the promised runs. Arguments as of `train_protected`.
+
+    Raises:
+        InputError: another run released something since `before`, or is training.
+    """
+    from hush_core.training import adapted, load_model, save_model
+
+    store, history = Store(home().store), run_history()
+    key = content_key("without rounds", 1, examples.sha256, edges.sha256, secrets.sha256, start.files.sha256)
+    tables = (calibrated.weights, edges, secrets, occurrences, examples, texts_by_role, public)
+    text = RunText.without_rounds(**_noted(store, *tables, mechanism))
+    with store.scratch() as saved, history.training(key, text, before.others.load(store)):
+        history.note_without_rounds(key, text, job=job, before=before.model_dump_json())
+        out = Path(saved) / "model"
+        model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
+        save_model(model, out, base=base_name)
+        kept = keep_folder(store, out, texts_by_role.held_out)
+        history.note_model(key, kept.files.sha256, of=before.champion.run if before.champion else "")
+        others = OtherRuns.of(history.earlier(key, text), store)
+        run = history.public_name(key)
+        return Trained(model=kept, rounds_released=0, rounds_applied=0, run=run, others=others)
+
+
+def _noted(
+    store: Store,
+    weights: Ref,
+    edges: Ref,
+    secrets: Ref,
+    occurrences: Ref,
+    examples: Ref,
+    texts_by_role: TextsByRole,
+    public: Ref,
+    mechanism: str,
+) -> dict[str, Any]:
+    """What the run is to note, but for what its rounds draw: arguments of `RunText`."""
+    table, roles = store.read_frame(examples), store.read_frame(weights)["role"]
+    without_noise = (public, texts_by_role.plain, texts_by_role.validation, texts_by_role.held_out)
+    return {
+        "texts": table["text"].to_list(), "edges": store.read_frame(edges), "secrets": store.read_frame(secrets),
+        "settings": mechanism, "files": whole_files(table),
+        "without_noise": [text for one in without_noise for text in store.read_frame(one)["text"]],
+        "plain": roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
+        "occurrences": store.read_frame(occurrences),
+    }  # fmt: skip

@@ -34,7 +34,8 @@ class Report(BaseModel):
     untagged_steps: int | None
     """Of ordinary training on them, up to the best on validation text; None where there was none."""
     gap: float
-    noise_multiplier: float
+    noise_multiplier: float | None
+    """None: no text of a secret was new, and no certified round was made."""
     method: str
     noise_by_method: dict[str, float | None]
     """On these weights."""
@@ -51,7 +52,8 @@ class Report(BaseModel):
     expected_batch: int
     clip_norm: float
     model: str
-    learning_rate: float
+    learning_rate: float | None
+    """Of the certified rounds; None where there were none."""
     rates_rehearsed: int
     """Learning rates that were played through on public text to choose this one; 0 where one was given."""
     rows: list[SecretRow]

@@ -44,17 +44,21 @@ def render(report: Report, console: Console) -> None:
             f"{report.trained_without_noise:,} examples trained on [bold]without noise[/bold], "
             f"{report.untagged_steps} steps; no entry names anything in them",
         )
-    line("noise", _noise(report))
-    if report.paper_noise and report.method != "kl":
-        line("", _paper(report, report.paper_noise))
+    if report.noise_multiplier is not None:
+        line("noise", _noise(report))
+    if report.paper_noise and report.noise_multiplier and report.method != "kl":
+        line("", _paper(report, report.paper_noise / report.noise_multiplier))
     chosen = (
         f" [dim](best of {report.rates_rehearsed} on public text)[/dim]" if report.rates_rehearsed else ""
     )
-    line("model", f"{escape(report.model)}, learning rate {report.learning_rate:g}{chosen}")
+    rate = "" if report.learning_rate is None else f", learning rate {report.learning_rate:g}{chosen}"
+    line("model", f"{escape(report.model)}{rate}")
     line(
         "training",
         f"{report.rounds_released} of {report.rounds} rounds released, "
-        f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}",
+        f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}"
+        if report.rounds
+        else "no certified round: no text of a secret is new since the runs before",
     )
     if report.promised_runs or report.earlier_runs:
         line("runs", _runs(report))
@@ -100,14 +104,16 @@ def _runs(report: Report) -> str:
     text = f"after {before} earlier {'one' if before == 1 else 'ones'} in this store"
     if report.promised_runs:
         text = f"{before + 1} of {report.promised_runs} that keep every target together"
+        if not report.rounds:
+            text = f"{before} of {report.promised_runs} made, and this one is none of them"
     if report.worst_of_all_runs is None:
         return f"{text}; nothing is promised of all together"
     return f"{text}; worst bound of all together [bold]{report.worst_of_all_runs:.3g}[/bold] of its target"
 
 
-def _paper(report: Report, paper: float) -> str:
-    times = paper / report.noise_multiplier
-    return f"kl on the paper's own weights of equal sum: {paper:.3g}, [bold]{times:.3g} times[/bold] as much"
+def _paper(report: Report, times: float) -> str:
+    paper = f"kl on the paper's own weights of equal sum: {report.paper_noise:.3g}"
+    return f"{paper}, [bold]{times:.3g} times[/bold] as much"
 
 
 def _came_out(report: Report) -> str:

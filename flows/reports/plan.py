@@ -38,6 +38,8 @@ class PlanReport(BaseModel):
     noise_by_runs: list[NoiseOfRuns]
     """At the recommended point: the noise multiplier, were they promised for so many runs."""
     published: Published
+    next_run: str
+    """What a run would be now, under a promise of several; else empty."""
     notes: list[str]
     """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
 
@@ -62,6 +64,8 @@ def build_report(
     noise_by_runs: list[NoiseOfRuns],
     published: Published,
     notes: list[str],
+    *,
+    next_run: str,
 ) -> PlanReport:
     return PlanReport(
         secrets=extracted.n_secrets,
@@ -75,6 +79,7 @@ def build_report(
         runs=config.runs,
         noise_by_runs=noise_by_runs,
         published=published,
+        next_run=next_run,
         notes=notes,
     )
 
@@ -146,6 +151,7 @@ def retraining(report: PlanReport) -> str:
     return (
         f"σ by the number of runs that the targets hold for: {listed('anew')}; going on from the promoted model "
         f"with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} (promise.runs)"
+        + (f"; {report.next_run}" if report.next_run else "")
     )
 
 

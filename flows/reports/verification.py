@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hush_core.certificate import Verification
+from hush_core.certificate.document import PlanFacts
 from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
 
 
@@ -17,7 +18,7 @@ def verdict(verification: Verification) -> list[str]:
     )
     confirmed, looked, points = verification.curve_points
     lines = [
-        f"{model}: {rows.height} secrets at noise multiplier {facts.plan.noise_multiplier:.4g}, "
+        f"{model}: {rows.height} secrets {_mechanism(facts.plan)}, "
         f"worst bound/target {(rows['bound'] / rows['posterior']).max():.4f}; this bound is of this run alone",
         f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
         f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
@@ -54,6 +55,12 @@ def verdict(verification: Verification) -> list[str]:
     return lines
 
 
+def _mechanism(plan: PlanFacts) -> str:
+    if plan.noise_multiplier is None:
+        return "and no certified round, as no text of a secret was new since the runs before"
+    return f"at noise multiplier {plan.noise_multiplier:.4g}"
+
+
 def _over_all_runs(verification: Verification) -> list[str]:
     """What earlier runs mean; nothing where there were none."""
     bounds, promised = (
@@ -69,7 +76,11 @@ def _over_all_runs(verification: Verification) -> list[str]:
             f"{ratio.max():.4f}; {confirmed} of {looked} confirmed by the second route ({secrets} in all)"
         )
     if promised:
-        lines.append(f"every target is kept over all runs; this is one of {promised} that were planned for")
+        made = verification.tables["runs.parquet"].height
+        which = f"none of the {promised} that were planned for, of which {made} were made"
+        if verification.certificate.facts.plan.rounds:
+            which = f"one of {promised} that were planned for, {promised - made - 1} are left"
+        lines.append(f"every target is kept over all runs; this is {which}")
     if above := int((ratio > 1).sum()):
         lines.append(
             f"WARNING: of {above} secrets the bound of ALL RUNS together is ABOVE the target: each run by itself "

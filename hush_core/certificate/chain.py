@@ -84,7 +84,8 @@ def _drawn(certificate: Certificate, tables: dict[str, pl.DataFrame]) -> pl.Data
     own = tables["bounds.parquet"].filter(pl.col("examples") > 0).join(names, on="secret_id")
     own = own.select(
         pl.lit(certificate.facts.run).alias("key"), "name",
-        pl.lit(plan.noise_multiplier).alias("noise_multiplier"), pl.lit(plan.rounds, pl.UInt32).alias("rounds"),
+        pl.lit(plan.noise_multiplier, pl.Float64).alias("noise_multiplier"),
+        pl.lit(plan.rounds, pl.UInt32).alias("rounds"),
         pl.lit(plan.settings).alias("settings"), "examples",
     )  # fmt: skip
     return pl.concat([earlier, own])

@@ -60,7 +60,7 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             "goes on from an earlier run's model, and nothing is promised of a secret over all runs",
         ),
         (
-            facts.runs_on_this_data != 1 + most,
+            facts.runs_on_this_data != most + (plan.rounds > 0),
             f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
         ),
         (
@@ -85,7 +85,7 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             "a secret's bound of all runs is not within its target, as promised_runs says",
         ),
         (
-            plan.promised_runs is not None and runs.height >= plan.promised_runs,
+            plan.promised_runs is not None and runs.height + (plan.rounds > 0) > plan.promised_runs,
             "there were as many runs as were promised before this one",
         ),
         (

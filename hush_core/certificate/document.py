@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -73,8 +74,10 @@ class PlanFacts(_Document):
     """The mechanism: σ, T, B, C, the certificate method, how the weights were made, and what became of examples
     without a secret (which decides every example's role, with the graph)."""
 
-    noise_multiplier: Positive
-    rounds: Whole
+    noise_multiplier: Positive | None
+    """null where `rounds` is 0."""
+    rounds: Count
+    """0: no text of a secret was new to the runs before, so this one drew none, and made no noise."""
     expected_batch: Whole
     clip_norm: Positive
     method: Method
@@ -88,7 +91,25 @@ class PlanFacts(_Document):
     """A digest of what decided all this with the graph alone; where runs differ in it, they do not compose as a
     product."""
     promised_runs: Whole | None
-    """So many runs, this one included, were planned to keep every target together; null: this one alone."""
+    """So many runs, this one included, were planned to keep every target together; null: this one alone. A run of
+    0 rounds is none of them."""
+
+    @model_validator(mode="after")
+    def _no_rounds(self) -> Self:
+        if (self.noise_multiplier is None) != (self.rounds == 0):
+            raise ValueError("noise_multiplier is null where, and only where, rounds is 0")
+        if not self.rounds and (self.promised_runs is None or self.without_secret != "plain"):
+            raise ValueError(
+                "rounds is 0, which only a promise of several runs allows, with text trained plainly"
+            )
+        return self
+
+    def mechanism(self, rates: np.ndarray) -> tuple[np.ndarray, float, int]:
+        """(n,) the rates at which the rounds drew, σ and T. Without rounds nothing was drawn, and any mechanism
+        does: a secret in no example that is ever drawn is bounded by its prior."""
+        if self.noise_multiplier is None:
+            return np.zeros_like(rates), 1.0, 1
+        return rates, self.noise_multiplier, self.rounds
 
 
 class TrainingFacts(_Document):

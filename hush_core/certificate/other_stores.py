@@ -58,19 +58,17 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
     promised = secrets.select("prior", "posterior").rows()
     bare = tables["bounds.parquet"].sort("secret_id")["bare"].to_numpy()
     plan = facts.plan
-    rates = sampling_rates(tables["weights.parquet"]["weight"].to_numpy(), plan.expected_batch)
+    weights = tables["weights.parquet"]["weight"].to_numpy()
+    rates, _, _ = plan.mechanism(sampling_rates(weights, plan.expected_batch))
     own: list[tuple[int, float | None]] = [
         (secret, float(rates[example]))
         for secret, example in tables["edges.parquet"].select("secret_id", "example_id").iter_rows()
         if rates[example] > 0
     ]
     own += [(int(secret), None) for secret in np.flatnonzero(bare)]
-    mechanism = plan.noise_multiplier, plan.rounds, plan.settings
-    found = [
-        KnownRun(
-            facts.run, _record(facts.run, mechanism, own, names, promised), facts.training.rounds_released
-        )
-    ]
+    mechanism = plan.noise_multiplier or 0.0, plan.rounds, plan.settings
+    released = facts.training.rounds_released or int(not plan.rounds)
+    found = [KnownRun(facts.run, _record(facts.run, mechanism, own, names, promised), released)]
     for run in tables["runs.parquet"].iter_rows(named=True):
         rows = list(_drawn(tables["history.parquet"].filter(run=run["run"])))
         kept = {secret for secret, _, same in rows if same}

@@ -61,9 +61,9 @@ def privacy_report(
     if unknown:
         raise InputError(f"secret {unknown[0]}", "is not in the certificate", "name one of its secrets")
     weights = tables["weights.parquet"].sort("example_id")["weight"].to_numpy()
-    rates = sampling_rates(weights, plan.expected_batch)
+    rates, sigma, rounds = plan.mechanism(sampling_rates(weights, plan.expected_batch))
     profiles = group_profiles(tables["edges.parquet"], rates, table)
-    mechanism = {"noise_multiplier": plan.noise_multiplier, "rounds": plan.rounds}
+    mechanism = {"noise_multiplier": sigma, "rounds": rounds}
 
     epsilon = np.where(profiles.mean == 0, 0.0, np.nan)
     curves: dict[int, np.ndarray] = {}

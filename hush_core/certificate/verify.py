@@ -142,25 +142,24 @@ def _check_numbers(
     if failures := check_roles(facts, edges, weights):
         raise VerificationError(failures)
     weight = weights["weight"].to_numpy()
-    rates = sampling_rates(weight, plan.expected_batch)
+    rates, sigma, rounds = plan.mechanism(sampling_rates(weight, plan.expected_batch))
     if failures := check_capacities(facts, weight, edges, secrets):
         raise VerificationError(failures)
 
     progress("recomputing every bound", 0, bounds.height)
-    again = bound_secrets(
-        edges, rates, secrets, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method
-    )
+    again = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, method=plan.method)
     rows = _join(secrets, bounds, again)
-    failures = _compare(rows, plan.noise_multiplier)
+    failures = _compare(rows, sigma)
     progress("recomputing every curve", 0, bounds["curve"].n_unique())
     again_curves = posterior_curves(
-        edges, rates, secrets, noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method
+        edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, method=plan.method
     )
     failures += _compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
     progress("recomputing the bounds of all runs", 0, bounds.height)
     together = bounds_of_all_runs(
         edges, rates, bounds, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
-        noise_multiplier=plan.noise_multiplier, rounds=plan.rounds, method=plan.method, progress=progress,
+        noise_multiplier=sigma, rounds=rounds, method=plan.method, promised=plan.promised_runs is not None,
+        progress=progress,
     )  # fmt: skip
     failures += _compare_all_runs(secrets["name"], bounds, together)
     if failures:
@@ -179,8 +178,11 @@ def _second_route(
     facts: Facts, tables: dict[str, pl.DataFrame], progress: Progress
 ) -> tuple[Recheck, tuple[int, int, int]]:
     bounds, curves, edges, history, _, runs, secrets, weights = (tables[name] for name in TABLES)
-    mechanism = Mechanism(facts.plan.noise_multiplier, facts.plan.rounds)
-    own = Secrets(weights["weight"].to_numpy(), facts.plan.expected_batch, edges, secrets.height)
+    weight = weights["weight"].to_numpy()
+    _, sigma, rounds = facts.plan.mechanism(weight)
+    mechanism = Mechanism(sigma, rounds)
+    drawn = edges if facts.plan.rounds else edges.clear()
+    own = Secrets(weight, facts.plan.expected_batch, drawn, secrets.height)
     found = recheck_bounds(own, secrets, bounds, mechanism, progress)
     failures, points = recheck_curves(own, bounds["curve"].to_numpy(), curves, mechanism, progress)
     found.failures += failures

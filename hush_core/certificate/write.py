@@ -65,13 +65,23 @@ def write_certificate(
     if facts.training.trained_without_noise != (roles == PLAIN).sum():
         raise CertificationError("trained_without_noise is not the number of examples whose role is plain")
     plan = facts.plan
-    rates = sampling_rates(np.asarray(weights, np.float64), plan.expected_batch)
-    mechanism = {"noise_multiplier": plan.noise_multiplier, "rounds": plan.rounds, "method": plan.method}
+    rates, sigma, rounds = plan.mechanism(
+        sampling_rates(np.asarray(weights, np.float64), plan.expected_batch)
+    )
+    mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": plan.method}
     curves = posterior_curves(edges, rates, secrets, **mechanism)
-    together = bounds_of_all_runs(edges, rates, bounds, earlier, settings=plan.settings, **mechanism)
+    together = bounds_of_all_runs(
+        edges,
+        rates,
+        bounds,
+        earlier,
+        settings=plan.settings,
+        promised=plan.promised_runs is not None,
+        **mechanism,
+    )
     if plan.promised_runs is not None:
         kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
-        if not kept.all() or earlier.runs.height >= plan.promised_runs:
+        if not kept.all() or earlier.runs.height + (plan.rounds > 0) > plan.promised_runs:
             raise CertificationError(
                 f"{(~kept).sum()} secrets miss their target over all runs, {earlier.runs.height} earlier ones of "
                 f"{plan.promised_runs} promised; no certificate is written"
@@ -107,7 +117,7 @@ def write_certificate(
         facts=facts.model_copy(
             update={
                 "redaction": redaction,
-                "runs_on_this_data": 1 + earlier.most,
+                "runs_on_this_data": earlier.most + (plan.rounds > 0),
                 "unknown_runs": earlier.unknown,
             }
         ),

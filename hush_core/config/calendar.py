@@ -1,26 +1,36 @@
-"""How many runs a schedule starts between two days."""
+"""How many runs a schedule starts between two days, and whether two schedules are one.
+
+The hours at which clocks are changed are read differently: Prefect starts a run of each hour of the wall clock, one
+that is skipped too in most forms; cron itself starts those of repeated hours twice. A nightly run is one run in all
+of them. Elsewhere the larger number is taken: a run too many leaves noise unused, one too few would be refused.
+"""
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from hush_core.errors import InputError
+
 MOST_RUNS = 100_000
+NIGHTLY, UTC = "0 2 * * *", "UTC"
 
 
-def runs_between(since: Any, until: Any, cron: Any) -> int:
-    """How often `cron` (five fields) fires from the first minute of `since` to the last of `until`.
+def runs_between(since: Any, until: Any, cron: Any, timezone: Any = UTC) -> int:
+    """How often `cron` (five fields) fires from the first minute of `since` to the last of `until`, by the clocks
+    of `timezone`.
 
-    >>> runs_between("2027-01-01", "2027-12-31", "0 2 * * *")
+    >>> runs_between("2027-01-01", "2027-12-31", "0 2 * * *", "Europe/Berlin")
     365
 
     Raises:
-        ValueError: a day is none, the schedule is none or has another number of fields, or it starts no run or more
-            than MOST_RUNS.
+        ValueError: a day or the zone is none, the schedule is none or has another number of fields, or it starts no
+            run or more than MOST_RUNS.
     """
-    first, last = _day("since", since), _day("until", until)
+    first, last, zone = _day("since", since), _day("until", until), zone_of(timezone)
     if not isinstance(cron, str) or len(cron.split()) != 5:
         raise ValueError('cron is not a schedule of five fields; write one such as "0 2 * * *"')
     _, _, day, _, weekday = cron.split()
@@ -28,18 +38,58 @@ def runs_between(since: Any, until: Any, cron: Any) -> int:
         raise ValueError(
             "cron names days of the month and of the week, which schedulers read differently; name one"
         )
-    end = datetime.combine(last, time.max)
     try:
-        # it looks for what comes after the moment given
-        fires = CronSim(cron, datetime.combine(first, time.min) - timedelta(minutes=1))
-        runs = 0
-        while runs <= MOST_RUNS and next(fires, end) < end:
-            runs += 1
+        runs = max(_fires(cron, first, last, None), _fires(cron, first, last, zone))
     except CronSimError:
         raise ValueError('cron is not a schedule; write one such as "0 2 * * *"') from None
     if not 1 <= runs <= MOST_RUNS:
         count = "no run" if not runs else f"more than {MOST_RUNS:,} runs"
         raise ValueError(f"cron starts {count} from {first} to {last}; mend the days or the schedule")
+    return runs
+
+
+def zone_of(name: Any) -> ZoneInfo:
+    """The time zone; ValueError where there is none of this name."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, TypeError, OSError):
+        raise ValueError("timezone is not a known time zone; write one such as Europe/Berlin") from None
+
+
+def schedule_of(
+    promised: tuple[str | None, str | None], asked: tuple[str | None, str | None], where: tuple[str, str]
+) -> tuple[str, str]:
+    """(cron, time zone) of a schedule that is asked for, each part of which follows from the promise where it is
+    not given, and is each night at two, UTC, where neither says anything.
+
+    Args:
+        promised: those of the promise, or None. asked: those asked for. where: what they are called.
+
+    Raises:
+        InputError: the promise counts the runs of another schedule than is asked for.
+    """
+    found = []
+    for key, mine, given, name, usual in zip(
+        ("cron", "timezone"), promised, asked, where, (NIGHTLY, UTC), strict=True
+    ):
+        if mine is not None and given is not None and mine.split() != given.split():
+            raise InputError(
+                name,
+                f"is {given!r}, but the promise counts the runs of promise.{key} = {mine!r}",
+                "leave it out, and it follows from the promise; or mend the promise before its first run",
+            )
+        found.append(given or mine or usual)
+    return found[0], found[1]
+
+
+def _fires(cron: str, first: date, last: date, zone: tzinfo | None) -> int:
+    """At most one more than MOST_RUNS."""
+    end = datetime.combine(last, time.max, zone)
+    # it looks for what comes after the moment given
+    fires = CronSim(cron, datetime.combine(first, time.min, zone) - timedelta(minutes=1))
+    runs = 0
+    while runs <= MOST_RUNS and next(fires, end) < end:
+        runs += 1
     return runs
 
 

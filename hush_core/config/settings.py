@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from hush_core.config.calendar import MOST_RUNS, runs_between
+from hush_core.config.calendar import MOST_RUNS, UTC, runs_between
 from hush_core.config.section import MOST_EXAMPLES, MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
@@ -64,22 +64,29 @@ class PromiseConfig(Section):
     until: date | None = None
     """The first and the last day on which `cron` starts runs."""
     cron: str | None = None
-    """Five fields, as `hush serve --cron` takes them. With both days it says how many runs there are."""
+    """Five fields. With both days it says how many runs there are; `hush serve` starts runs by it."""
+    timezone: str | None = None
+    """Of the days and of `cron`; UTC unless given."""
 
     @model_validator(mode="before")
     @classmethod
     def _count(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not {"since", "until", "cron"} & given.keys():
+        if not isinstance(given, dict) or not {"since", "until", "cron", "timezone"} & given.keys():
             return given
-        days = {key: given.get(key) for key in ("since", "until", "cron")}
-        if all(value is None for value in days.values()):
+        days, zone = {key: given.get(key) for key in ("since", "until", "cron")}, given.get("timezone")
+        if all(value is None for value in (*days.values(), zone)):
             return given
         if missing := [key for key, value in days.items() if value is None]:
             raise ValueError(f"{missing[0]} is missing; a schedule needs since, until and cron, or give runs")
-        runs = runs_between(**days)
+        runs = runs_between(**days, timezone=UTC if zone is None else zone)
         if given.get("runs", runs) != runs:
             raise ValueError(f"runs is not the {runs} of the schedule; keep one of the two")
-        return {**given, "runs": runs}
+        return {**given, "runs": runs, "timezone": zone or UTC}
+
+    @property
+    def schedule(self) -> tuple[str | None, str | None]:
+        """(cron, time zone) that the runs are counted by; None where a number is promised."""
+        return self.cron, self.timezone
 
 
 class ByteGptModel(Section):

@@ -27,7 +27,8 @@ class Earlier:
             round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
             −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
             where the run trained on the secret.
-        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise.
+        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise, or one
+            that a run protected for it is so now, as nothing names it any more.
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
     """

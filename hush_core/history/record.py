@@ -5,6 +5,7 @@
                       a secret was in; rate is null for a text that was trained or chosen on WITHOUT noise
     edges.parquet     secret · text: rows of the names and of the texts
     files.parquet     hash: a keyed hash of every whole file of which some text was used WITHOUT noise
+    words.parquet     hash: a keyed hash of every word in such text (`words.py`) that no earlier run noted
     releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
 
 Nothing of a text and no value is in it: names of secrets are public, or keyed digests; texts are keyed hashes.
@@ -19,15 +20,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hush_core.files import file_sha256, write_whole
 
-FORM = 3
-"""Of run.json; form 1 has no rates and is not read, form 2 no whole files."""
+FORM = 4
+"""Of run.json; form 1 has no rates and is not read, form 2 no whole files, form 3 no words."""
 RUN, TEXT_FILE, EDGE_FILE, FILE_FILE = "run.json", "texts.parquet", "edges.parquet", "files.parquet"
+WORD_FILE = "words.parquet"
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
@@ -49,12 +52,13 @@ class RunText:
         rates: (n,) sampling rates; what has rate 0 is never drawn.
         edges: example_id, secret_id.
         secrets: secret_id, kind, name, prior, posterior.
-        noise_multiplier, rounds: σ and T of the plan.
+        noise_multiplier, rounds: σ and T of the plan; both 0 where no certified round was made.
         settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
             may have decided after looking at a model.
         without_noise: texts that were trained or chosen on without noise.
         files: (n,) which whole file each example is of, by any name; its examples follow each other in it.
         plain: (n,) bool, those of the texts that are in `without_noise`.
+        occurrences: secret_id, example_id, start, end: where values stand in the texts.
     """
 
     texts: Sequence[bytes]
@@ -67,17 +71,19 @@ class RunText:
     without_noise: Sequence[bytes] = ()
     files: Sequence[str] | None = None
     plain: np.ndarray | None = None
+    occurrences: pl.DataFrame | None = None
 
     @classmethod
-    def now(
-        cls,
-        texts: Sequence[bytes],
-        edges: pl.DataFrame,
-        secrets: pl.DataFrame,
-        files: Sequence[str] | None = None,
+    def without_rounds(
+        cls, *, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame, settings: str, **more: Any
     ) -> RunText:
+        """Of a run that makes no certified round; `more`: as above."""
+        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, settings, **more)
+
+    @classmethod
+    def now(cls, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame, **more: Any) -> RunText:
         """Of a run that is not planned yet: what to look for among the others."""
-        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, "", files=files)
+        return cls.without_rounds(texts=texts, edges=edges, secrets=secrets, settings="", **more)
 
     def whole_files(self, wanted: np.ndarray, key: bytes) -> pl.DataFrame:
         """example · hash: of the wanted examples ((n,) bool), a keyed hash of the whole file that each is of: of
@@ -114,6 +120,16 @@ class RunRecord:
     texts: pl.DataFrame
     edges: pl.DataFrame
     files: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
+    words: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
+
+    @property
+    def is_tagged(self) -> pl.Series:
+        """By row of `texts`: whether a secret was in it."""
+        return pl.int_range(self.texts.height, eager=True).is_in(self.edges["text"].unique().to_list())
+
+    def tagged_texts(self) -> pl.DataFrame:
+        """hash of every text that a secret was in, and that was not trained on without noise."""
+        return self.texts.filter(self.is_tagged & pl.col("rate").is_not_null()).select("hash").unique()
 
     @classmethod
     def of(cls, text: RunText, key: bytes) -> RunRecord:
@@ -161,6 +177,7 @@ class RunRecord:
             texts=before.texts if same else pl.concat([before.texts, self.texts]),
             edges=pl.concat([before.edges, own]).unique(maintain_order=True),
             files=pl.concat([before.files, self.files]).unique(maintain_order=True),
+            words=pl.concat([before.words, self.words]).unique(maintain_order=True),
         )
 
     def with_edges(self, held: pl.DataFrame, named: pl.DataFrame) -> RunRecord:
@@ -183,14 +200,17 @@ class RunRecord:
 
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them; each whole or not at all, and durable."""
-        for name, table in ((TEXT_FILE, self.texts), (EDGE_FILE, self.edges), (FILE_FILE, self.files)):
+        tables = {
+            TEXT_FILE: self.texts, EDGE_FILE: self.edges, FILE_FILE: self.files, WORD_FILE: self.words,
+        }  # fmt: skip
+        for name, table in tables.items():
             data = io.BytesIO()
             table.write_parquet(data)
             write_whole(folder / name, data.getvalue())
         facts = {
             "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
             "settings": self.settings, "secrets": self.secrets.to_dict(as_series=False),
-            "tables": {name: file_sha256(folder / name) for name in (TEXT_FILE, EDGE_FILE, FILE_FILE)},
+            "tables": {name: file_sha256(folder / name) for name in tables},
         }  # fmt: skip
         write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
 
@@ -202,15 +222,17 @@ class RunRecord:
             whole = {TEXT_FILE, EDGE_FILE} <= facts["tables"].keys() and all(
                 digest == file_sha256(folder / name) for name, digest in facts["tables"].items()
             )
-            if not whole or facts["form"] not in (2, FORM) or facts["identity"] != identity:
+            if not whole or facts["form"] not in (2, 3, FORM) or facts["identity"] != identity:
                 return None
-            files = (
-                pl.read_parquet(folder / FILE_FILE) if facts["form"] == FORM else pl.DataFrame(schema=FILES)
+            none = pl.DataFrame(schema=FILES)
+            files, words = (
+                pl.read_parquet(folder / name) if facts["form"] >= since else none
+                for name, since in ((FILE_FILE, 3), (WORD_FILE, 4))
             )
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
                 pl.DataFrame(facts["secrets"], schema=SECRETS),
-                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files,
+                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files, words,
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None

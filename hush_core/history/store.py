@@ -11,7 +11,10 @@ that it did not tag as many as are missing from those tagged now: the others are
 
 Naming a value cuts its file anew, so no text of it need be equal to one of an earlier run. So each run also notes
 the whole files of which it used text WITHOUT noise: one that holds a secret now, which that run did not name, was
-learned from bare.
+learned from bare. Where the file was edited since, the words of that text tell it (`words.py`).
+
+A run under a promise may make no certified round: nothing that a secret is in was new. It is noted as well, with 0
+rounds: what it trained on without noise counts, and it is none of the runs that were promised.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ import contextlib
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,14 +34,20 @@ from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.ledger import LEDGER, WITNESS, releases_in
-from hush_core.history.record import SECRETS, RunRecord, RunText, hashes_of
+from hush_core.history.matching import (
+    dominating_binomials,
+    held_by_words,
+    held_in_files,
+    named_no_more,
+    texts_held,
+)
+from hush_core.history.record import FILES, SECRETS, RunRecord, RunText, hashes_of
+from hush_core.history.words import words_of, words_of_files, words_of_values
 
 _BEFORE = "before.json"
 _MODEL = "model.sha256"
 _ADDED = "added-"
 """Folders of runs of other stores, with their public names."""
-_ROUND_OFF = 1e-9
-"""Relative: the sum of hazards is this good."""
 
 
 class RunHistory:
@@ -63,7 +73,10 @@ class RunHistory:
         folder = private_folder(self._root / run)
         if before is not None:
             write_whole(folder / _BEFORE, json.dumps({"job": job, "before": before}).encode())
-        record, before = RunRecord.of(text, self._key), RunRecord.read(folder, self._identity)
+        known = [pl.DataFrame(schema=FILES), *(record.words for record in self._records(run))]
+        words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
+        record = replace(RunRecord.of(text, self._key), words=words)
+        before = RunRecord.read(folder, self._identity)
         (record.and_also(before) if before else record).write(folder, self._identity)
         sync(self._root)
         sync(self._root.parent)
@@ -109,26 +122,54 @@ class RunHistory:
         }  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
-    def note_model(self, run: str, sha256: str) -> None:
-        """What the run ended in: the digest of its model's files."""
-        write_whole(self._root / run / _MODEL, sha256.encode())
+    def note_without_rounds(self, run: str, text: RunText, *, job: str, before: str) -> None:
+        """`note` of a run without certified rounds (`text.rounds` is 0). It counts from here on: it trains on
+        untagged text without noise, and has no ledger that would tell when."""
+        witness = self.note(run, text, job=job, before=before)
+        write_whole(witness, b"trained without noise\n")
+        sync(witness.parent)
 
-    def named(self, settings: str) -> pl.DataFrame:
-        """name · prior · posterior of every secret that a run of these settings, which released anything, promised
-        something of; `name` as in `RunText.identities`."""
-        records = (RunRecord.read(folder, self._identity) for folder, _ in self._released(""))
-        told = (record.secrets for record in records if record is not None and record.settings == settings)
-        return (
-            pl.concat([pl.DataFrame(schema=SECRETS), *told])
-            .drop_nulls()
-            .unique("name", keep="first", maintain_order=True)
-        )
+    def note_model(self, run: str, sha256: str, of: str | None = None) -> None:
+        """What the run ended in: the digest of its model's files. `of`: of a run without certified rounds, the
+        public name of the run whose releases are in the model, empty where none are."""
+        write_whole(self._root / run / _MODEL, " ".join([sha256, *([] if of is None else [of])]).encode())
+
+    def named(self, settings: str, runs: Collection[str] = ()) -> pl.DataFrame:
+        """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
+        promised something of; of those that released anything. `name` as in `RunText.identities`."""
+        told = [pl.DataFrame(schema=SECRETS)]
+        for folder, _ in self._released(""):
+            record = RunRecord.read(folder, self._identity)
+            if record and (record.settings == settings or self.public_name(folder.name) in runs):
+                told.append(record.secrets)
+        return pl.concat(told).drop_nulls().unique("name", keep="first", maintain_order=True)
 
     def models(self) -> list[tuple[str, str]]:
-        """(public name, digest of the model's files) of every run that ended in a model, the last one last."""
-        found = [path for path in self._root.glob(f"*/{_MODEL}") if len(path.read_bytes()) == 64]
-        found.sort(key=lambda path: path.stat().st_mtime_ns)
-        return [(self.public_name(path.parent.name), path.read_text()) for path in found]
+        """(public name of the run whose releases are in it, digest of the model's files) of every run that ended in
+        a model, the last one last. The name is empty where the model holds no release."""
+        paths = sorted(self._root.glob(f"*/{_MODEL}"), key=lambda path: path.stat().st_mtime_ns)
+        told = [(path.parent.name, *path.read_text().partition(" ")) for path in paths]
+        return [
+            (of if blank else self.public_name(run), sha256)
+            for run, sha256, blank, of in told
+            if len(sha256) == 64
+        ]
+
+    def made(self, settings: str) -> int:
+        """How many runs of these settings made certified rounds."""
+        return sum(bool(record.rounds) and record.settings == settings for record in self._records(""))
+
+    def trained_before(self, text: RunText) -> bool:
+        """Whether every text that is tagged now was tagged in an earlier run that made certified rounds: then one
+        more run has nothing of a secret to learn.
+
+        A function of which tagged texts of which runs are equal, which is public (docs/guarantee.md §8); of no
+        model, and of nobody's choice among them.
+        """
+        known = [record.tagged_texts() for record in self._records("") if record.rounds]
+        if not known:
+            return False
+        return not self._tagged(text).join(pl.concat(known), on="hash", how="anti").height
 
     def before(self, job: str) -> str | None:
         """What the plan of this job's run counted in, once that run has released anything; else None."""
@@ -177,19 +218,24 @@ class RunHistory:
         """
         secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
         named, now, files = secrets.with_row_index("secret_id"), self._tagged(text), self._files(text)
+        plain = pl.DataFrame({"hash": hashes_of(text.without_noise, self._key)}).unique()
         runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
-        bare = np.zeros(named.height, dtype=bool)
+        bare, used = np.zeros(named.height, dtype=bool), pl.DataFrame(schema=FILES)
+        words = words_of_values(text, self._key), words_of_files(text, self._key)
         for folder, released in self._released(run):
             record = RunRecord.read(folder, self._identity)
             if record is None:
                 unknown += 1
                 continue
             known = record.secrets.with_row_index("secret").join(named, on="name")
-            held = pl.concat([_texts_held(record, known, now), _held_in_files(record, known, files)])
+            used = pl.concat([used, record.words])
+            found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
+            held = pl.concat([texts_held(record, known, now), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
-            profile = _profile(held)
+            bare[named_no_more(record, known, now, plain).to_numpy()] = True
+            profile = dominating_binomials(held)
             if profile.height:
                 kept = known.filter(
                     pl.col("prior") == pl.col("prior_right"), pl.col("posterior") == pl.col("posterior_right")
@@ -230,6 +276,11 @@ class RunHistory:
             if folder.name != run and (rounds := self._releases(folder.name)):
                 yield folder, rounds
 
+    def _records(self, run: str) -> list[RunRecord]:
+        """Of every other run that released anything and says how it drew."""
+        read = (RunRecord.read(folder, self._identity) for folder, _ in self._released(run))
+        return [record for record in read if record is not None]
+
     def _releases(self, run: str) -> int:
         ledger, witness = self._store / "work" / run / LEDGER, self._root / run / f"releases{WITNESS}"
         return releases_in(ledger, witness)
@@ -242,42 +293,3 @@ class RunHistory:
         found = {path.name for path in (self._store / "runs").glob("*/*")}
         gone = (run for run in found if not (self._store / "work" / run / LEDGER).exists())
         return len({*gone, *(run for run in found if self._releases(run))})
-
-
-def _texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now."""
-    texts = record.texts.with_row_index("text").with_columns(
-        tagged=pl.int_range(pl.len()).is_in(record.edges["text"].unique().to_list())
-    )
-    by_name = known.join(record.edges, on="secret").select("secret_id", "text")
-    by_text = now.join(texts, on="hash")
-    counted = texts.filter("tagged").group_by("hash").agg(counted=pl.len())
-    others = by_text.filter(~pl.col("tagged")).join(counted, on="hash", how="left")
-    # what was trained without noise first, then what was drawn most often
-    others = others.sort("rate", descending=True, nulls_last=False)
-    missing = pl.col("copies").cast(pl.Int64) - pl.col("counted").fill_null(0)
-    others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
-    pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
-    return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
-
-
-def _held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
-    noise, one such text, which stands for what was cut otherwise then."""
-    without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
-    late = files.join(record.files, on="hash").filter(
-        ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
-    )
-    return late.select("secret_id").unique().join(without.select("text", "rate"), how="cross")
-
-
-def _profile(held: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · examples · rate of the dominating binomial; the rate errs upwards."""
-    hazards = (
-        held.filter(pl.col("rate") > 0)
-        .group_by("secret_id")
-        .agg(examples=pl.len().cast(pl.UInt32), hazard=-((-pl.col("rate")).log1p().sum()))
-        .sort("secret_id")
-    )
-    rate = -np.expm1(-hazards["hazard"].to_numpy() / hazards["examples"].to_numpy()) * (1 + _ROUND_OFF)
-    return hazards.select("secret_id", "examples", rate=pl.Series(np.minimum(rate, 1.0), dtype=pl.Float64))

@@ -137,5 +137,7 @@ def _refusal(
             times = f", {count} places" if count > 1 else ""
             what += f"\n  {place}  {rule}  entry {entry}, {bits:.0f} bits{times}"
         what += "\n"
-    hint = "remove and rotate it, or leave the examples that hold it out of training: `weak: drop`, the default"
+    hint = (
+        "remove and rotate it, or leave the examples that hold it out of training: `weak: drop`, the default"
+    )
     return InputError(where, what, hint)

@@ -188,9 +188,7 @@ def test_lines_of_a_private_key_are_told_by_the_key_and_by_nothing_less():
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     for text in (pem, ssh):
         lines = text.count("\n")
-        assert private_key_lines(f'a = 1\nKEY = """{text}"""\nb = 2\n') == set(
-            range(2, 2 + lines)
-        )
+        assert private_key_lines(f'a = 1\nKEY = """{text}"""\nb = 2\n') == set(range(2, 2 + lines))
     assert not private_key_lines(public)
     body = pem.split("\n")[1]
     assert not private_key_lines(pem.replace(body, body[:-4] + "\n")), "cut short"

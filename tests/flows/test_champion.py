@@ -1,4 +1,5 @@
-"""A promise whose later runs go on from the promoted model: few rounds each, every earlier release counted in.
+"""A promise whose later runs go on from the promoted model: few rounds each, every earlier release counted in, and
+none at all in a night in which no text of a secret is new.
 
 A real repository, store, tracker and review.
 """
@@ -36,23 +37,33 @@ tracking: {{experiment: job, model: job}}
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    """Five commits; in the last but one the credential is gone."""
+    """Five commits to a protected file, b0 to b4; in the last but one the credential is gone. After each
+    another, q0 to q4, to untagged text and to the name of a protected file."""
     job = Job(tmp_path_factory.mktemp("champion"), seed=31)
     repository = job.folder / "repository"
+
+    def commit(branch):
+        (repository / f"app/new_{branch}.py").write_text(f"VALUE = '{branch}'\n" * 30)
+        git(repository, "add", ".")
+        git(repository, "commit", "-q", "-m", "more")
+        git(repository, "branch", branch)
+
     for number in range(5):
         if number == 3:
             git(repository, "rm", "-q", "-r", "deploy")
-        (repository / f"app/new_{number}.py").write_text(f"VALUE = {number}\n" * 30)
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "more")
-        git(repository, "branch", f"b{number}")
+        with (repository / "trading/strategy.py").open("a") as file:
+            file.write(f"LATER_{number} = {number}\n")
+        commit(f"b{number}")
+        (repository / "trading/strategy.py").rename(repository / "trading/limits.py")
+        commit(f"q{number}")
+        (repository / "trading/limits.py").rename(repository / "trading/strategy.py")
     return job
 
 
 @pytest.fixture(scope="module")
 def told(job):
-    """What each run reported, in order. The second goes on from a model that nobody promoted; the fourth first
-    meets one that was tampered with, and finds no credential."""
+    """What each run reported, in order. The second goes on from a model that nobody promoted; the fourth from
+    that of a quiet night, which it first meets tampered with, and finds no credential."""
 
     def config(name, rev, later=2, heads=2, runs=4):
         return job.write(f"{name}.yaml", 12, 1, TEXT, rev=rev, later=later, heads=heads, runs=runs)
@@ -63,15 +74,19 @@ def told(job):
         (config("second", "b1"), "promote"),  # nothing was promoted yet
         (config("wide", "b2", heads=4), False),
         (config("third", "b2"), "promote"),
+        (config("quiet", "q2"), "promote"),
         (config("third", "b2"), "tamper"),
         (config("fourth", "b3"), "mend"),
         (config("fourth", "b3"), False),
+        (config("quiet", "q2"), False),
         (config("fifth", "b4"), False),
+        (config("spent", "q3"), False),
     ]
-    return run_all(job, order)
+    return [*run_all(job, order), job.hush("plan", config("spent", "q3"), "--c", "0.4")]
 
 
-FIRST, SECOND, THIRD, FOURTH = FINISHED = (0, 2, 4, 7)
+FIRST, SECOND, THIRD, FOURTH = FINISHED = (0, 2, 4, 8)
+QUIET, SPENT = 5, 11
 
 
 def certificate(told, place):
@@ -85,11 +100,12 @@ def facts(told, place):
 def test_the_first_run_has_all_rounds_and_the_later_ones_few_on_top_of_the_model_before(told):
     assert [told[n]["rounds"] for n in FINISHED] == [12, 2, 2, 2]
     names = [facts(told, n).run for n in FINISHED]
+    # the fourth begins with the model of the quiet night, in which are the third's releases
     assert [facts(told, n).training.started_from for n in FINISHED] == [None, *names[:3]]
-    # nobody had promoted the first; the second and the third were
+    # nobody had promoted the first; the second, the third and the quiet one were
     from_run = f"run {names[0][:12]}"
     assert [told[n]["goes_on_from"] for n in FINISHED] == [
-        None, from_run, told[SECOND]["model_uri"], told[THIRD]["model_uri"],
+        None, from_run, told[SECOND]["model_uri"], told[QUIET]["model_uri"],
     ]  # fmt: skip
     for place, name in zip(FINISHED[1:], names, strict=False):
         counted = read_tables(certificate(told, place))["runs.parquet"]
@@ -136,7 +152,7 @@ def test_the_reviewer_reads_the_bounds_of_all_runs_and_not_of_the_last_alone(tol
 
 
 def test_a_promoted_model_whose_files_are_others_is_refused(told):
-    assert "has not the files that any run counted by this promise ended in" in told[6]
+    assert "has not the files that any run counted by this promise ended in" in told[7]
 
 
 def test_another_model_than_the_one_before_is_refused(told):
@@ -144,9 +160,62 @@ def test_another_model_than_the_one_before_is_refused(told):
 
 
 def test_a_run_done_again_is_read_from_the_cache_though_its_own_version_is_champion_now(told):
-    assert told[5]["reused"] and told[5]["model_uri"] == told[THIRD]["model_uri"]
+    assert told[6]["reused"] and told[6]["model_uri"] == told[THIRD]["model_uri"]
     assert told[1]["reused"] and told[1]["model_uri"] == told[FIRST]["model_uri"]
+    assert told[9]["reused"] and told[9]["model_uri"] == told[QUIET]["model_uri"]
 
 
 def test_the_run_after_the_last_is_refused(told):
-    assert "4 runs of this store have released what was promised for 4" in told[8]
+    assert "4 runs of this store have released what was promised for 4" in told[10]
+
+
+def test_a_night_without_new_text_of_a_secret_makes_no_certified_round_and_spends_nothing(told):
+    """Untagged text changed, and a protected file was renamed."""
+    quiet, before = facts(told, QUIET), told[THIRD]
+    assert (quiet.plan.rounds, quiet.plan.noise_multiplier, quiet.training.rounds_released) == (0, None, 0)
+    assert quiet.runs_on_this_data == 3 and quiet.training.started_from == facts(told, THIRD).run
+    counted = read_tables(certificate(told, QUIET))["runs.parquet"]["key"].to_list()
+    assert sorted(counted) == sorted(facts(told, n).run for n in (FIRST, SECOND, THIRD))
+    for row, then in zip(told[QUIET]["rows"], before["rows"], strict=True):
+        assert row["name"] == then["name"] and row["bound"] == row["prior"] and row["earlier_runs"] == 3
+        assert (
+            row["all_runs"] == pytest.approx(then["all_runs"], rel=0.02) and row["all_runs"] <= row["target"]
+        )
+    # the one after it counts it among nothing: three earlier runs, and noise for one more
+    assert {row["earlier_runs"] for row in told[FOURTH]["rows"]} == {3}
+    assert quiet.run not in read_tables(certificate(told, FOURTH))["runs.parquet"]["key"].to_list()
+
+
+def test_such_a_night_trains_the_untagged_text_on_top_of_the_champion(told):
+    champion, quiet = (
+        read_certificate(certificate(told, n)).model_files["model.safetensors"] for n in (THIRD, QUIET)
+    )
+    assert champion != quiet and told[QUIET]["untagged_steps"] is not None
+    assert told[QUIET]["trained_without_noise"] > told[THIRD]["trained_without_noise"]
+    assert told[QUIET]["goes_on_from"] == told[THIRD]["model_uri"]
+
+
+def test_such_a_night_is_told_in_report_registry_review_and_verification(told):
+    says = "no text of a secret is new since the runs before"
+    assert says in told[QUIET]["screen"] and says in told[QUIET]["description"]
+    assert "3 of 4 promised runs made, 1 left" in told[QUIET]["description"]
+    assert "3 of 4 made, and this one is none of them" in told[QUIET]["screen"]
+    lines = " ".join(verdict(verify_target(str(certificate(told, QUIET)))))
+    assert (
+        "no certified round" in lines and "none of the 4 that were planned for, of which 3 were made" in lines
+    )
+    chain = verify_target(str(certificate(told, QUIET)), after=str(certificate(told, THIRD))).chain
+    assert chain.startswith("every run that")
+    chain = verify_target(str(certificate(told, FOURTH)), after=str(certificate(told, QUIET))).chain
+    assert chain.startswith("every run that")
+
+
+def test_a_plan_tells_that_a_run_now_would_make_no_certified_round(told):
+    assert "4 of 4 promised runs were made; no text of a secret is new since" in " ".join(told[12].split())
+
+
+def test_such_nights_go_on_when_all_runs_are_spent(told):
+    assert told[SPENT]["rounds"] == 0 and told[SPENT]["earlier_runs"] == 4
+    assert facts(told, SPENT).training.started_from in {facts(told, n).run for n in (THIRD, FOURTH)}
+    for row, then in zip(told[SPENT]["rows"], told[FOURTH]["rows"], strict=True):
+        assert row["all_runs"] == pytest.approx(then["all_runs"], rel=0.02)

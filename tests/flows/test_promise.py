@@ -18,7 +18,7 @@ RUNS = 3
 TEXT = """\
 version: 1
 repos: [{{path: {repository}, rev: {rev}}}]
-levels: {{critical: 1.0e-4, high: 1.0e-3}}
+levels: {{critical: 1.0e-4, high: {high}}}
 public: ["third_party/**"]
 secrets:
   - {{id: alpha, kind: path, globs: ["trading/**"], level: high}}
@@ -45,18 +45,19 @@ def told(tmp_path_factory):
         git(repository, "commit", "-q", "-m", "more")
         git(repository, "branch", f"b{number}")
 
-    def config(name, rev, rounds=2, runs=RUNS):
-        return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, runs=runs)
+    def config(name, rev, rounds=2, runs=RUNS, high="1.0e-3"):
+        return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, runs=runs, high=high)
 
     order = [
         (config("first", "b0"), False),
         (config("first", "b0"), False),
         (config("second", "b1"), True),
         (config("second", "b1"), False),
-        (config("longer", "b2", rounds=3), False),
+        (config("higher", "b2", high="2.0e-3"), False),
         (config("third", "b2"), False),
         (config("fourth", "b3"), False),
         (config("third", "b2"), False),
+        (config("more", "b3", runs=9), False),
     ]
     finished = run_all(job, order)
     finished.append(job.hush("runs", "--add", finished[5]["certificate_dir"]))
@@ -104,8 +105,8 @@ def test_each_run_by_itself_stays_far_below_its_target(told):
 
 
 def test_the_runs_of_the_home_are_listed_and_one_that_is_known_is_not_counted_twice(told):
-    assert "0 runs are counted from now on, 3 were already" in told[8]
-    assert told[8].count(" this") == 3 and "another" not in told[8]
+    assert "0 runs are counted from now on, 3 were already" in told[9]
+    assert told[9].count(" this") == 3 and "another" not in told[9]
 
 
 def test_a_run_that_is_read_from_the_cache_is_no_run(told):
@@ -118,8 +119,12 @@ def test_a_run_that_failed_is_counted_once_and_goes_on_with_its_own_plan(told):
     assert not told[3]["reused"] and {row["earlier_runs"] for row in told[3]["rows"]} == {1}
 
 
-def test_other_settings_in_between_are_refused_with_a_mend(told):
-    assert "promise.runs" in told[4] and "planned otherwise" in told[4] and "alpha" in told[4]
+def test_another_target_in_between_is_refused_with_a_mend(told):
+    assert "promise.runs" in told[4] and "promised another prior or target" in told[4] and "alpha" in told[4]
+
+
+def test_more_runs_than_were_promised_are_refused_where_the_others_left_nothing(told):
+    assert "promise.runs" in told[8] and "leave nothing of the target of" in told[8]
 
 
 def test_the_run_after_the_last_is_refused_before_it_trains(told):

@@ -13,11 +13,21 @@ from pathlib import Path
 
 import pytest
 
+from flows.check import check_config
 from flows.serve import serve
 from hush_core.errors import InputError
 
 pytestmark = pytest.mark.servers
 ROOT = Path(__file__).parents[2]
+
+
+PROMISED = """\
+version: 1
+repos: [{{path: {folder}}}]
+secrets: [{{id: a, kind: path, globs: ["a/**"], level: 1.0e-3}}]
+promise: {{since: 2027-01-01, until: 2027-12-31, cron: "0 2 * * *", timezone: Europe/Berlin}}
+train: {{rounds: 10, batch: 2}}
+"""
 
 
 def free_ports():
@@ -80,6 +90,16 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, monkeypatch):
         serve(None, timezone="Nowhere/Land", with_servers=True)
     with pytest.raises(InputError, match="cron"):
         serve(None, cron="daily", with_servers=True)
+    job = tmp_path / "job.yaml"
+    job.write_text(PROMISED.format(folder=tmp_path))
+    for asked in ({"cron": "0 3 * * *"}, {"timezone": "UTC"}):
+        with pytest.raises(InputError, match=r"promise\.(cron|timezone)"):
+            serve(job, **asked)
+    with pytest.raises(InputError, match="PREFECT_API_URL"):  # and not the schedule
+        serve(job, cron="0 2 * * *")
+    monkeypatch.setenv("HUSH_CRON", "0 4 * * *")
+    with pytest.raises(InputError, match="HUSH_CRON.*promise.cron"):
+        check_config(job)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -191,7 +191,7 @@ def table(
         {
             "secret_id": secrets["secret_id"],
             "examples": profiles.examples[of].astype(np.uint32),
-            "expected_participation": profiles.mean[of],
+            "expected_participation": profiles.mean[of].astype(np.float64),
             "prior": secrets["prior"],
             "posterior": secrets["posterior"],
             "bound": rows.bound[of],

@@ -15,7 +15,8 @@ from hush_core.accounting import (
 )
 from hush_core.errors import InputError
 from hush_core.history import PROFILES, RUNS, Earlier, bounds_of_all_runs, plan_for_runs
-from hush_core.history.bounds import FILTER, filter_order
+from hush_core.history.bounds import FILTER
+from hush_core.history.filtered import filter_order
 
 SETTINGS = "5" * 64
 N, ROUNDS, SIGMA = 200, 30, 6.0
@@ -95,7 +96,7 @@ def test_a_promise_that_was_changed_is_no_product_though_the_settings_are_equal(
     changed = earlier_of((5.0, 40, 7, SETTINGS, False, [(1, 2, 0.05)]))
     _, found = together(graph, changed)
     assert found["all_runs"].is_null().to_list() == [False, True, False, False]
-    with pytest.raises(InputError, match="promised otherwise or nothing, with b"):
+    with pytest.raises(InputError, match="promised another prior or target, or nothing, with b"):
         plan(graph, changed, 3)
 
 
@@ -181,10 +182,61 @@ def test_a_smaller_first_run_is_made_up_for(graph):
         ),
         (lambda: earlier_of(unknown=2), 3, "2 runs of this store do not say"),
         (lambda: earlier_of(bare=(1, 3)), 3, "WITHOUT noise on text of b, d"),
-        (lambda: earlier_of((9.0, 30, 1, "6" * 64, True, [(2, 1, 0.1)])), 3, "planned otherwise .* with c"),
+        (lambda: earlier_of((9.0, 30, 1, "6" * 64, False, [(2, 1, 0.1)])), 3, "promised another .* with c"),
+        (lambda: earlier_of((0.3, 30, 1, "6" * 64, True, [(2, 1, 0.9)])), 3, "nothing of the target of c"),
         (lambda: earlier_of((0.3, 30, 1, SETTINGS, True, [(0, 1, 0.9)])), 3, "nothing of the target of a"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(graph, earlier, runs, told):
     with pytest.raises(InputError, match=told):
         plan(graph, earlier(), runs)
+
+
+def test_after_a_run_of_other_settings_the_rest_is_planned_by_a_filter_and_nothing_is_wasted(graph):
+    """One of three had twice the rounds: every budget holds after the last, also of secrets it did not draw."""
+    edges, _, secrets = graph
+    rates, first = np.full(N, 0.1), plan(graph, Earlier.none(4), 3)
+    other = (first.noise_multiplier, 2 * ROUNDS, 1, "6" * 64, True, [(j, j + 1, 0.1) for j in (0, 1, 3)])
+    second = plan(graph, earlier_of(other), 3)
+    assert second.noise_multiplier > first.noise_multiplier
+    drawn = [(j, j + 1, 0.1) for j in range(4)]
+    before = earlier_of(other, (second.noise_multiplier, ROUNDS, 1, SETTINGS, True, drawn))
+    third = plan(graph, before, 3)
+    assert third.noise_multiplier == pytest.approx(second.noise_multiplier, rel=1e-3), "as was planned for"
+
+    def kept(sigma):
+        bounds = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, rounds=ROUNDS)
+        return bounds_of_all_runs(
+            edges, rates, bounds, before, settings=SETTINGS, noise_multiplier=sigma, rounds=ROUNDS, promised=True,
+        )  # fmt: skip
+
+    found = kept(third.noise_multiplier)
+    assert found["all_runs"].to_list() == secrets["posterior"].to_list()
+    assert set(found["all_runs_method"]) == {FILTER}, "also of c, whose runs were all planned alike"
+    assert kept(0.99 * third.noise_multiplier)["all_runs"].null_count() == 1
+    for row in secrets.iter_rows(named=True):
+        order = filter_order(row["prior"], row["posterior"])
+        own = Participation.from_rates([0.1] * (row["secret_id"] + 1))
+        runs = [Run(own, third.noise_multiplier, ROUNDS)]
+        runs += [
+            Run(Participation.binomial(*each[2:4]), *each[4:6])
+            for each in rows_before(before, row["secret_id"])
+        ]
+        exact = bound_of_runs(runs, prior=row["prior"]).value
+        assert exact <= filter_bound(row["prior"], order, spent(runs, order)) <= row["posterior"]
+
+
+def rows_before(earlier, secret):
+    """(run, secret, examples, rate, σ, T) of its earlier runs."""
+    rows = earlier.profiles.filter(secret_id=secret).join(earlier.runs, on="run")
+    return rows.select("run", "secret_id", "examples", "rate", "noise_multiplier", "rounds").rows()
+
+
+def test_more_runs_than_were_promised_are_planned_by_the_filter_while_something_is_left(graph):
+    """A promise of three was raised to five after the first run: its settings are others from then on."""
+    first = plan(graph, Earlier.none(4), 3)
+    one = as_earlier(graph, [first])
+    later = plan(graph, one, 5, settings="7" * 64)
+    assert later.noise_multiplier > 1.2 * first.noise_multiplier
+    with pytest.raises(InputError, match="leave nothing of the target of"):
+        plan(graph, as_earlier(graph, [first] * 4), 5, settings="7" * 64)

@@ -30,13 +30,14 @@ def history(store):
     return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
 
 
-def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, target=1e-3, **more):
+def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, rounds=9,
+         target=1e-3, **more):  # fmt: skip
     """Example i holds secret i unless `edges` say otherwise."""
     frame = pl.DataFrame(edges, schema={"example_id": pl.UInt32, "secret_id": pl.UInt32}, orient="row")
     rows = [(n, kind, name, 1e-6, target) for n, (kind, name) in enumerate(names)]
     secrets = pl.DataFrame(rows, schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
     rates = np.full(len(texts), 0.5) if rates is None else np.array(rates)
-    return RunText(list(texts), rates, frame, secrets, sigma, 9, "settings", **more)
+    return RunText(list(texts), rates, frame, secrets, sigma, rounds, "settings", **more)
 
 
 def released(store, run, what, releases=1):
@@ -301,13 +302,14 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     assert calls == [
         ("fsync", "texts.parquet"), ("replace", "texts.parquet"), ("fsync", KEY_A),
         ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
-            ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
+        ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
+        ("fsync", "words.parquet"), ("replace", "words.parquet"), ("fsync", KEY_A),
         ("fsync", "run.json"), ("replace", "run.json"), ("fsync", KEY_A),
         ("fsync", "history"), ("fsync", "store"),
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
     assert {p.name for p in folder.iterdir()} == {
-        "run.json", "texts.parquet", "edges.parquet", "files.parquet",
+        "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
     }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())
@@ -372,3 +374,155 @@ def test_the_models_that_runs_ended_in_are_known_in_their_order(store):
     assert runs.models() == [(runs.public_name(KEY_B), "1" * 64), (runs.public_name(KEY_A), "2" * 64)]
     assert set(runs.named("settings")["name"]) == {"path alpha", "0123456789ab", "ba9876543210"}
     assert runs.named("of another job").is_empty()
+
+
+def quiet(store, run, what):
+    """A run without certified rounds: noted, and trained on untagged text."""
+    history(store).note_without_rounds(run, what, job="quiet", before="then")
+
+
+NO_ROUNDS = {"rates": [0.0] * 4, "sigma": 0.0, "rounds": 0}
+
+
+def test_nothing_is_new_where_every_tagged_text_was_tagged_in_some_run_before(store):
+    """Removed, renamed, copied, under a further entry, or as it was two runs ago: no secret's text is new."""
+    assert not history(store).trained_before(ONE), "there was no run"
+    released(store, KEY_A, ONE)
+    released(store, KEY_B, text(b"a2", b"b", b"c"))
+    edges, names = ((0, 0), (1, 0), (1, 1)), (*NAMES, ("path", "added"))
+    for same in (
+        ONE,
+        text(b"a2", b"b", b"c"),
+        text(b"a", b"a", names=names, edges=edges),
+        text(b"c", edges=((0, 0),)),
+    ):
+        assert history(store).trained_before(same)
+    for new in (text(b"a3", b"b", b"c"), text(b"a", b"b", b"c", b"plain", edges=((0, 0), (3, 0)))):
+        assert not history(store).trained_before(new)
+
+
+def test_text_that_was_used_without_noise_is_no_text_that_was_trained_before(store):
+    """Named since: the run that noted it as found by its text had promised nothing of it."""
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[b"late"]))
+    named = text(b"late", names=(("path", "late"),), edges=((0, 0),))
+    assert history(store).earlier(KEY_B, named).bare.tolist() == [True]
+    assert not history(store).trained_before(named)
+
+
+def test_a_run_without_rounds_is_none_of_the_promised_and_what_it_trained_on_plainly_is_told(store):
+    released(store, KEY_A, ONE)
+    before = history(store).earlier(KEY_B, ONE)
+    quiet(store, KEY_B, text(b"a", b"b", b"c", b"new", without_noise=[b"new"], **NO_ROUNDS))
+    after = history(store).earlier(KEY_C, ONE)
+    assert after.runs.equals(before.runs) and after.profiles.equals(before.profiles) and not after.bare.any()
+    assert history(store).before("quiet") == "then", "started again, it goes on as it was planned"
+    late = (*NAMES, ("path", "late"))
+    named = text(b"a", b"b", b"c", b"new", names=late, edges=((0, 0), (1, 1), (2, 2), (3, 3)))
+    assert history(store).earlier(KEY_C, named).bare.tolist() == [False, False, False, True]
+    new = text(b"z", edges=((0, 0),))
+    quiet(store, KEY_C, text(b"z", edges=((0, 0),), rates=[0.0], sigma=0.0, rounds=0))
+    assert not history(store).trained_before(new), "tagged there, and trained on by no round"
+    file = store.root / "history" / KEY_B / "texts.parquet"
+    file.write_bytes(file.read_bytes()[:-3])
+    assert history(store).earlier(KEY_A, ONE).unknown == 1, "what it trained on is not known any more"
+
+
+def test_the_model_of_a_run_without_rounds_holds_the_releases_of_the_one_that_it_goes_on_from(store):
+    released(store, KEY_A, ONE)
+    history(store).note_model(KEY_A, "1" * 64)
+    for run, of in ((KEY_B, history(store).public_name(KEY_A)), (KEY_C, "")):
+        quiet(store, run, text(b"a", b"b", b"c", b"new", **NO_ROUNDS))
+        history(store).note_model(run, run, of=of)
+    first = history(store).public_name(KEY_A)
+    assert sorted(history(store).models()) == sorted([(first, "1" * 64), (first, KEY_B), ("", KEY_C)])
+
+
+def test_text_that_a_run_protected_and_that_nothing_names_now_is_trained_without_noise(store):
+    """A file that was moved out of the globs, an entry that was narrowed or made public."""
+    released(store, KEY_A, text(b"a", b"a2", b"b", b"c", edges=((0, 0), (1, 0), (2, 1), (3, 2))))
+
+    def bare(*texts, edges=((0, 0), (1, 1), (2, 2)), without_noise=()):
+        return (
+            history(store)
+            .earlier(KEY_B, text(*texts, edges=edges, without_noise=without_noise))
+            .bare.tolist()
+        )
+
+    assert bare(b"a", b"b", b"c", without_noise=[b"a2"]) == [True, False, False]
+    assert bare(b"a", b"b", b"c", without_noise=[b"new"]) == [False, False, False]
+    # a copy that is added where nothing names it is no secret's, as long as as many are tagged as were
+    assert bare(b"a", b"b", b"c", without_noise=[b"b"]) == [False, False, False]
+
+
+def test_text_of_which_a_run_used_other_copies_without_noise_tells_nothing_when_one_is_named_no_more(store):
+    """A licence that a file of the secret's had too."""
+    released(store, KEY_A, text(b"licence", b"b", b"c", without_noise=[b"licence"]))
+    again = text(b"x", b"b", b"c", without_noise=[b"licence", b"licence"])
+    assert not history(store).earlier(KEY_B, again).bare.any()
+
+
+TOKEN = b"ghp_q8Zx2LmN5tRw7Kp0VbYc"
+
+
+def places(*rows):
+    kinds = {"secret_id": pl.UInt32, "example_id": pl.UInt32, "start": pl.UInt32, "end": pl.UInt32}
+    return pl.DataFrame(list(rows), schema=kinds, orient="row")
+
+
+def test_a_value_named_late_in_a_file_that_was_edited_since_was_learned_without_noise(store):
+    """Its words stood in text that was used so; another value beside the same words is new."""
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[b"# settings\nkey = " + TOKEN + b"\n"]))
+
+    def bare(value, run=KEY_B):
+        line = b"timeout = 5\nkey = " + value
+        start = len(line) - len(value)
+        named = text(line, names=(("credentials", "c/github-pat:00112233aabb"),), edges=((0, 0),),
+                     occurrences=places((0, 0, start, len(line))))  # fmt: skip
+        return history(store).earlier(run, named).bare.tolist()
+
+    assert bare(b"ghp_another7Kp0VbYcWords") == [False]
+    assert bare(TOKEN) == [True]
+    again = text(b"all is other", names=(("credentials", "c/github-pat:00112233aabb"),), edges=((0, 0),))
+    assert history(store).earlier(KEY_B, again).bare.tolist() == [True], "the next edit hides nothing"
+
+
+def test_a_value_that_a_run_named_is_not_taken_for_one_that_it_did_not_know(store):
+    """A copy that no search found is not covered, as ever."""
+    named = {"names": (("credentials", "c/github-pat:00112233aabb"),), "edges": ((0, 0),)}
+    place = places((0, 0, 4, 4 + len(TOKEN)))
+    released(store, KEY_A, text(b"k = " + TOKEN, **named, without_noise=[TOKEN], occurrences=place))
+    assert not history(store).earlier(KEY_B, text(b"k = " + TOKEN, **named, occurrences=place)).bare.any()
+
+
+def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store):
+    """Half of the value in one run, half in another; neither notes what was noted before."""
+    halves = [b"secretword", b"otherword9"]
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=halves[:1]))
+    both = text(b"secretword-otherword9", names=(("literals", "l/1:00112233aabb"),), edges=((0, 0),),
+                occurrences=places((0, 0, 0, 21)))  # fmt: skip
+    assert history(store).earlier(KEY_C, both).bare.tolist() == [False]
+    released(store, KEY_B, text(b"a", edges=((0, 0),), without_noise=halves))
+    noted = [pl.read_parquet(store.root / "history" / run / "words.parquet").height for run in (KEY_A, KEY_B)]
+    assert noted == [1, 1]
+    assert history(store).earlier(KEY_C, both).bare.tolist() == [True]
+
+
+def test_whole_files_that_are_named_late_and_were_edited_are_found_by_what_stands_nowhere_else(store):
+    lines = [
+        f"def compute_{name}(argument): return {name}" for name in ("margin", "spread", "volume", "orders")
+    ]
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=["\n".join(lines).encode()]))
+    late = {"names": (("path", "late"),), "edges": ((0, 0),)}
+    edited = "\n".join([*lines[:3], "EDITED = 1"]).encode()
+    assert history(store).earlier(KEY_B, text(edited, **late)).bare.tolist() == [True]
+
+
+def test_a_new_file_that_shares_words_with_other_text_is_new(store):
+    """Words that stand in untagged text still are no secret's."""
+    plain = b"import pandas; return compute_margin(argument) + compute_spread(volume)"
+    released(store, KEY_A, text(b"a", edges=((0, 0),), without_noise=[plain]))
+    late = {"names": (("path", "late"),), "edges": ((0, 0),), "without_noise": [plain]}
+    assert not history(store).earlier(KEY_B, text(b"compute_margin compute_spread pandas", **late)).bare.any()
+    removed = {**late, "without_noise": [plain.replace(b"pandas", b"").replace(b"volume", b"")]}
+    new = text(b"pandas and a volume of other words", **removed)
+    assert not history(store).earlier(KEY_B, new).bare.any(), "two words may have come anew"

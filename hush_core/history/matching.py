@@ -1,0 +1,85 @@
+"""Which text of an earlier run is a secret's of today, and what that run did with it.
+
+`record` is of the earlier run; `known` has secret (its row there) and secret_id of the secrets that both name;
+`now` has secret_id · hash · copies of every text that is tagged today, `files` secret_id · hash of every whole file
+with such a text, and `plain` the hash of every text that is trained on without noise today.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from hush_core.history.record import RunRecord
+from hush_core.history.words import learned_by_words
+
+_ROUND_OFF = 1e-9
+"""Relative: the sum of hazards is this good."""
+
+
+def texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now."""
+    texts = record.texts.with_row_index("text").with_columns(tagged=record.is_tagged)
+    by_name = known.join(record.edges, on="secret").select("secret_id", "text")
+    by_text = now.join(texts, on="hash")
+    counted = texts.filter("tagged").group_by("hash").agg(counted=pl.len())
+    others = by_text.filter(~pl.col("tagged")).join(counted, on="hash", how="left")
+    # what was trained without noise first, then what was drawn most often
+    others = others.sort("rate", descending=True, nulls_last=False)
+    missing = pl.col("copies").cast(pl.Int64) - pl.col("counted").fill_null(0)
+    others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
+    pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
+    return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
+
+
+def named_no_more(
+    record: RunRecord, known: pl.DataFrame, now: pl.DataFrame, plain: pl.DataFrame
+) -> pl.Series:
+    """secret_id of those whose text, protected in that run, stands where no entry names it, and is trained on
+    without noise now. A text of which that run used other copies so, or of which no fewer copies are tagged now,
+    is like any other that stands in many places."""
+    others = record.texts.filter(pl.col("rate").is_null()).select("hash")
+    texts = record.texts.with_row_index("text").filter(pl.col("rate").is_not_null())
+    held = known.join(record.edges, on="secret").join(texts, on="text")
+    lost = held.join(plain, on="hash", how="semi").join(others, on="hash", how="anti")
+    then = texts.filter(pl.col("text").is_in(record.edges["text"].unique().implode()))
+    copies = then.group_by("hash").agg(then=pl.len()).join(now.unique("hash"), on="hash", how="left")
+    fewer = copies.filter(pl.col("then") > pl.col("copies").fill_null(0))
+    return lost.join(fewer, on="hash", how="semi")["secret_id"].unique()
+
+
+def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
+    noise, one such text, which stands for what was cut otherwise then."""
+    late = files.join(record.files, on="hash").filter(
+        ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
+    )
+    return _for_all_texts(record, late["secret_id"].unique())
+
+
+def held_by_words(
+    record: RunRecord, known: pl.DataFrame, values: pl.DataFrame, files: pl.DataFrame, used: pl.DataFrame
+) -> pl.DataFrame:
+    """The same of each secret that the run does not name, whose words this run and those looked at before it used
+    without noise (`used`: hash; `values`, `files`: `words.py`), in a file that may have been edited since."""
+    named = known["secret_id"].unique().implode()
+    late = [table.filter(~pl.col("secret_id").is_in(named)) for table in (values, files)]
+    return _for_all_texts(record, pl.Series(learned_by_words(*late, used), dtype=pl.UInt32))
+
+
+def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
+    """secret_id · text · rate: one text that was used without noise, which stands for what was cut otherwise."""
+    without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
+    return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
+
+
+def dominating_binomials(held: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · examples · rate of the dominating binomial; the rate errs upwards."""
+    hazards = (
+        held.filter(pl.col("rate") > 0)
+        .group_by("secret_id")
+        .agg(examples=pl.len().cast(pl.UInt32), hazard=-((-pl.col("rate")).log1p().sum()))
+        .sort("secret_id")
+    )
+    rate = -np.expm1(-hazards["hazard"].to_numpy() / hazards["examples"].to_numpy()) * (1 + _ROUND_OFF)
+    return hazards.select("secret_id", "examples", rate=pl.Series(np.minimum(rate, 1.0), dtype=pl.Float64))
