@@ -80,6 +80,7 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
 
 def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
     """The version with the alias, and its files; None where no version has it."""
+    from tasks.runtime.decisions import check_approval
     from tasks.runtime.registry import CHAMPION, find_version, model_files
 
     try:
@@ -89,6 +90,7 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
     uri = f"models:/{entry.name}/{entry.version}"
     with tempfile.TemporaryDirectory() as folder:
         try:
+            check_approval(entry)
             files = model_files(uri, Path(folder))
         except VerificationError as error:
             raise InputError(

@@ -18,8 +18,8 @@ from hush_core.files import file_sha256
 from hush_core.weights.roles import WithoutSecret
 
 DOCUMENT = "certificate.json"
-SCHEMA_VERSION = "hush-certificate/6"
-OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 6))
+SCHEMA_VERSION = "hush-certificate/7"
+OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 7))
 TABLES = (
     "bounds.parquet", "curves.parquet", "edges.parquet", "history.parquet", REDACTED, "runs.parquet",
     "secrets.parquet", "weights.parquet",
@@ -43,7 +43,10 @@ ALL_RUNS_PROMISE = (
 """Of this run and the store's earlier ones together."""
 NOT_PROMISED = (
     "Nothing is promised of what was released without noise; `facts.training.released_unprotected` names it.",
-    "Which examples hold which secret is public, and so are the weights.",
+    "Which examples hold which secret is public, and so are the weights; and, where one of the runs together made "
+    "no round, that its tagged texts are equal to earlier runs'.",
+    "Text that an earlier run protected and that no entry names now is text like any other: this run may have "
+    "trained on it WITHOUT noise.",
     "A copy of a secret in an example that is not tagged with it is not protected.",
     "Text that is also public is no secret.",
     "Where `facts.plan.without_secret` is `plain`, the examples that no secret names were trained on WITHOUT noise "
@@ -166,7 +169,7 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/6"] = SCHEMA_VERSION
+    schema_version: Literal["hush-certificate/7"] = SCHEMA_VERSION
     promise: str = PROMISE
     all_runs_promise: str = ALL_RUNS_PROMISE
     redaction_promise: str = REDACTION_PROMISE

@@ -26,9 +26,9 @@ class Earlier:
         profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
             round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
             −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
-            where the run trained on the secret.
-        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise, or one
-            that a run protected for it is so now, as nothing names it any more.
+            where the run trained on the secret. A run without any is there where its settings were others and it
+            named a secret that today's run names, or another of these: their noise may have followed from it.
+        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise.
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
     """

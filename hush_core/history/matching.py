@@ -2,7 +2,7 @@
 
 `record` is of the earlier run; `known` has secret (its row there) and secret_id of the secrets that both name;
 `now` has secret_id · hash · copies of every text that is tagged today, `files` secret_id · hash of every whole file
-with such a text, and `plain` the hash of every text that is trained on without noise today.
+with such a text.
 """
 
 from __future__ import annotations
@@ -30,22 +30,6 @@ def texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.
     others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
     pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
     return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
-
-
-def named_no_more(
-    record: RunRecord, known: pl.DataFrame, now: pl.DataFrame, plain: pl.DataFrame
-) -> pl.Series:
-    """secret_id of those whose text, protected in that run, stands where no entry names it, and is trained on
-    without noise now. A text of which that run used other copies so, or of which no fewer copies are tagged now,
-    is like any other that stands in many places."""
-    others = record.texts.filter(pl.col("rate").is_null()).select("hash")
-    texts = record.texts.with_row_index("text").filter(pl.col("rate").is_not_null())
-    held = known.join(record.edges, on="secret").join(texts, on="text")
-    lost = held.join(plain, on="hash", how="semi").join(others, on="hash", how="anti")
-    then = texts.filter(pl.col("text").is_in(record.edges["text"].unique().implode()))
-    copies = then.group_by("hash").agg(then=pl.len()).join(now.unique("hash"), on="hash", how="left")
-    fewer = copies.filter(pl.col("then") > pl.col("copies").fill_null(0))
-    return lost.join(fewer, on="hash", how="semi")["secret_id"].unique()
 
 
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:

@@ -38,7 +38,6 @@ from hush_core.history.matching import (
     dominating_binomials,
     held_by_words,
     held_in_files,
-    named_no_more,
     texts_held,
 )
 from hush_core.history.record import FILES, SECRETS, RunRecord, RunText, hashes_of
@@ -218,24 +217,24 @@ class RunHistory:
         """
         secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
         named, now, files = secrets.with_row_index("secret_id"), self._tagged(text), self._files(text)
-        plain = pl.DataFrame({"hash": hashes_of(text.without_noise, self._key)}).unique()
-        runs, profiles, unknown = [], [pl.DataFrame(schema=PROFILES)], self._unnoted()
-        bare, used = np.zeros(named.height, dtype=bool), pl.DataFrame(schema=FILES)
+        runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
+        bare = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
-        for folder, released in self._released(run):
-            record = RunRecord.read(folder, self._identity)
-            if record is None:
-                unknown += 1
-                continue
+        told = [(folder, n, RunRecord.read(folder, self._identity)) for folder, n in self._released(run)]
+        unknown = self._unnoted() + sum(record is None for _, _, record in told)
+        told = [(folder, released, record) for folder, released, record in told if record is not None]
+        # a word is noted once, by whichever run used it first: what any of them used is asked of each
+        used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
+        named_alike, others = set(named["name"]), []
+        for folder, released, record in told:
             known = record.secrets.with_row_index("secret").join(named, on="name")
-            used = pl.concat([used, record.words])
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
             held = pl.concat([texts_held(record, known, now), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
-            bare[named_no_more(record, known, now, plain).to_numpy()] = True
             profile = dominating_binomials(held)
+            mechanism = record.noise_multiplier, record.rounds, released, record.settings
             if profile.height:
                 kept = known.filter(
                     pl.col("prior") == pl.col("prior_right"), pl.col("posterior") == pl.col("posterior_right")
@@ -243,8 +242,13 @@ class RunHistory:
                 same = profile["secret_id"].is_in(kept["secret_id"].to_list())
                 number = pl.lit(len(runs), dtype=pl.UInt32).alias("run")
                 profiles.append(profile.select(number, pl.all(), same_promise=same))
-                mechanism = record.noise_multiplier, record.rounds, released, record.settings
                 runs.append((len(runs), self.public_name(folder.name), *mechanism))
+                if record.settings == text.settings:
+                    named_alike |= set(record.secrets["name"])
+            elif record.rounds and record.settings != text.settings:
+                others.append((set(record.secrets["name"]), self.public_name(folder.name), *mechanism))
+        # of other settings, and of no secret of today: the noise of a run above may have followed from it
+        runs += [(len(runs) + i, *run) for i, (_, *run) in enumerate(o for o in others if o[0] & named_alike)]
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
 
     def _tagged(self, text: RunText) -> pl.DataFrame:

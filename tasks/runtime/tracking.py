@@ -14,7 +14,7 @@ import mlflow
 from mlflow.exceptions import MlflowException
 
 from hush_core.errors import InputError
-from hush_core.files import beside, sync
+from hush_core.files import beside, put_in_place, sync
 from tasks.ownership import RUN_TAG, token_of
 from tasks.runtime.environment import home
 
@@ -40,12 +40,13 @@ def make_database(database: Path) -> None:
         part.chmod(0o600)
         sync(part)
         if database.exists():  # empty
-            os.replace(part, database)
-        with contextlib.suppress(FileExistsError, FileNotFoundError):  # another process was first
-            os.link(part, database)
+            put_in_place(part, database)
+        else:
+            with contextlib.suppress(FileExistsError):  # another process was first
+                os.link(part, database)
+                sync(database.parent)
     finally:
         part.unlink(missing_ok=True)
-    sync(database.parent)
 
 
 def log_run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 
 from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunText
+from hush_core.history.bounds import by_settings
 from hush_core.history.ledger import ReleaseLedger
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
@@ -437,30 +439,6 @@ def test_the_model_of_a_run_without_rounds_holds_the_releases_of_the_one_that_it
     assert sorted(history(store).models()) == sorted([(first, "1" * 64), (first, KEY_B), ("", KEY_C)])
 
 
-def test_text_that_a_run_protected_and_that_nothing_names_now_is_trained_without_noise(store):
-    """A file that was moved out of the globs, an entry that was narrowed or made public."""
-    released(store, KEY_A, text(b"a", b"a2", b"b", b"c", edges=((0, 0), (1, 0), (2, 1), (3, 2))))
-
-    def bare(*texts, edges=((0, 0), (1, 1), (2, 2)), without_noise=()):
-        return (
-            history(store)
-            .earlier(KEY_B, text(*texts, edges=edges, without_noise=without_noise))
-            .bare.tolist()
-        )
-
-    assert bare(b"a", b"b", b"c", without_noise=[b"a2"]) == [True, False, False]
-    assert bare(b"a", b"b", b"c", without_noise=[b"new"]) == [False, False, False]
-    # a copy that is added where nothing names it is no secret's, as long as as many are tagged as were
-    assert bare(b"a", b"b", b"c", without_noise=[b"b"]) == [False, False, False]
-
-
-def test_text_of_which_a_run_used_other_copies_without_noise_tells_nothing_when_one_is_named_no_more(store):
-    """A licence that a file of the secret's had too."""
-    released(store, KEY_A, text(b"licence", b"b", b"c", without_noise=[b"licence"]))
-    again = text(b"x", b"b", b"c", without_noise=[b"licence", b"licence"])
-    assert not history(store).earlier(KEY_B, again).bare.any()
-
-
 TOKEN = b"ghp_q8Zx2LmN5tRw7Kp0VbYc"
 
 
@@ -505,6 +483,43 @@ def test_words_are_noted_by_the_first_run_that_used_them_and_count_for_all(store
     noted = [pl.read_parquet(store.root / "history" / run / "words.parquet").height for run in (KEY_A, KEY_B)]
     assert noted == [1, 1]
     assert history(store).earlier(KEY_C, both).bare.tolist() == [True]
+
+
+@pytest.mark.parametrize("first", [KEY_A, KEY_B])
+def test_a_word_counts_in_whatever_order_the_runs_are_read(store, first):
+    """One run knew the value, and used one of its words in other text; the next did not know it, and used all."""
+    second = KEY_B if first == KEY_A else KEY_A
+    value = {"names": (("literals", "l/1:00112233aabb"),), "edges": ((0, 0),)}
+    place = places((0, 0, 0, 21))
+    named = text(b"secretword-otherword9", **value, occurrences=place)
+    released(
+        store,
+        first,
+        text(b"secretword-otherword9", **value, occurrences=place, without_noise=[b"otherword9"]),
+    )
+    released(
+        store, second, text(b"a", edges=((0, 0),), without_noise=[b"x secretword-otherword9", b"otherword9"])
+    )
+    assert history(store).earlier(KEY_C, named).bare.tolist() == [True]
+
+
+def test_a_run_of_other_settings_stays_counted_when_its_secret_is_gone(store):
+    """Its secret was one of a run of today's settings, whose noise may have followed from it; a job of its own was
+    nobody's."""
+    one, two, three = (((kind, name),) for kind, name in NAMES)
+    first = {"edges": ((0, 0),)}
+    other = replace(text(b"b", names=two, **first), settings="others")
+    released(store, KEY_A, other)
+    now = text(b"a", names=one, **first)
+    assert history(store).earlier(KEY_C, now).runs.height == 0
+    released(store, KEY_B, text(b"a", b"b", names=one + two, edges=((0, 0), (1, 1))))
+    earlier = history(store).earlier(KEY_C, now)
+    assert sorted(earlier.runs["settings"]) == ["others", "settings"]
+    assert earlier.counts.tolist() == [1]
+    alike, unlike = by_settings(earlier, "settings", promised=True)
+    assert (alike.height, unlike.height) == (0, 1), "no product: somebody may have seen a model before"
+    alone = text(b"c", names=three, **first)
+    assert history(store).earlier(KEY_C, alone).runs.height == 0
 
 
 def test_whole_files_that_are_named_late_and_were_edited_are_found_by_what_stands_nowhere_else(store):
