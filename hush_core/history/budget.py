@@ -12,9 +12,9 @@ from hush_core.accounting import NextRun, TargetsSpent, bound_secrets, noise_for
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.config import Method
 from hush_core.errors import InputError
-from hush_core.history.bounds import by_settings, history_of
+from hush_core.history.bounds import bounds_of_all_runs, by_settings, history_of
 from hush_core.history.earlier import Earlier
-from hush_core.history.filtered import Filter, Row, noise_by_filter, rows_of
+from hush_core.history.filtered import noise_by_filter
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress
 from hush_core.weights import sampling_rates
@@ -88,15 +88,20 @@ def bounds_without_rounds(
     drawn, each bound is its prior, and the bounds of all runs stay what they were (docs/guarantee.md §8).
 
     Raises:
-        InputError: of a secret nothing is promised over all runs, so that there is no promise to stay within.
+        InputError: of a secret nothing is promised over all runs, so that there is no promise to stay within; or
+            the earlier runs, each by the binomial that it noted, are above a target.
     """
     secrets = secrets.sort("secret_id")
     names = secrets["name"].to_list()
-    _, unlike = _told(earlier, settings, names)
-    spent = [n for n, rows in rows_of(unlike).items() if not _left(rows, secrets, n)]
-    _refuse_spent(spent, names)
-    never = np.zeros(1 + edges["example_id"].max())
-    return bound_secrets(edges, never, secrets, noise_multiplier=1.0, rounds=1, method=method)
+    _told(earlier, settings, names)
+    never, mechanism = np.zeros(1 + edges["example_id"].max()), {"noise_multiplier": 1.0, "rounds": 1}
+    bounds = bound_secrets(edges, never, secrets, method=method, **mechanism)
+    together = bounds_of_all_runs(
+        edges, never, bounds, earlier, settings=settings, method=method, promised=True, **mechanism
+    )
+    kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
+    _refuse_spent(np.flatnonzero(~kept.to_numpy()).tolist(), names)
+    return bounds
 
 
 def _counted(
@@ -130,7 +135,7 @@ def _told(earlier: Earlier, settings: str, names: list[str]) -> tuple[pl.DataFra
     for found, why, mend in (
         (
             bare,
-            "an earlier run trained, or this one would train, WITHOUT noise on text of",
+            "an earlier run trained WITHOUT noise on text of",
             "name all of their text, as earlier runs did; where an earlier run used it, drop or redact these "
             "secrets: the earlier models stay as they are",
         ),
@@ -144,10 +149,6 @@ def _told(earlier: Earlier, settings: str, names: list[str]) -> tuple[pl.DataFra
         if found:
             raise InputError(WHERE, f"{why} {_some([names[secret] for secret in found])}", mend)
     return alike, unlike
-
-
-def _left(rows: Sequence[Row], secrets: pl.DataFrame, secret: int) -> bool:
-    return Filter().share(secrets["prior"][secret], secrets["posterior"][secret], rows, []) <= 1
 
 
 def _refuse_spent(secrets: Sequence[int], names: list[str]) -> None:

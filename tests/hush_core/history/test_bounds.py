@@ -14,7 +14,14 @@ from hush_core.accounting import (
     spent,
 )
 from hush_core.errors import InputError
-from hush_core.history import PROFILES, RUNS, Earlier, bounds_of_all_runs, plan_for_runs
+from hush_core.history import (
+    PROFILES,
+    RUNS,
+    Earlier,
+    bounds_of_all_runs,
+    bounds_without_rounds,
+    plan_for_runs,
+)
 from hush_core.history.bounds import FILTER
 from hush_core.history.filtered import filter_order
 
@@ -224,6 +231,22 @@ def test_after_a_run_of_other_settings_the_rest_is_planned_by_a_filter_and_nothi
         ]
         exact = bound_of_runs(runs, prior=row["prior"]).value
         assert exact <= filter_bound(row["prior"], order, spent(runs, order)) <= row["posterior"]
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, "6" * 64])
+def test_a_night_without_rounds_is_refused_before_it_trains_where_earlier_runs_are_above_a_target(
+    graph, settings
+):
+    edges, _, secrets = graph
+    drawn = [(3, 4, 0.1), (1, 2, 0.05)]
+
+    def quiet(sigma):
+        earlier = earlier_of((sigma, ROUNDS, 1, settings, True, drawn))
+        return bounds_without_rounds(edges, secrets, method="best", settings=SETTINGS, earlier=earlier)
+
+    assert quiet(20.0)["bound"].to_list() == pytest.approx(secrets["prior"].to_list())
+    with pytest.raises(InputError, match="leave nothing of the target of b, d"):
+        quiet(0.3)
 
 
 def rows_before(earlier, secret):
