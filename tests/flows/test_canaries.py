@@ -187,7 +187,7 @@ def _weak(job, value):
     job.put("repository/app/weak.py", f'url = "postgres://app:{value}@db.corp:5432/x"\n')
     git(repository, "add", ".")
     git(repository, "commit", "-q", "-m", value)
-    return CONFIG
+    return CONFIG.replace("kind: credentials, level", "kind: credentials, weak: refuse, level")
 
 
 FAILURES = {
