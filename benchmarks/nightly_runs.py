@@ -240,7 +240,10 @@ class Server:
             "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",
         }  # fmt: skip
         job, ports = str(folder / "job.yaml"), f"prefect_port={prefect}, mlflow_port={mlflow}"
-        code = f"from flows.serve import serve; serve({job!r}, cron='* * * * *', with_servers=True, {ports})"
+        code = (
+            "from pathlib import Path; from flows.serve import serve;"
+            f"serve(Path({job!r}), cron='* * * * *', with_servers=True, {ports})"
+        )
         with open(folder / "log", "wb") as log:
             self.child = subprocess.Popen(
                 [sys.executable, "-c", code],
