@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from flows.reports.job_report import Report
 from hush_core.config import ByteGptModel, HushConfig
 from hush_core.files import write_whole
 from tasks.runtime.environment import home, settings
-from tasks.runtime.store import Ref, Store, canonical_json
+from tasks.runtime.store import Ref, Store, canonical_json, refs_in
 from tasks.sources import Sources, sources
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def keep_answer(config: HushConfig, outcome: Outcome, report: Report) -> None:
     now = sources(config)
     if outcome.extracted.commits != {label: home().fingerprint(c) for label, c in now.revisions.items()}:
         return
-    refs = tuple(dict.fromkeys(_refs(outcome.model_dump(mode="json"))))
+    refs = tuple(dict.fromkeys(refs_in(outcome.model_dump(mode="json"))))
     file = _file(config, now)
     file.parent.mkdir(mode=0o700, exist_ok=True)
     write_whole(file, Answer(report=report, refs=refs).model_dump_json().encode())
@@ -111,15 +110,3 @@ def _registered(model_uri: str) -> bool:
     except (sqlite3.Error, ValueError):
         return False
     return row is not None and row[0] == "READY" and row[1] != "Deleted_Internal"
-
-
-def _refs(value: Any) -> Iterator[Ref]:
-    if isinstance(value, dict):
-        if set(value) == set(Ref.model_fields):
-            yield Ref.model_validate(value)
-        else:
-            for part in value.values():
-                yield from _refs(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _refs(part)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from enum import Enum
 from pathlib import Path, PurePath
 from typing import Any
@@ -23,9 +23,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store, canonical_json
-
-_REF_CLASS = f"{Ref.__module__}.{Ref.__qualname__}"
+from tasks.runtime.store import Store, canonical_json, refs_in
 
 
 def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
@@ -107,21 +105,6 @@ def _alive(record: Path) -> bool:
         body = json.loads(record.read_bytes())
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
         store = Store(home().store)
-        return all(store.holds(ref) for ref in _refs(result))
+        return all(store.holds(ref) for ref in refs_in(result))
     except (ValueError, KeyError, TypeError, OSError):
         return False
-
-
-def _refs(value: Any) -> Iterator[Ref]:
-    """Every reference inside a JSON result: written as itself, or as a field of another model."""
-    if isinstance(value, dict):
-        if value.get("__class__") == _REF_CLASS:
-            yield Ref.model_validate(value["data"])
-        elif set(value) == set(Ref.model_fields):
-            yield Ref.model_validate(value)
-        else:
-            for part in value.values():
-                yield from _refs(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _refs(part)

@@ -1,6 +1,8 @@
 """A reviewer's decision on a version, signed with the key of the home.
 
 MLflow lets anyone who reaches it set a tag or move the alias; only who can read the key can make this signature.
+It does not tell the last decision from an earlier one: whoever kept the tags of an approval can put them back
+after a rejection of the same version.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,21 @@ class Ref(BaseModel):
     kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     suffix: str = Field(pattern=r"^(\.[a-z0-9]+)*$")
+
+
+def refs_in(value: Any) -> Iterator[Ref]:
+    """Every reference inside a JSON result: written as itself, or as a field of another model."""
+    if isinstance(value, dict):
+        if value.get("__class__") == f"{Ref.__module__}.{Ref.__qualname__}":
+            yield Ref.model_validate(value["data"])
+        elif set(value) == set(Ref.model_fields):
+            yield Ref.model_validate(value)
+        else:
+            for part in value.values():
+                yield from refs_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from refs_in(part)
 
 
 class Store:
