@@ -5,10 +5,8 @@ sample an ending). Every planting goes to a random line of a random file of its 
 lines from the next; styles and tools whose files no host has make a new file. One seed gives one repository.
 """
 
-import base64
 import os
 import random
-import re
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,10 +23,6 @@ NEUTRAL_SHARE = {"prefixed": 0.5, "named": 0.2, "split": 0.3, "chosen": 0.0}
 LARGEST, SMALLEST, SAMPLE, APART, TRIES = 40_000, 300, 30, 45, 2_000
 KINDS = {kind for style in outside_styles.STYLES for kind in style.kinds} | {".properties", ".mk"}
 SPLIT_LEAST, SPLIT_MOST = 30, 200  # characters, for a value that is written in parts
-PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----\n(?:[A-Za-z0-9-]+: [^\n]*\n)*\n?"
-    r"([A-Za-z0-9+/=\s]+)-----END (?:[A-Z0-9]+ )*PRIVATE KEY-----"
-)
 KEYS = {".pem", ".key", ".crt", ".csr", ".pub", ".asc"}  # of hosts: what is in them may be a true credential
 GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"], "LC_ALL": "C"}
 
@@ -84,34 +78,6 @@ def git(folder: Path, *command: str, stdin: bytes | None = None, missing: bool =
         ["git", *command], cwd=folder, input=stdin, capture_output=True, env=GIT, check=not missing
     )
     return done.stdout
-
-
-def private_key_lines(text: str) -> set[int]:
-    """Lines of the private keys that lie in a host file, from 1: what reports them is right, whoever it is.
-
-    Hosts' key files are left out by their ending (KEYS); keys in source files of theirs are credentials all the
-    same: armoured, and base64 of one whole DER sequence or of OpenSSH's own format. Anything less counts as no key,
-    and certificates, public keys and all other lines remain what they were.
-    """
-    lines: set[int] = set()
-    for match in PRIVATE_KEY.finditer(text):
-        try:
-            data = base64.b64decode("".join(match[1].split()), validate=True)
-        except ValueError:
-            continue
-        if data.startswith(b"openssh-key-v1\0") or _is_sequence(data):
-            first = text.count("\n", 0, match.start()) + 1
-            lines.update(range(first, first + match[0].count("\n") + 1))
-    return lines
-
-
-def _is_sequence(data: bytes) -> bool:
-    """Whether the bytes are one DER sequence, from the first to the last."""
-    if len(data) < 48 or data[0] != 0x30:
-        return False
-    more = data[1] & 0x7F if data[1] & 0x80 else 0
-    size = int.from_bytes(data[2 : 2 + more], "big") if more else data[1]
-    return len(data) == 2 + more + size
 
 
 class Field:

@@ -10,7 +10,8 @@ Strict for hush: found only if EVERY byte of the value, line breaks aside, lies 
 edge ties to a credential, or was dropped for a credential too weak; what is covered as well when the planted
 lines are crossed out does not count. Mild for the others: found if ANY line of the planting is reported. Lines
 reported in files without plantings are counted as false, for all alike, but for those of private keys that lie in
-the hosts' own files (`private_key_lines`: a committed key is a credential by its form); a few others may be true.
+the hosts' own files, and of the certificates that are proven to be of those keys (`outside_keys.py`: a committed
+key is a credential by its form, and its certificate determines it); a few others may be true.
 """
 
 import argparse
@@ -27,7 +28,8 @@ from itertools import accumulate
 from pathlib import Path
 
 import outside_peers
-from outside_planting import Planting, crossed_out, host_files, plant, private_key_lines, repository
+from outside_keys import key_lines
+from outside_planting import Planting, crossed_out, host_files, plant, repository
 
 SEEDS = {"hold-out": 20261122, "second": 971}
 OURS = "hush"
@@ -127,7 +129,7 @@ def measured(hosts: list[Path], peers: dict[str, Path], checkout: Path, seed: in
     hosted = host_files(hosts, seed)
     files, plantings = plant(hosted, seed)
     clean = {path: text for path, text in hosted.items() if files[path] == text}
-    keys = {(path, line) for path, text in clean.items() for line in private_key_lines(text)}
+    keys, certificates = key_lines(clean)
     megabytes = sum(len(text.encode()) for text in clean.values()) / 1e6
     hits: dict[str, list[bool]] = {}
     facts: dict[str, dict] = {}
@@ -142,8 +144,9 @@ def measured(hosts: list[Path], peers: dict[str, Path], checkout: Path, seed: in
         )
         lines = reported_lines(clean, found)
         facts[OURS] = {
-            "false_lines_a_megabyte": len(lines - keys) / megabytes,
+            "false_lines_a_megabyte": len(lines - keys - certificates) / megabytes,
             "lines_of_private_keys": len(lines & keys),
+            "lines_of_their_certificates": len(lines & certificates),
             "seconds": found["seconds"],
             "dropped_only": said.count("dropped"),
             "tagged_share_of_clean_text": tagged / megabytes / 1e6,
@@ -162,16 +165,17 @@ def measured(hosts: list[Path], peers: dict[str, Path], checkout: Path, seed: in
             hits[peer] = [
                 any((p.path, i) in lines for i in range(p.lines[0], p.lines[1] + 1)) for p in plantings
             ]
-            false = sum(path in clean for path, _ in lines - keys)
+            false = sum(path in clean for path, _ in lines - keys - certificates)
             facts[peer] = {"false_lines_a_megabyte": false / megabytes, "seconds": seconds,
-                           "lines_of_private_keys": len(lines & keys)}  # fmt: skip
+                           "lines_of_private_keys": len(lines & keys),
+                           "lines_of_their_certificates": len(lines & certificates)}  # fmt: skip
     others = [hits[peer] for peer in hits if peer != OURS]
     if others:
         hits["any peer"] = [any(each) for each in zip(*others, strict=True)]
     return {
         "seed": seed, "plantings": len(plantings), "types": len({p.type for p in plantings}),
         "styles": len({p.style for p in plantings}), "files": len(files), "megabytes_without_plantings": megabytes,
-        "private_keys_lines": len(keys),
+        "private_keys_lines": len(keys), "their_certificates_lines": len(certificates),
         "rows": _rows(plantings, hits), "facts": facts, "never": _never(plantings, hits),
         "peers": outside_peers.versions(peers), "not_given": sorted(set(outside_peers.RUNS) - set(peers)),
     }  # fmt: skip

@@ -23,16 +23,16 @@ import numpy as np
 from hush_core.corpus.blob_cache import BlobCache
 from hush_core.errors import InputError
 
-SPARE_BYTES = 1 << 30
+SPARE_BYTES = 128 << 20
 """Room that is left to others in the temporary folder."""
 
 
 def no_room() -> InputError:
     """The refusal where the text outgrows its disk, as that of a small pack that unfolds into terabytes does."""
     return InputError(
-        "the temporary folder",
+        "the disk",
         "has no room for the text of the repositories and tables",
-        "make room, set TMPDIR to a larger disk, or read less (max_file_bytes, a smaller revision, mode: tree)",
+        "make room under HUSH_HOME, or read less (max_file_bytes, a smaller revision, mode: tree)",
     )
 
 

@@ -98,6 +98,18 @@ class Corpus:
         return np.unique(self.blob).astype(np.int64)
 
     @property
+    def succession(self) -> tuple[np.ndarray, np.ndarray]:
+        """The contents of `read`, versions of a file one after another; by number the one before, or -1."""
+        _, first = np.unique(self.blob, return_index=True)
+        first.sort()
+        numbers = self.blob[first].astype(np.int64)
+        tree, path = self.tree[first], self.path[first]
+        follows = (tree[1:] == tree[:-1]) & (path[1:] == path[:-1])
+        before = np.full(len(self.contents), -1, dtype=np.int64)
+        before[numbers[1:][follows]] = numbers[:-1][follows]
+        return numbers, before
+
+    @property
     def layout(self) -> Layout:
         """Where the chunks lie on the plain grid, with the contents that are there now."""
         return Layout(self.blob, self.contents.sizes, self.chunk_bytes)

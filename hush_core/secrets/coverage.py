@@ -36,8 +36,9 @@ def coverage_of(
     return {"repositories": _repositories(corpus, layout, fate), "secrets": secrets}
 
 
-_OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused"}
-"""What a repetition of the same extraction may count differently; and commit ids, unkeyed hashes of all text."""
+_OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused", "skipped_files"}
+"""What a repetition of the same extraction may count differently; and what is no count: names of files, and commit
+ids, unkeyed hashes of all text."""
 
 
 def published(coverage: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +85,7 @@ def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dic
             "files": len(tree.blob),
             "bytes_without_secret": int(text[t]),
             "skipped": {reason: tree.skipped[reason] for reason in _reasons(tree.mode)},
+            "skipped_files": getattr(tree.skipped, "names", []),
             **{name: counts[t] for name, counts in count.items()},
             **tree.facts,
         }

@@ -7,10 +7,12 @@ may drop its pages and read them again, and the file, which has no name, goes wi
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.lib.stride_tricks import sliding_window_view
 
 from hush_core.corpus import BlobStore, Corpus, Layout
 from hush_core.secrets.graph import EXAMPLES
@@ -71,7 +73,7 @@ def _views(contents: BlobStore, at: np.ndarray, length: np.ndarray) -> pl.Series
     import pyarrow as pa
 
     mapped = contents.mapped()
-    data = np.frombuffer(mapped, dtype=np.uint8)
+    heads = _heads(contents, at, len(mapped))
     raw = np.zeros((len(at), _VIEW), dtype=np.uint8)
     words = raw.view("<i4")
     words[:, 0] = length
@@ -80,14 +82,32 @@ def _views(contents: BlobStore, at: np.ndarray, length: np.ndarray) -> pl.Series
     raw[short, 4:] = 0
     for byte in range(_INLINE):  # a short text stands in its view; of a long one the first four bytes do
         rows = np.flatnonzero((length > byte) & short if byte >= 4 else length > byte)
-        raw[rows, 4 + byte] = data[at[rows] + byte]
+        raw[rows, 4 + byte] = heads[rows, byte]
     whole = pa.py_buffer(mapped)
-    steps = range(0, max(len(data), 1), _STEP)  # overlapping, as no offset may be 2 GiB or more
-    buffers = [whole.slice(step, min(2 * _STEP, len(data) - step)) for step in steps]
+    steps = range(0, max(len(mapped), 1), _STEP)  # overlapping, as no offset may be 2 GiB or more
+    buffers = [whole.slice(step, min(2 * _STEP, len(mapped) - step)) for step in steps]
     array = pa.Array.from_buffers(pa.binary_view(), len(at), [None, pa.py_buffer(raw), *buffers])
     series = pl.from_arrow(array)
     assert isinstance(series, pl.Series)
     return series.rename("text")
 
 
+def _heads(contents: BlobStore, at: np.ndarray, size: int) -> np.ndarray:
+    """The first _INLINE bytes at each place of the file, of `size` bytes; what lies behind it is 0.
+
+    They are read, a stretch at a time: pages of the map that were looked at would stay with this process.
+    """
+    heads = np.zeros((len(at), _INLINE), dtype=np.uint8)
+    order = np.argsort(at, kind="stable")
+    borders = np.searchsorted(at[order], np.arange(0, size + _STRETCH, _STRETCH))
+    for first, (low, high) in zip(range(0, size, _STRETCH), pairwise(borders.tolist()), strict=False):
+        if low < high:
+            data = contents.read(first, min(size, first + _STRETCH + _INLINE))
+            windows = sliding_window_view(np.frombuffer(data + bytes(_INLINE), dtype=np.uint8), _INLINE)
+            rows = order[low:high]
+            heads[rows] = windows[at[rows] - first]
+    return heads
+
+
 _VIEW, _INLINE, _STEP = 16, 12, 1 << 29
+_STRETCH = 1 << 23

@@ -28,6 +28,7 @@ from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.detectors.registry import detector_of
+from hush_core.secrets.documentation import leave_out_documentation
 from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS
 from hush_core.secrets.fingerprints import fingerprints
 from hush_core.secrets.graph import SecretGraph
@@ -155,7 +156,10 @@ def extract(
             _detect(corpus, config, late, found, labels, values, context)
         _spread(corpus, config, found, labels, values, context)
         values.search(corpus, labels, context)
+        found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
         graph, coverage = assemble(config, corpus, found, labels, work, redaction)
+    for entry, states in documented.items():
+        coverage["secrets"][entry]["documentation"] = states
     coverage["propagation"] = {
         "values": sought[0] + len(values.search_terms),
         "patterns": sought[1] + values.patterns,

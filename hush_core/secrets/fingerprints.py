@@ -23,7 +23,7 @@ from hush_core.secrets.detectors.rare_words import whole_run, words
 from hush_core.secrets.propagation.decoding import layers
 from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
 from hush_core.secrets.propagation.layouts import words as written_words
-from hush_core.secrets.propagation.spellings import Spelling, spellings
+from hush_core.secrets.propagation.spellings import Spelling, spellings, stands_apart
 from hush_core.secrets.propagation.value_search import MIN_DECODED
 from hush_core.secrets.redaction import RedactedSecret
 
@@ -35,7 +35,7 @@ SCHEMA = {
     "mac": pl.Binary,
 }
 """kind: WORD, or what `_kind` makes of a spelling. head: 0 for a word."""
-EXACT, FOLDED, WORD = "exact", "folded", "word"
+EXACT, APART, FOLDED, WORD = "exact", "apart", "folded", "word"
 SPLIT, WORDS = "split", "words"
 HEAD = 8
 _LOOK_UP_BITS = 20
@@ -57,7 +57,7 @@ def fingerprints(secrets: Sequence[RedactedSecret], key: bytes) -> pl.DataFrame:
         if secret.word is not None:
             rows[number, WORD, len(secret.word), 0, lock.mac(secret.word)] = None
         for term in secret.search_terms:
-            for one in spellings(term.value, term.fragments, any_case=term.any_case):
+            for one in spellings(term.value, term.fragments, any_case=term.any_case, apart=term.apart):
                 text, told = one.text, one.words or one.text
                 if one.folded:
                     text, told = text.lower(), told.lower()
@@ -67,7 +67,7 @@ def fingerprints(secrets: Sequence[RedactedSecret], key: bytes) -> pl.DataFrame:
 
 def _kind(one: Spelling) -> str:
     """How it is looked for: in which texts, and whether in either case."""
-    kind = WORDS if one.words else SPLIT if one.squeezed else EXACT
+    kind = WORDS if one.words else SPLIT if one.squeezed else APART if one.apart else EXACT
     return f"{kind} {FOLDED}" if one.folded else kind
 
 
@@ -156,7 +156,7 @@ class _Seeker:
 
     def find(self, texts: Sequence[Layer], kind: str) -> Iterator[tuple[int, int]]:
         """(redacted_id, number of the text) of all spellings of this kind."""
-        folded, as_words = kind.endswith(FOLDED), kind.startswith(WORDS)
+        folded, as_words, apart = kind.endswith(FOLDED), kind.startswith(WORDS), kind.startswith(APART)
         whole = BETWEEN.join([layer.text for layer in texts])
         if folded:
             whole = whole.lower()
@@ -174,6 +174,8 @@ class _Seeker:
                 layer, start = texts[row], place - int(starts[row])
                 for length, mac, number in self._forms[size, int(heads[place])]:
                     if start + length > len(layer.text) or (layer.kind == BLOCK and length < MIN_DECODED):
+                        continue
+                    if apart and not stands_apart(layer.text, start, start + length):
                         continue
                     if as_words:
                         told = layer.below.text[slice(*layer.back(start, start + length)[:2])]

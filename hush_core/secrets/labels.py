@@ -142,6 +142,19 @@ class LabelTable:
         new._spans = {name: array("q", columns[name][left].astype(np.int64).tobytes()) for name in COLUMNS}
         return new
 
+    def without(self, gone: np.ndarray) -> LabelTable:
+        """The labels of the other secrets, numbered without gaps. gone: a mask over all secrets."""
+        number, new = np.cumsum(~gone) - 1, LabelTable()
+        new._reasons = dict(self._reasons)
+        new._decided = {int(number[f]): blobs for f, blobs in self._decided.items() if not gone[f]}
+        for kept, given in ((new._files, self._files), (new._blobs, self._blobs)):
+            kept += [(int(number[f]), reason, numbers) for f, reason, numbers in given if not gone[f]]
+        spans = self.spans()
+        left = ~gone[spans["found"]]
+        columns = spans | {"found": number[spans["found"]]}
+        new._spans = {name: array("q", columns[name][left].astype(np.int64).tobytes()) for name in COLUMNS}
+        return new
+
     def held(self, layout: Layout, contents: BlobStore) -> ChunkLabels:
         """Every chunk that holds a secret, exact copies among them, each with its best reason.
 

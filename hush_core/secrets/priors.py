@@ -21,7 +21,7 @@ from hush_core.secrets.guessing.decoding import fields, reveal
 from hush_core.secrets.guessing.description import LEAST_RUN, Description, describe
 from hush_core.secrets.guessing.published import without_published
 
-VERSION = f"2, zxcvbn {version('zxcvbn')}"
+VERSION = f"3, zxcvbn {version('zxcvbn')}"
 """Changes whenever the same value may get another prior: a kept extraction is not used then."""
 
 PASSWORD_BITS = 10.0

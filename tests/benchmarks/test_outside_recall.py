@@ -5,10 +5,15 @@ import json
 import random
 import sys
 from binascii import crc32
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import serialization as s11n
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -18,6 +23,7 @@ import outside_files  # noqa: E402
 import outside_split  # noqa: E402
 import outside_styles  # noqa: E402
 from outside_formats import PREFIXED  # noqa: E402
+from outside_keys import key_lines  # noqa: E402
 from outside_labelled import part_of, span  # noqa: E402
 from outside_planting import (  # noqa: E402
     APART,
@@ -25,7 +31,6 @@ from outside_planting import (  # noqa: E402
     git,
     host_files,
     plant,
-    private_key_lines,
     repository,
 )
 from outside_recall import covered, judged, reported_lines, table, wilson  # noqa: E402
@@ -173,23 +178,57 @@ def test_wilson_and_the_table():
     assert "| all | 10 | 50.0 (40–60) |" in said and "| false lines a MB |  | 2.0 |" in said
 
 
-def test_lines_of_a_private_key_are_told_by_the_key_and_by_nothing_less():
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-        PublicFormat,
-    )
+def pem_of(key, form="PKCS8", password: bytes | None = None) -> str:
+    hidden = s11n.BestAvailableEncryption(password) if password else s11n.NoEncryption()
+    return key.private_bytes(s11n.Encoding.PEM, getattr(s11n.PrivateFormat, form), hidden).decode()
 
+
+def certificate_of(public, signed_by) -> str:
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "host")])
+    day = datetime(2026, 1, 1)
+    made = x509.CertificateBuilder(name, name, public, 7, day, day + timedelta(1)).sign(
+        signed_by, hashes.SHA256()
+    )
+    return made.public_bytes(s11n.Encoding.PEM).decode()
+
+
+def lines_of(text: str, path: str = "a", before: int = 1) -> set[tuple[str, int]]:
+    return {(path, before + i + 1) for i in range(text.count("\n"))}
+
+
+def test_lines_of_a_private_key_are_told_by_the_key_and_by_nothing_less():
     key = ec.generate_private_key(ec.SECP256R1())
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    ssh = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    pem, ssh = pem_of(key), pem_of(key, "OpenSSH")
+    public = key.public_key().public_bytes(s11n.Encoding.PEM, s11n.PublicFormat.SubjectPublicKeyInfo).decode()
     for text in (pem, ssh):
-        lines = text.count("\n")
-        assert private_key_lines(f'a = 1\nKEY = """{text}"""\nb = 2\n') == set(range(2, 2 + lines))
-    assert not private_key_lines(public)
+        assert key_lines({"a": f'a = 1\nKEY = """{text}"""\nb = 2\n'}) == (lines_of(text), set())
     body = pem.split("\n")[1]
-    assert not private_key_lines(pem.replace(body, body[:-4] + "\n")), "cut short"
-    assert not private_key_lines(pem.replace(body, "x" * len(body))), "no key in it"
+    for text in (public, pem.replace(body, body[:-4] + "\n"), pem.replace(body, "x" * len(body))):
+        assert key_lines({"a": text}) == (set(), set())
+
+
+@pytest.mark.parametrize("form", ["PKCS8", "TraditionalOpenSSL", "OpenSSH"])
+@pytest.mark.parametrize("kind", ["rsa", "ec"])
+def test_a_certificate_is_of_a_key_that_gives_its_public_key_and_of_no_other(kind, form):
+    made = {
+        "rsa": lambda: rsa.generate_private_key(65537, 1024),
+        "ec": lambda: ec.generate_private_key(ec.SECP256R1()),
+    }
+    key, other = made[kind](), made[kind]()
+    private, its = pem_of(key, form), certificate_of(key.public_key(), key)
+    signed_by_other, signed_for_other = (
+        certificate_of(key.public_key(), other),
+        certificate_of(other.public_key(), key),
+    )
+    both = {"k": "\n" + private, "c": "\n" + its}
+    assert key_lines(both) == (lines_of(private, "k"), lines_of(its, "c"))
+    assert key_lines(both | {"c": "\n" + signed_by_other})[1] == lines_of(signed_by_other, "c")
+    assert key_lines(both | {"c": signed_for_other})[1] == set(), "who signs is not whose it is"
+    assert key_lines({"c": its}) == (set(), set()), "a certificate alone"
+    if form == "PKCS8":
+        locked = pem_of(key, form, b"a password")
+        assert key_lines({"k": "\n" + locked, "c": its}) == (lines_of(locked, "k"), set()), (
+            "nothing is proven"
+        )
+    changed = its.replace(its.split("\n")[3], its.split("\n")[3][::-1])
+    assert key_lines(both | {"c": changed})[1] == set()

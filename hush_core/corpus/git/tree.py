@@ -16,6 +16,7 @@ from hush_core.corpus.git.blobs import SKIP_REASONS, store_blobs
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
 from hush_core.corpus.paths import Paths, match_path, printable_path
+from hush_core.corpus.skipped import Skipped
 
 __all__ = ["SKIP_REASONS", "File", "Tree", "match_path", "printable_path", "read_tree"]
 
@@ -101,19 +102,19 @@ def read_tree(
         contents if contents is not None else BlobStore(),
         paths if paths is not None else Paths(),
     )
-    skipped: Counter[str] = Counter()
+    skipped = Skipped()
     found: list[tuple[bytes, bytes]] = []
     wanted: dict[bytes, int] = {}
     present = {}
     for entry in tree_entries(view):
         if entry.kind != "blob":
-            skipped["submodule"] += 1
+            skipped.note("submodule", entry.path)
         elif entry.mode == "120000":
-            skipped["symlink"] += 1
+            skipped.note("symlink", entry.path)
         else:
             present[entry.path] = entry.blob
             if entry.size > max_file_bytes:
-                skipped["too_large"] += 1
+                skipped.note("too_large", entry.path)
             else:
                 wanted[entry.blob] = entry.size
     found = [(path, blob) for path, blob in present.items() if blob in wanted]
@@ -138,7 +139,7 @@ def keep(
     wanted: Mapping[bytes, int],
     contents: BlobStore,
     paths: Paths,
-    skipped: Counter[str],
+    skipped: Skipped,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bring the `wanted` blobs (with their sizes) into `contents`; (path, blob) columns of readable files."""
     reasons = store_blobs(view, wanted, contents)
@@ -147,7 +148,7 @@ def keep(
     for path, blob in found:
         number = numbers[blob]
         if number is None:
-            skipped[reasons[blob]] += 1
+            skipped.note(reasons[blob], path)
         else:
             path_column.append(paths.add(path))
             blob_column.append(number)

@@ -6,8 +6,6 @@ are read for addresses only and are never trained on.
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from hush_core.corpus.blob_store import BlobStore
@@ -17,6 +15,7 @@ from hush_core.corpus.git.history import History
 from hush_core.corpus.git.history_log import FILE, SUBMODULE, SYMLINK
 from hush_core.corpus.git.tree import OWNERS, Tree, keep, special, tree_entries
 from hush_core.corpus.paths import Paths
+from hush_core.corpus.skipped import Skipped
 from hush_core.errors import InputError
 
 SQUASHED_SHARE = 0.5
@@ -55,7 +54,9 @@ def read_versions(
     sizes = walk.sizes(files)
     wanted = {b: size for b, size in sizes.items() if size <= max_file_bytes}
     found = [(log.paths[p], blob) for p, b in pairs.tolist() if sizes[blob := log.blobs[b]] <= max_file_bytes]
-    skipped["too_large"] = len(pairs) - len(found)
+    for p, b in pairs.tolist():
+        if sizes[log.blobs[b]] > max_file_bytes:
+            skipped.note("too_large", log.paths[p])
     path, blob = keep(view, found, wanted, contents, paths, skipped)
     present = {e.path: e.blob for e in tree_entries(view) if e.kind == "blob" and e.mode != "120000"}
     return Tree(
@@ -101,7 +102,7 @@ def _ages(view: CleanView, history: History) -> np.ndarray:
     return np.array([place[commit] for commit in history.log.commit], dtype=np.int64)
 
 
-def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Counter[str]]:
+def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Skipped]:
     """The distinct (path, blob) pairs of regular files, by path and by when they came in; the others counted.
 
     Not by object id: that is a hash of the content, so another value would give the versions, and thereby the
@@ -113,9 +114,10 @@ def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Counter[str]]
     first = np.ones(len(columns), dtype=bool)
     first[1:] = (columns[1:, :3] != columns[:-1, :3]).any(axis=1)
     rows = columns[first]
-    skipped = Counter(
-        symlink=int((rows[:, 2] == SYMLINK).sum()), submodule=int((rows[:, 2] == SUBMODULE).sum())
-    )
+    skipped = Skipped()
+    for kind, reason in ((SYMLINK, "symlink"), (SUBMODULE, "submodule")):
+        for number in rows[rows[:, 2] == kind][:, 0].tolist():
+            skipped.note(reason, log.paths[number])
     rows = rows[rows[:, 2] == FILE]
     by_path = _ranks(log.paths)
     return rows[np.lexsort((rows[:, 3], by_path[rows[:, 0]]))][:, :2], skipped

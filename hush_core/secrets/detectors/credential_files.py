@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from hush_core.secrets.detectors.credential_names import RUN
-from hush_core.secrets.detectors.credential_public import is_placeholder
+from hush_core.secrets.detectors.credential_public import SHOWN, is_placeholder, is_shown
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
@@ -42,7 +42,7 @@ _KEY64 = rb"([A-Za-z0-9+/]{42,43}=)"
 _WORD = rb"(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key)"
 PLACES = (
     # ftp(1), curl: .netrc
-    Place(rb"(?:^|[ \t])(?:machine[ \t]+\S{1,255}|default)(?:[ \t]+(?:login|account|user)[ \t]+\S{1,128}){0,2}[ \t]+password[ \t]+(\S{1,256})",
+    Place(rb"(?:(?:^|[ \t])machine[ \t]+\S{1,255}|^[ \t]*default)(?:[ \t]+(?:login|account|user)[ \t]+\S{1,128}){0,2}[ \t]+password[ \t]+(\S{1,256})",
           rb"(?:machine[ \t]+\S{1,128}|default)[ \t][^\n]{0,128}password[ \t]+\S"),
     Place(rb"^[ \t]*(?:login[ \t]+\S{1,128}[ \t]+)?password[ \t]+(\S{1,256})[ \t\r]*$", rb"^[ \t]*(?:login[ \t]+\S{1,128}[ \t]+)?password[ \t]+\S", rb"(?m)^[ \t]*(?:machine[ \t]+\S|default\b)"),
     # PostgreSQL: .pgpass
@@ -75,7 +75,7 @@ PLACES = (
     Place(rb"(?i)^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?([^\s\"'=;$]{4,512})",
           rb"(?i:^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?[^\s\"'=;$]{4})", after_name=True),
     # SQL
-    Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?|password[ \t]*\()[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]",
+    Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?|(?<![A-Za-z_.])password[ \t]*\((?=[NE]?['\"][^'\"\n]{3,256}['\"]\)))[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]",
           rb"(?i:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with|encrypted|set)[ \t]+password|password[ \t]*\()[^\n]{0,80}['\"][^'\"\n]{3}"),
     # settings of services whose word stands before a blank
     Place(rb"(?i)^[ \t]*(?:requirepass|masterauth|masteruser|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|credentials|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|key|token|mailhub_?pass|AuthPass|SMTPPass|mail_password"
@@ -133,6 +133,8 @@ def lined_files(content: bytes) -> Iterator[int]:
     ][:4]
     if not head or max(map(len, head)) > 400:
         return
+    if not any(_lined().match(line) for line in head):
+        return
     for number, place in enumerate(PLACES):
         if place.lined:
             pattern = _pattern(number)
@@ -140,16 +142,23 @@ def lined_files(content: bytes) -> Iterator[int]:
                 yield number
 
 
-def in_files(content: bytes, number: int, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
-    """Values of PLACES[number] on the lines that its gate names."""
+def in_files(
+    content: bytes, number: int, lines: list[tuple[int, int]], *, alone: bool = False
+) -> Iterator[tuple[str, int, int]]:
+    """Values of PLACES[number] on the lines that its gate names.
+
+    alone: also where the content lacks what it must hold besides, as another version of it may have that.
+    """
     place, pattern = PLACES[number], _pattern(number)
-    if place.with_ and not re.search(place.with_, content):
+    if place.with_ and not alone and not re.search(place.with_, content):
         return
     for first, last in lines:
         for match in pattern.finditer(content, first, last):
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
             if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
+                continue
+            if is_shown(content[max(first, start - SHOWN) : start]):
                 continue
             if place.encoded:
                 rule = _encoded(value)
@@ -229,6 +238,12 @@ def _dense(value: bytes) -> bool:
     if re.search(rb"^[./~]|[()]|/[^/]*/|::|\.[a-z]{2,4}$", value):
         return False
     return surprise(value) >= 4.4 or re.search(rb"[!@#$%^&*?]|[A-Za-z]{3,}[0-9]{2,}\Z", value) is not None
+
+
+@cache
+def _lined() -> re.Pattern[bytes]:
+    """What any of the lined places matches."""
+    return re.compile(b"|".join(place.pattern for place in PLACES if place.lined))
 
 
 @cache

@@ -15,7 +15,9 @@ from hush_core.secrets.detectors.credential_public import (
     holds_text,
     is_fingerprint,
     is_identifier,
+    is_page,
     is_placeholder_login,
+    is_public_key,
     is_shown,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, surprise
@@ -72,6 +74,13 @@ _DATA_URI = re.compile(
 _FILE = re.compile(
     rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b"
 )
+
+
+def is_file(token: bytes) -> bool:
+    """Whether a token ends as names of files and hosts do."""
+    return _FILE.search(token) is not None
+
+
 _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
@@ -134,10 +143,12 @@ def _judge(
     before = content[max(first, start - BEFORE) : start]
     if _IS_NAME.match(content, end) or (content[start - 1 : start] == b"\\" and end - start >= 40):
         return None  # a name; or a line of a block that is written with \\n
-    if _DATA_URI.search(before) or _FILE.search(token) or _VERSION.match(core):
+    if _DATA_URI.search(before) or is_file(token) or _VERSION.match(core):
         return None
     if (
         is_identifier(core)
+        or is_public_key(token)
+        or is_page(token)
         or is_fingerprint(token, before)
         or is_shown(before)
         or is_placeholder_login(token)

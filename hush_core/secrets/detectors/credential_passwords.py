@@ -13,8 +13,14 @@ from collections.abc import Iterator
 
 import re2
 
-from hush_core.secrets.detectors.credential_names import RUN, words
-from hush_core.secrets.detectors.credential_public import is_placeholder, is_shown
+from hush_core.secrets.detectors.credential_names import RUN, is_file, words
+from hush_core.secrets.detectors.credential_public import (
+    SHOWN,
+    is_page,
+    is_placeholder,
+    is_public_key,
+    is_shown,
+)
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
@@ -66,7 +72,7 @@ _NOISE = re.compile(
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$"
 )
 _NAME_LIKE = re.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+"
@@ -74,13 +80,22 @@ _NAME_LIKE = re.compile(
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 
 
+_OTHER_WORDS = re.compile(
+    rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is))"
+)
+"""Words that begin as telling ones do."""
 _PUBLIC = re.compile(
     rb"(?i)(?:pub(?:lic)?|cache|sort|partition|primary|foreign|routing|shard|lookup|index|group)[_ .-]?\Z"
 )
 
 
-def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
-    """Values assigned to telling names that need not be a machine's; as few as a settings file holds."""
+def passwords(
+    content: bytes, lines: list[tuple[int, int]], unsettled: list[int] | None = None
+) -> Iterator[tuple[str, int, int]]:
+    """Values assigned to telling names that need not be a machine's; as few as a settings file holds.
+
+    unsettled: takes in where values stand that are some only if the content's head is one of a settings file.
+    """
     settings: bool | None = None
     for first, last in lines:
         for match in _named(content, first, last):
@@ -90,9 +105,13 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
                 content, max(first, match.start() - 12), match.start()
             ):
                 continue
-            if is_shown(content[max(first, start - 64) : start]) or b"..." in value:
+            if is_shown(content[max(first, start - SHOWN) : start]) or b"..." in value:
+                continue
+            if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
+                if is_file(value):
+                    continue
                 yield ASSIGNED, start, end
                 continue
             name = match[1].lower()
@@ -111,6 +130,8 @@ def passwords(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[st
             if not _may_be_password(value, human=human, quoted=group == 3, settings=False):
                 if settings is None:
                     settings = _settings_like(content)
+                if unsettled is not None:
+                    unsettled.append(start)
                 if not settings:
                     continue
             yield ASSIGNED_PASSWORD, start, end
@@ -150,9 +171,12 @@ _CODE = re.compile(
 )
 
 
+HEAD_BYTES = 16384
+
+
 def _settings_like(content: bytes) -> bool:
     """Whether a file holds settings rather than code: nine of ten of its first lines name a value or nothing."""
-    lines = content[:16384].split(b"\n")[:60]
+    lines = content[:HEAD_BYTES].split(b"\n")[:60]
     settings = sum(
         [
             len(line) <= 400 and _SETTING.fullmatch(line) is not None and not _CODE.match(line)
@@ -160,3 +184,9 @@ def _settings_like(content: bytes) -> bool:
         ]
     )
     return settings >= 0.9 * len(lines)
+
+
+def head_of(content: bytes) -> int:
+    """Bytes by which it is told whether a file holds settings."""
+    lines = content[:HEAD_BYTES].split(b"\n", 60)
+    return min(len(content), HEAD_BYTES) - (len(lines[60]) if len(lines) > 60 else 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import re
 
-from hush_core.secrets.detectors.credential_randomness import surprise
+from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.guessing.published import is_published
 
 _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
@@ -22,18 +22,37 @@ _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
     rb"(?:[._-](?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2}))*"
 )
+_PART = (
+    rb"(?:[A-Z]?[a-z]{2,}+[0-9]{0,3}+|[A-Z]{1,4}(?=[A-Z][a-z]|[^A-Za-z]|\Z)[0-9]{0,3}+"
+    rb"|[a-z][0-9]{0,2}+(?=[A-Z_.-]|\Z))"
+)
+_NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
+"""Names are told from random letters by bits a character of their words; with digits between these more strictly."""
 _SHOWN = re.compile(
     rb"(?i)(?:sec[-_]websocket[-_](?:key|accept)[\"'`\])]{0,3}[ \t]*(?:=>|[:=,(])[ \t]*[\[(]?[\"'`]?"
     rb"|\b(?:c?nonce|opaque)[\"']?[ \t]*[:=][ \t]*[\"']?"
-    rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)=)\Z"
+    rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
+    rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
+    rb"|badge\.svg\?token=)\Z"
 )
+SHOWN = 64
+"""Bytes before a value that tell whether it is for all to see."""
+_GAP = rb"(?:[ _.-]|%20|\+)"
 _PLACEHOLDER = re.compile(
-    rb"(?i)[\[<({_*]{0,2}(?:"
-    rb"(?:(?:my|your|our|the|a|an|some|any|other|another|old|new|bad|wrong|invalid|fake|dummy|sample|example|test|user|db|admin|root|default|secret|secure)(?:[ _.-]|%20|\+){1,2})?"
+    rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|"  # RFC 3092
+    rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example|super|very|strong|weak|long|random"
+    rb"|secure|unsecure|insecure|unsafe|hard-?coded|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
+    + _GAP
+    + rb"{0,2}|(?:test|user|db|admin|root|default|refresh|session|client|server|service|auth|jwt)"
+    + _GAP
+    + rb"{1,2}){0,6}"
     rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|username|value)"
-    rb"(?:(?:[ _.-]|%20)(?:here|value|string))?"
+    rb"(?:" + _GAP + rb"(?:here|value|string))?"
     rb")[\]>)}_*]{0,2}"
 )
+MAX_PLACEHOLDER = 64
 MIN_TEXT, TEXT_SURPRISE = 12, 5.2
 """Readable characters in a row, which random bytes show in one of 500 values of 300 bytes, and what they are told from
 random ones by: bits a character under the model of what people write."""
@@ -43,17 +62,28 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
 
 
 def is_identifier(token: bytes) -> bool:
-    """Whether a token is a name in camel case, in parts or not: words of two letters and more.
+    """Whether a token is a name in camel case, in parts or not: words of two letters and more, digits behind them.
 
-    Of random letters and digits one in 2,500 of 20 characters is, of 16 one in 500: under a telling name those are
+    Of random letters and digits one in 6,000 of 20 characters is, of 16 one in 1,200: under a telling name those are
     found as passwords are.
 
     >>> is_identifier(b"_failOnNullOrEmptyForEach"), is_identifier(b"Message2_O_OneOfCase.gpbUnsetOneOfCase")
     (True, True)
+    >>> is_identifier(b"generateOAuth1Header"), is_identifier(b"flagArg1And2AreWords")
+    (True, True)
     >>> is_identifier(b"qZxTvLwKdRbYpNsUeHcJmAgfXo"), is_identifier(b"x7Gq0TzLw4RbN9vKpY2c")
     (False, False)
     """
-    return _CAMEL.fullmatch(token) is not None and any(65 <= c <= 90 for c in token)
+    if not any(65 <= c <= 90 for c in token):
+        return False
+    most = (
+        CAMEL_SURPRISE
+        if _CAMEL.fullmatch(token)
+        else NUMBERED_SURPRISE
+        if _NUMBERED.fullmatch(token)
+        else 0.0
+    )
+    return most > 0 and surprise(b" %b " % b" ".join(word.lower() for word in _WORDS.findall(token))) < most
 
 
 def is_fingerprint(token: bytes, before: bytes) -> bool:
@@ -70,8 +100,34 @@ def is_shown(before: bytes) -> bool:
 
 
 def is_placeholder(value: bytes) -> bool:
-    """Whether a value says what should stand there: `example-password`, `[secure]`, `_password_`."""
-    return _PLACEHOLDER.fullmatch(value) is not None
+    """Whether a value says nothing but what it is, or what should stand there: `[secure]`, `mysecretpassword`.
+
+    >>> is_placeholder(b"base64EncodedKey"), is_placeholder(b"<your-api-key>"), is_placeholder(b"blue-horse-42")
+    (True, True, False)
+    """
+    return len(value) <= MAX_PLACEHOLDER and _PLACEHOLDER.fullmatch(value) is not None
+
+
+_PUBLIC_KEY = re.compile(
+    rb"(?:MFwwDQYJKoZIhvcNAQEBBQADSwAw|MIGfMA0GCSqGSIb3DQEBAQUAA4GNAD|MII[A-Za-z0-9+/]{2}[A-Za-z0-9+/]ANBgkqhkiG9w0BAQEFAAOCA"
+    rb"|MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE|MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE|MCowBQYDK2V[uw]AyEA"
+    rb"|AAAA(?:B3NzaC1yc2E|C3NzaC1lZDI1NTE5|E2VjZHNhLXNoYTIt|B3NzaC1kc3M))"
+)
+
+
+def is_public_key(token: bytes) -> bool:
+    """Whether base64 begins as a public key does: SubjectPublicKeyInfo of RSA, EC, Ed25519, X25519 (RFC 5280, 8410),
+    or OpenSSH's (RFC 4253).
+
+    >>> is_public_key(b"MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALK4BUxd"), is_public_key(b"MIICdQIBADANBgkqhkiG9w0BAQEF")
+    (True, False)
+    """
+    return _PUBLIC_KEY.match(token) is not None
+
+
+def is_page(token: bytes) -> bool:
+    """Whether it is an address without its scheme, no part of which could be a value: `//youtu.be/wGtS5qQ0bC0`."""
+    return token.startswith(b"//") and not any(looks_made(part) for part in token.split(b"/"))
 
 
 def is_placeholder_login(token: bytes) -> bool:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
 
@@ -43,7 +44,15 @@ RANDOM_GATE = _TURN + _T + rb"{0,24}" + _TURN + _T + rb"{0,24}(?:[^A-Za-z0-9_+/.
 """Kinds of characters that change to and fro, twice in the last fifty characters of a run; seldom in names."""
 
 RANDOM, PASSWORD, KUBERNETES, PUTTY = 2000, 2001, 2002, 2003
+BLOCK, FAR = 5000, 5001
+"""Gates without a rule, which tell how the next version may be looked at (`credential_versions`)."""
+_C = rb"[A-Za-z0-9+/_=.~!@$%^&*:-]+"
+_WORD = rb"[ \t]*[\"'`]?" + _C + rb"[\"'`]{0,3}[)\\;,]?[ \t]*\r?\n"
+_STRINGS = rb"(?:[ \t]*[\"'`]" + _C + rb"[\"'`][ \t]*,)+[ \t]*\r?\n"
+FAR_GATE = rb"(?:-----BEGIN|auth_provider_x509|\"refresh_token\"|(?i:kind[\"']?:[ \t]*[\"']?secret)|codecatalyst|Private-Lines|ZXlK)"
+"""What stands in all that the rules for private keys, service accounts, manifests and other kinds of files see."""
 PLACE = 3000
+ALONE_BYTES = 640
 JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", 4004: "variables"}
 
 
@@ -70,32 +79,44 @@ def own_findings(content: bytes, taken: list[tuple[int, int]]) -> Iterator[tuple
 
     A finding counts unless one that was made before has all of it.
     """
-    return _plain(content, taken, _gated(content))
+    return _plain(content, taken, Gated(_gated(content), list(lined_files(content))))
+
+
+@dataclass
+class Gated:
+    """What the gates saw in a content: the lines by gate; where values stand that are some only if its head is that of
+    a settings file; the places (by number) whose form its first lines have."""
+
+    lines: dict[int, list[Line]]
+    lined: list[int] = field(default_factory=list)
+    unsettled: list[int] = field(default_factory=list)
 
 
 def all_findings(
     content: bytes, taken: list[tuple[int, int]]
-) -> tuple[list[tuple[str, int, int]], list[Joined]]:
-    """`own_findings`, and the values that stand in parts."""
-    lines = _gated(content)
-    gates = {name: lines[number] for number, name in JOINED.items() if number in lines}
-    joined = list(joined_values(content, gates, lambda text: own_findings(text, []))) if gates else []
-    return list(_plain(content, taken, lines)), joined
+) -> tuple[list[tuple[str, int, int]], list[Joined], Gated]:
+    """`own_findings`, the values that stand in parts, and what the gates saw."""
+    gated = Gated(_gated(content), list(lined_files(content)))
+    plain = list(_plain(content, taken, gated))
+    return plain, joined_in(content, gated.lines), gated
 
 
-def _plain(
-    content: bytes, taken: list[tuple[int, int]], lines: dict[int, list[Line]]
-) -> Iterator[tuple[str, int, int]]:
-    seen = set()
+def joined_in(content: bytes, lines: dict[int, list[Line]]) -> list[Joined]:
+    found = {name: lines[number] for number, name in JOINED.items() if number in lines}
+    return list(joined_values(content, found, lambda text: own_findings(text, []))) if found else []
+
+
+def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterator[tuple[str, int, int]]:
+    seen, lines = set(), gated.lines
     for found in (
-        _formats(content, lines),
+        formats(content, lines),
         *(in_files(content, n, lines[PLACE + n]) for n in range(len(PLACES)) if PLACE + n in lines),
-        *(in_files(content, n, [(0, len(content))]) for n in lined_files(content)),
+        *(in_files(content, n, [(0, len(content))]) for n in gated.lined),
         kubernetes(content) if KUBERNETES in lines else (),
         putty(content) if PUTTY in lines else (),
         machine_values(content, lines.get(RANDOM, [])),
-        passwords(content, lines.get(PASSWORD, [])),
-        alone(content) if len(content) <= 640 else (),
+        passwords(content, lines.get(PASSWORD, []), gated.unsettled),
+        alone(content) if len(content) <= ALONE_BYTES else (),
     ):
         held = Spans(taken)
         for rule, start, end in found:
@@ -105,7 +126,7 @@ def _plain(
                 yield rule, start, end
 
 
-def _formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:
+def formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:
     for number in sorted(n for n in lines if n < len(FORMATS)):
         kind, pattern = FORMATS[number], _pattern(number)
         for first, last in lines[number]:
@@ -117,20 +138,46 @@ def _formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str
 _THREAD = threading.local()
 
 
-def _gated(content: bytes) -> dict[int, list[Line]]:
-    """By gate, the lines on which it sees something."""
-    ends: dict[int, list[int]] = {}
-    if not hasattr(_THREAD, "scratch"):  # hyperscan refuses two scans at once in one
-        _THREAD.scratch = hyperscan.Scratch(_database())
-    _database().scan(
-        content,
-        match_event_handler=lambda gate, _from, end, _flags, _context: ends.setdefault(gate, []).append(end),
-        scratch=_THREAD.scratch,
+def ends_in(text: bytes, database: hyperscan.Database | None = None) -> list[tuple[int, int]]:
+    """(gate, end of what it sees), in no particular order."""
+    database = database or _database()
+    kept = _THREAD.__dict__.setdefault("scratches", {})  # hyperscan refuses two scans at once in one
+    if id(database) not in kept:
+        kept[id(database)] = hyperscan.Scratch(database)
+    found: list[tuple[int, int]] = []
+    database.scan(
+        text,
+        match_event_handler=lambda gate, _from, end, _flags, _context: found.append((gate, end)),
+        scratch=kept[id(database)],
     )
+    return found
+
+
+def gates_in(
+    content: bytes, ranges: Iterable[tuple[int, int]], database: hyperscan.Database
+) -> dict[int, list[Line]]:
+    """By gate of a database, the lines in these parts of a content (whole lines) on which it sees something."""
+    ends: dict[int, list[int]] = {}
+    for first, last in ranges:
+        for gate, end in ends_in(content[first:last], database):
+            ends.setdefault(gate, []).append(first + end)
+    return lines_of(content, ends)
+
+
+def lines_of(content: bytes, ends: Mapping[int, Sequence[int]]) -> dict[int, list[Line]]:
+    """By gate, the lines on which it saw something."""
     return {gate: list(_lines(content, places)) for gate, places in ends.items()}
 
 
-def _lines(content: bytes, places: list[int]) -> Iterator[Line]:
+def _gated(content: bytes) -> dict[int, list[Line]]:
+    """By gate, the lines on which it sees something."""
+    ends: dict[int, list[int]] = {}
+    for gate, end in ends_in(content):
+        ends.setdefault(gate, []).append(end)
+    return lines_of(content, ends)
+
+
+def _lines(content: bytes, places: Sequence[int]) -> Iterator[Line]:
     at = 0
     for end in sorted(places):
         if end > at:
@@ -146,9 +193,14 @@ def _pattern(number: int) -> re.Pattern[bytes]:
 
 @cache
 def _database() -> hyperscan.Database:
+    return compiled(gates())
+
+
+def gates() -> list[tuple[bytes, int, int]]:
+    """(expression, number, flags) of each."""
     caseless, lines = hyperscan.HS_FLAG_CASELESS, hyperscan.HS_FLAG_MULTILINE
-    gates = [(kind.gate or kind.body, number, 0) for number, kind in enumerate(FORMATS)]
-    gates += [
+    rows = [(kind.gate or kind.body, number, 0) for number, kind in enumerate(FORMATS)]
+    rows += [
         (RANDOM_GATE, RANDOM, 0),
         (PASSWORD_GATE, PASSWORD, caseless),
         (credential_files.KUBERNETES_GATE, KUBERNETES, 0),
@@ -161,10 +213,17 @@ def _database() -> hyperscan.Database:
             ),
             JOINED, (0,) * len(JOINED), strict=True,
         ),
+        (rb"\n(?:" + _WORD * 4 + rb"|" + _STRINGS * 4 + rb")", BLOCK, 0),
+        (FAR_GATE, FAR, 0),
     ]  # fmt: skip
-    expressions, ids, flags = (list(column) for column in zip(*gates, strict=True))
+    return rows
+
+
+def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
+    """Rows of (expression, number, flags) as one database."""
+    expressions, ids, flags = (list(column) for column in zip(*rows, strict=True))
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     # long bounds are slow to compile; a gate without them opens oftener, never less often
     expressions = [re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e) for e in expressions]
-    database.compile(expressions=expressions, ids=ids, elements=len(gates), flags=flags)
+    database.compile(expressions=expressions, ids=ids, elements=len(rows), flags=flags)
     return database

@@ -116,7 +116,7 @@ class Values:
         for i in range(0, len(row), 5):
             yield Span(*row[i : i + 3], f"credentials:{names[row[i + 3]]}", bool(row[i + 4]))
 
-    def search_terms(self, same: bytes) -> Iterator[SearchTerm]:
+    def search_terms(self, same: bytes, *, apart: bool = False) -> Iterator[SearchTerm]:
         spellings = sorted(self.spellings[same])
         fragments: set[bytes] = set()
         ends: set[bytes] = set()
@@ -126,9 +126,11 @@ class Values:
             ends |= {line for v in spellings for line in key_ends(v)}
         for n, spelling in enumerate(spellings):
             if n == 0:
-                yield SearchTerm(spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)))
+                yield SearchTerm(
+                    spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)), apart=apart
+                )
             else:
-                yield SearchTerm(spelling)
+                yield SearchTerm(spelling, apart=apart)
 
     def settle(self) -> None:
         """Take out values that are nothing but another's: encoded, with what stands beside it, or cut by a line."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
@@ -20,24 +20,28 @@ from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
-from hush_core.secrets.detectors.credential_rules import all_findings
+from hush_core.secrets.detectors.credential_rules import Gated, all_findings
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
+from hush_core.secrets.detectors.credential_versions import INNER, Known, known, nearby, next_known
+from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
     WEAK_BITS,
     published_bits,
 )
 
 RULES_VERSION = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
-SHORT_WEAK_BYTES = 10
-"""A weak credential of letters only and shorter than this ("password") is labelled where rules see it, not
-sought elsewhere: it is a word, and its other places say nothing."""
+SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
+"""A weak credential of letters only and shorter than the first ("password"), of letters and digits and shorter
+than the second ("123", "utf8"), or one of the thousand commonest ("abc123"), is labelled where rules see it, not
+sought elsewhere: it is a word, a number or a name, and its other places say nothing. Others that are shorter than
+the first are sought, but not in longer words and numbers."""
 
 _HELPER_IS_SECRET = re.compile(r"secret|token|passphrase|consumer-key|application-key|\bapi-key\b")
 _HELPER_IS_PUBLIC = re.compile(r"key-id|client-id|app-id|public|-name|-url|-host|domain|account|repository")
 
 
 class CredentialScanner:
-    """All rules, compiled once (about three seconds)."""
+    """All rules, compiled once (about two seconds)."""
 
     def __init__(self) -> None:
         self._native, self._public_helpers = _rules()
@@ -45,6 +49,10 @@ class CredentialScanner:
 
     def scan(self, content: bytes) -> list[Detection]:
         """Every credential in one whole file, sorted by place; overlaps are kept."""
+        return self.look(content)[0]
+
+    def look(self, content: bytes) -> tuple[list[Detection], Gated]:
+        """`scan`, and what our gates saw."""
         found = set()
         for f in self._native.scan(content):
             if not f.visible and f.rule_id in self._public_helpers:
@@ -57,14 +65,18 @@ class CredentialScanner:
             if value.strip() and not _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
-        own, parts = all_findings(content, taken)
+        own, parts, gated = all_findings(content, taken)
         found |= {Detection(rule, content[start:end], start, end, True) for rule, start, end in own}
         for joined in parts:
             # a part is no value of its own: it would be a weaker one
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
         found = {d for d in found if not is_everybodys(d.value)}
-        return sorted(found, key=lambda d: (d.start, d.end, d.rule))
+        return sorted(found, key=lambda d: (d.start, d.end, d.rule)), gated
+
+    def pinned_places(self, text: bytes) -> list[int]:
+        """Where the pinned rules see something, placeholders included."""
+        return [found.location["start_offset"] for found in self._native.scan(text)]
 
 
 _NO_PASSWORD = re.compile(
@@ -112,12 +124,33 @@ class _Look:
         return CredentialScanner()
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
-        for found in self.scanner.scan(content):
-            yield found.start, found.end, found.rule if found.exact else found.rule + _INNER
+        return iter(_rows(self.scanner.scan(content)))
+
+    def follow(
+        self, texts: Sequence[bytes], before: Sequence[int | None]
+    ) -> Iterator[list[tuple[int, int, str]]]:
+        """What is in each text; `before`: the place in `texts` of the version before it."""
+        states: list[Known | None] = []
+        for text, earlier, near in zip(
+            texts, before, nearby(texts, before, self.scanner.pinned_places), strict=True
+        ):
+            state = states[earlier] if earlier is not None else None
+            if near is not None and state is not None:
+                state = next_known(text, near, state)
+            elif near is None:
+                state = None
+            if state is None:
+                detections, gated = self.scanner.look(text)
+                found = _rows(detections)
+                states.append(known(text, found, gated))
+            else:
+                found = list(state.rows)
+                states.append(state)
+            yield found
 
 
-_INNER = " (inner)"
-"""Marks a value that was found inside base64, so that its text is not what stands at its place."""
+def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
+    return [(d.start, d.end, d.rule if d.exact else d.rule + INNER) for d in detections]
 
 
 def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
@@ -130,7 +163,7 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         *(c.tolist() for c in (scan.blob, scan.start, scan.end, scan.tag)), strict=True
     ):
         rule = scan.tags[tag]
-        if rule.endswith(_INNER):
+        if rule.endswith(INNER):
             again[blob] = None
         else:
             values.add(blob, Detection(rule, corpus.contents[blob][start:end], start, end, True), stands=True)
@@ -143,15 +176,20 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
     for name, same in named:
         bits = published_bits(values.bits(same))
         declared = bits if entry.bits is None else min(bits, entry.bits)
-        word = declared < WEAK_BITS and len(same) < SHORT_WEAK_BYTES and same.isalpha()
+        short = declared < WEAK_BITS and len(same) < SHORT_WEAK_BYTES
+        word = short and (
+            same.isalpha()
+            or (same.isalnum() and len(same) < SHORTEST_WEAK_BYTES)
+            or same.lower() in commonest_passwords()
+        )
         yield Finding(
             name=name,
             bits=values.bits(same),
             provenance=f"{RULES_VERSION} {values.shown(same)}",
             spans=values.spans(same),
             copies=False,
-            search_terms=() if word else tuple(values.search_terms(same)),
+            search_terms=() if word else tuple(values.search_terms(same, apart=short)),
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="6", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="8", prepare=_rules)

@@ -40,28 +40,38 @@ class Scan:
 
 
 Row = TypeVar("Row")
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 1 << 21
 AHEAD = 8
 """Batches a thread that may wait to be taken: what is found is held, never the text."""
 
 
 def looked_at(
-    contents: BlobStore, numbers: Sequence[int], look: Callable[[bytes], Iterable[Row]], workers: int = 0
+    contents: BlobStore,
+    numbers: Sequence[int],
+    look: Callable[[bytes], Iterable[Row]],
+    workers: int = 0,
+    before: np.ndarray | None = None,
 ) -> Iterator[tuple[int, list[Row]]]:
     """(number, what `look` finds in it) of each content, in the order given, looked at by several threads.
 
     One thread, unless `look` says by an attribute `threads` that it may be called by several at once; it is
     worth it where the work is done without the interpreter's lock (hyperscan, kingfisher). Where `look` has
-    an `each`, it is given several contents at a time.
+    an `each`, it is given several contents at a time; where it has a `follow`, these and which of them is the
+    version before which.
 
     Args:
         workers: how many threads; 0: as many as this process has processors.
+        before: by number the version before a content, -1 if none (`Corpus.succession`).
     """
     workers = (workers or len(os.sched_getaffinity(0))) if getattr(look, "threads", False) else 1
     each = getattr(look, "each", lambda texts: [list(look(text)) for text in texts])
 
     def together(batch: Sequence[int]) -> list[tuple[int, list[Row]]]:
-        return list(zip(batch, each([contents[number] for number in batch]), strict=True))
+        texts = [contents[number] for number in batch]
+        if before is None or not hasattr(look, "follow"):
+            return list(zip(batch, each(texts), strict=True))
+        place = {number: n for n, number in enumerate(batch)}
+        return list(zip(batch, look.follow(texts, [place.get(int(before[n])) for n in batch]), strict=True))
 
     if workers == 1:
         for batch in _batches(contents, numbers):
@@ -101,7 +111,7 @@ def scan_contents(
     progress: Callable[[int, int], None],
 ) -> Scan:
     """`look` at every content that stands in a file and that the cache does not know under this name."""
-    numbers = corpus.read
+    numbers, before = corpus.succession
     file = None if cache is None else cache / "scans" / f"{_digest(key, name.encode()).hex()}.parquet"
     names = _names(corpus, key) if file is not None else []
     kept = _load(file)
@@ -121,7 +131,7 @@ def scan_contents(
     tags: dict[str, int] = {}
     empty = array("q")
     progress(0, len(new))
-    for done, (number, rows_of) in enumerate(looked_at(corpus.contents, new.tolist(), look)):
+    for done, (number, rows_of) in enumerate(looked_at(corpus.contents, new.tolist(), look, before=before)):
         if done % 512 == 0:
             progress(done, len(new))
         for start, end, tag in rows_of:

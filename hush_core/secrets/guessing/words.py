@@ -95,6 +95,15 @@ def letter_bits() -> list[float]:
     return table.ravel().tolist()
 
 
+COMMONEST = 1000
+
+
+@cache
+def commonest_passwords() -> frozenset[bytes]:
+    """The COMMONEST that were leaked most often: they stand in texts of all kinds, as examples and numbers."""
+    return frozenset(word.encode() for word in FREQUENCY_LISTS["passwords"][:COMMONEST])
+
+
 def common_passwords() -> list[str]:
     """What a hash is likely to be of: passwords, words, names, numbers, and the usual changes to the first."""
     lists = FREQUENCY_LISTS

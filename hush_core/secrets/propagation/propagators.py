@@ -34,7 +34,7 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "3"
+VERSION = "4"
 """Changes whenever the same input may spread otherwise."""
 
 

@@ -9,7 +9,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hush_core.secrets.propagation.escapes import plain_characters, unescaped
 from hush_core.secrets.propagation.layouts import GONE, is_split, is_words, squeeze, words
@@ -31,8 +31,8 @@ class Spelling:
 
     form: "raw" for the value as it is. folded: letters of either case. squeezed: it is sought in text without
     joints; then where `words` is not empty, only the same words count, and `edges` are the signs that the value
-    begins and ends with. bare: the bytes that an encoded value stands for; that they are found where the value
-    itself stands says nothing new.
+    begins and ends with. apart: it counts only where no letter or digit goes on beside it. bare: the bytes
+    that an encoded value stands for; that they are found where the value itself stands says nothing new.
     """
 
     text: bytes = field(repr=False)
@@ -42,12 +42,28 @@ class Spelling:
     words: bytes = field(default=b"", repr=False)
     edges: tuple[bytes, bytes] = field(default=(b"", b""), repr=False)
     bare: bool = False
+    apart: bool = False
+
+
+def stands_apart(text: bytes, start: int, end: int) -> bool:
+    """Whether bytes [start, end) of a text are no part of a longer word or number.
+
+    >>> stands_apart(b"utf8mb4", 0, 4), stands_apart(b"charset=utf8;", 8, 12), stands_apart(b"a!b", 1, 2)
+    (False, True, True)
+    """
+    before = text[start - 1 : start].isalnum() and text[start : start + 1].isalnum() if start else False
+    return not (before or (text[end - 1 : end].isalnum() and text[end : end + 1].isalnum()))
 
 
 def spellings(
-    value: bytes, fragments: tuple[bytes, ...] = (), *, any_case: bool = False
+    value: bytes, fragments: tuple[bytes, ...] = (), *, any_case: bool = False, apart: bool = False
 ) -> Iterator[Spelling]:
     """All spellings of a value (UTF-8), and of the fragments that give it away; some may be equal."""
+    for one in _spellings(value, fragments, any_case):
+        yield replace(one, apart=True) if apart else one
+
+
+def _spellings(value: bytes, fragments: tuple[bytes, ...], any_case: bool) -> Iterator[Spelling]:
     breaks = value.replace(b"\r\n", b"\n")
     for text in dict.fromkeys((value, breaks, breaks.replace(b"\n", b"\r\n"))):
         yield Spelling(text, "raw" if text == value else "newlines", any_case)

@@ -21,7 +21,7 @@ from hush_core.secrets.propagation.escapes import is_quoted
 from hush_core.secrets.propagation.gate import BACKSLASH, CALLS, ENTITY, PERCENT, QUOTED, STRANGE, kinds
 from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
 from hush_core.secrets.propagation.layouts import words
-from hush_core.secrets.propagation.spellings import Spelling, spellings
+from hush_core.secrets.propagation.spellings import Spelling, spellings, stands_apart
 
 MIN_DECODED = 6
 """Shorter values are not sought in base64 and its like: all texts of three bytes stand there by chance."""
@@ -39,7 +39,8 @@ ARMOUR_MARGIN = 80
 class SearchTerm:
     """One value to search for.
 
-    `any_case`: ASCII letters match in either case. `fragments`: parts that give the value away by themselves
+    `any_case`: ASCII letters match in either case. `apart`: it counts only where it is no part of a longer word or
+    number. `fragments`: parts that give the value away by themselves
     (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
     one), but belong to the value where they stand beside a fragment. `reason`: of an edge where the value stands as
     it is; "propagated:raw" if empty.
@@ -50,6 +51,7 @@ class SearchTerm:
     fragments: tuple[bytes, ...] = field(default=(), repr=False)
     reason: str = ""
     ends: tuple[bytes, ...] = field(default=(), repr=False)
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class ValueSearch:
         whole: dict[tuple[bytes, bool], dict[int, Spelling]] = {}
         alone: dict[tuple[bytes, bool], dict[int, Spelling]] = {}
         for index, term in enumerate(search_terms):
-            for one in spellings(term.value, term.fragments, any_case=term.any_case):
+            for one in spellings(term.value, term.fragments, any_case=term.any_case, apart=term.apart):
                 key = (one.text.lower() if one.folded else one.text, one.folded)
                 (alone if one.squeezed else whole).setdefault(key, {}).setdefault(index, one)
         self._whole, self._alone = _Seeker(whole), _Seeker(alone)
@@ -152,6 +154,8 @@ class ValueSearch:
                 if layer.kind == BLOCK and end - start < MIN_DECODED:
                     continue
                 for index, spelling in seeker.owners[pattern].items():
+                    if spelling.apart and not stands_apart(layer.text, start, end):
+                        continue
                     hit = _hit(layer, index, spelling, start, end)
                     if hit is None:
                         continue

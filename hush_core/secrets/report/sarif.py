@@ -17,7 +17,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 from urllib.parse import quote
 
@@ -87,7 +87,8 @@ def sarif(
     number = {rule: i for i, rule in enumerate(rules)}
     sources = pl.concat([examples["source"], noted["source"]])
     bases = _bases(sources.unique().sort().to_list())
-    regions = regions_of(examples, shown, occurrences)
+    regions = regions_of(examples, shown, occurrences, None if replaced is None else replaced[1])
+    changed = set(places.select("source", "path").iter_rows())
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -106,7 +107,7 @@ def sarif(
                     for source, base in bases.items()
                 },
                 "results": [
-                    *(_result(row, number, bases, regions) for row in shown.iter_rows(named=True)),
+                    *(_result(row, number, bases, regions, changed) for row in shown.iter_rows(named=True)),
                     *(_note(row, number, bases) for row in noted.iter_rows(named=True)),
                 ],
                 "properties": {
@@ -195,12 +196,18 @@ def _rule(rule: str, kind: str) -> dict[str, Any]:
 
 
 def _result(
-    row: dict[str, Any], number: dict[str, int], bases: dict[str, str], regions: Mapping[Place, Region]
+    row: dict[str, Any],
+    number: dict[str, int],
+    bases: dict[str, str],
+    regions: Mapping[Place, Region],
+    changed: Set[tuple[str, str]],
 ) -> dict[str, Any]:
+    """changed: (source, path) of files in which values were replaced: bytes of the examples are not theirs."""
     how = "was recognised here" if row["propagated"] else "was found here"
     says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
     chunk = {"byteOffset": row["start"], "byteLength": row["end"] - row["start"]}
-    region = regions.get((row["example_id"], row["secret_id"]), chunk)
+    otherwise = None if (row["source"], row["path"]) in changed else chunk
+    region = regions.get((row["example_id"], row["secret_id"]), otherwise)
     return {
         "ruleId": row["rule"],
         "ruleIndex": number[row["rule"]],

@@ -12,17 +12,24 @@ Place = tuple[int, int]
 Region = dict[str, int]
 
 
-def regions_of(examples: pl.DataFrame, shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[Place, Region]:
+def regions_of(
+    examples: pl.DataFrame,
+    shown: pl.DataFrame,
+    occurrences: pl.DataFrame,
+    replaced: pl.DataFrame | None = None,
+) -> dict[Place, Region]:
     """A region by edge, for those whose lines can be counted; one file in memory at a time.
 
     Where the value stands in the chunk: its first lines there, whole (columns would tell its length). Elsewhere
     the chunk: lines, columns and bytes, widened to whole characters, as both must name the same text.
 
     Lines can be counted where the file's text up to there is among the examples, and it is one version of a file:
-    a source with one path twice is a history, whose versions cannot be told apart.
+    a source with one path twice is a history, whose versions cannot be told apart. In a file in which values were
+    replaced, the lines are those of the repository, and columns and bytes, which are not, are left out.
 
     Args:
-        examples, occurrences: as in `docs/tables.md`. shown: edges with the columns of their example.
+        examples, occurrences: as in `docs/tables.md`. shown: edges with the columns of their example. replaced:
+            `redaction.REPLACED`.
     """
     place = examples.select("example_id", "source", "path", "start", "end")
     histories = place.filter(pl.struct("source", "path", "start").is_duplicated())["source"].unique()
@@ -32,9 +39,9 @@ def regions_of(examples: pl.DataFrame, shown: pl.DataFrame, occurrences: pl.Data
         .group_by("source", "path", maintain_order=True)
         .agg("example_id", "start", "end")
     )
-    needed = _spans(shown, occurrences)
+    needed, collapsed = _spans(shown, occurrences), _collapsed(replaced)
     regions: dict[Place, Region] = {}
-    for ids, starts, ends in files.select("example_id", "start", "end").iter_rows():
+    for source, path, ids, starts, ends in files.iter_rows():
         known = 0
         while known < len(ids) and starts[known] == (ends[known - 1] if known else 0):
             known += 1
@@ -44,8 +51,40 @@ def regions_of(examples: pl.DataFrame, shown: pl.DataFrame, occurrences: pl.Data
             for secret, value in needed.get(example, ()):
                 first, last = value or (0, end - start)
                 spans.append(((example, secret), start + first, start + last, value is not None))
-        regions.update(_regions(data, spans))
+        found = _regions(data, spans)
+        if ranges := collapsed.get((source, path)):
+            found = {edge: _as_in_the_repository(region, ranges) for edge, region in found.items()}
+        regions.update(found)
     return regions
+
+
+def _collapsed(replaced: pl.DataFrame | None) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """(source, path) → the lines [first, last] of the repository's file that are one line since; ascending.
+
+    Two values that share a line but no byte collapse as one range would: by as many lines.
+    """
+    ranges: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    if replaced is None:
+        return ranges
+    rows = replaced.select("source", "path", "line", "end_line").unique().sort(pl.all())
+    for source, path, first, last in rows.iter_rows():
+        known = ranges.setdefault((source, path), [])
+        if known and first <= known[-1][1]:
+            known[-1] = (known[-1][0], max(last, known[-1][1]))
+        else:
+            known.append((first, last))
+    return ranges
+
+
+def _as_in_the_repository(region: Region, ranges: list[tuple[int, int]]) -> Region:
+    """The lines of a region of the redacted file, as lines of the file that was read."""
+    first, last = region["startLine"], region["endLine"]
+    removed = start = end = 0
+    for above, below in ranges:
+        start += below - above if above - removed < first else 0
+        end += below - above if above - removed <= last else 0
+        removed += below - above
+    return {"startLine": first + start, "endLine": last + end}
 
 
 def _spans(shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[int, list[tuple[int, Place | None]]]:

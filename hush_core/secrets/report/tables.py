@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -38,6 +39,13 @@ def redacted_table(redacted: pl.DataFrame, redactions: pl.DataFrame, examples: p
     return _no_formulas(
         rows.select("name", "kind", "source", "path", "places").sort("name", "source", "path")
     )
+
+
+def skipped_table(skipped: Mapping[str, Sequence[tuple[str, str]]]) -> pl.DataFrame:
+    """One row a file that was not read: of each source (reason, path)."""
+    rows = [(source, path, reason) for source, named in skipped.items() for reason, path in named]
+    kinds = dict.fromkeys(("source", "path", "reason"), pl.String)
+    return _no_formulas(pl.DataFrame(rows, schema=kinds, orient="row"))
 
 
 def files_beside(baseline: Path) -> pl.DataFrame | None:

@@ -111,4 +111,4 @@ def test_a_full_disk_is_one_clear_refusal():
             _write_all(full, b"text", 0)
     finally:
         os.close(full)
-    assert "TMPDIR" in error.value.hint
+    assert "HUSH_HOME" in error.value.hint  # where the text is laid out

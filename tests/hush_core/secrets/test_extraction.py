@@ -278,6 +278,28 @@ def test_a_weak_word_does_not_empty_the_corpus(make_repo):
     assert set(result.examples["path"]) == {"g.py", "w.py"}
 
 
+@pytest.mark.parametrize(
+    ("weak", "elsewhere", "left_out"),
+    [
+        ("123", "x = 123\n", False),  # a number
+        ("ab1c", "utf(ab1c)\n", False),  # letters and digits, under six bytes
+        ("abc123", "x = abc123\n", False),  # one of the commonest
+        ("qrst57wz", "x = qrst57wz\n", True),  # a copy
+        ("qrst57wz", "x = aqrst57wz\n", False),  # part of a longer word
+        ("q@57w", "x = q@57w\n", True),
+        ("qrst57wz24ab", "x = aqrst57wz24ab0\n", True),  # long enough to be sought wherever it stands
+    ],
+)
+def test_a_short_weak_value_is_left_out_where_it_is_a_copy_and_not_where_it_is_a_number(
+    make_repo, weak, elsewhere, left_out
+):
+    repo = make_repo()
+    url = f'"postgres://app:{weak}@db.corp:5432/x"\n'
+    repo.commit({"u.py": url.encode(), "w.py": elsewhere.encode(), "g.py": f'"{token()}"'.encode()})
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}]), KEY)
+    assert set(result.examples["path"]) == ({"g.py"} if left_out else {"g.py", "w.py"})
+
+
 def test_of_what_was_measured_only_a_level_is_published(make_repo):
     repo = make_repo()
     values = [draw(n, seed) for n in (18, 20, 22, 26) for seed in range(5)]

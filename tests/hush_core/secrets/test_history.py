@@ -250,6 +250,7 @@ def test_large_text_is_mapped_and_equal(make_repo, monkeypatch, tmp_path):
     plain = extract(config, KEY)
     monkeypatch.setattr(examples, "IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(examples, "_STEP", 64)
+    monkeypatch.setattr(examples, "_STRETCH", 50)
     mapped = extract(config, KEY, work=tmp_path)
     assert mapped.examples.n_chunks() == 1
     assert mapped.examples.equals(plain.examples) and mapped.edges.equals(plain.edges)

@@ -448,3 +448,13 @@ def test_fingerprints_tell_nothing_without_their_key_and_their_forms_are_all_kep
     assert set(again["redacted_id"]) == {0, 1} and result.redacted["places"].to_list() == [1, 0]
     texts = {"example_id": [0, 1], "text": [b"ZEPHYRquartz", base64.b64encode(b"--nowhere-at-all--")]}
     assert slips(pl.DataFrame(texts), table, KEY).rows() == [(0, 0), (1, 1)]
+
+
+def test_a_short_weak_value_left_in_a_longer_word_is_no_slip_and_a_copy_is(run, literals):
+    files = {"u.py": b'url = "postgres://app:qrst57wz@db.corp:5432/x"\n', "w.py": b"x = aqrst57wz\n"}
+    result = run(files | {"n.txt": b"marmalade\n"}, [CREDENTIALS, literals(b"marmalade", protect="noise")])
+    texts = result.examples["text"].to_list()
+    assert b"x = aqrst57wz\n" in texts and not any(b":qrst57wz@" in text for text in texts)
+    assert slips(result.examples, result.fingerprints, KEY).is_empty()
+    left = {"example_id": [0, 1, 2], "text": [b"x = aqrst57wz", b"x = qrst57wz", b"x = qrst57wz1"]}
+    assert set(slips(pl.DataFrame(left), result.fingerprints, KEY)["example_id"]) == {1}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import string
+import subprocess
+import sys
 import traceback
 
 import polars as pl
@@ -222,3 +225,37 @@ def test_the_models_own_template_is_taken_with_its_tokens(tmp_path):
         parse_config(config(tmp_path, messages="m"), where="j", folder=tmp_path).tables[0].chat_template
         == PLAIN
     )
+
+
+def test_a_model_on_the_hub_gives_its_template_or_is_said_not_to_be_had(tmp_path):
+    """Through the hub's own client, from what it has kept: it is told that there is no network."""
+    kept = tmp_path / "hub" / "models--some--model"
+    snapshot = kept / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("0" * 40)
+    (snapshot / "tokenizer_config.json").write_text(
+        json.dumps({"chat_template": "{{ messages[0]['content'] }}!"})
+    )
+    code = """
+import sys
+from pathlib import Path
+from hush_core.config.chat_template import template_text
+from hush_core.config.settings import HuggingFaceModel
+from hush_core.errors import InputError
+for name in sys.argv[1:]:
+    model = HuggingFaceModel(kind="huggingface", name=name)
+    try:
+        print(template_text(None, model, Path("."), where="tables.chat"))
+    except InputError as error:
+        print(error)
+    print(template_text("plain", model, Path("."), where="tables.chat"))
+"""
+    offline = {"HF_HUB_CACHE": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "some/model", "some/other"],
+        env=os.environ | offline, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    own, plain, missing, also_plain = done.stdout.splitlines()
+    assert own == "{{ messages[0]['content'] }}!" and plain == also_plain == PLAIN
+    assert "tables.chat" in missing and "could not be had from the hub" in missing

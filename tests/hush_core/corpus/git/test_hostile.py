@@ -555,7 +555,7 @@ def test_text_that_outgrows_its_disk_or_all_bounds_is_refused(make_repo, monkeyp
     monkeypatch.setattr(blob_store, "SPARE_BYTES", 1 << 60)
     with pytest.raises(InputError, match="has no room") as error:
         read_corpus([repository], how, lambda *_: None)
-    assert "TMPDIR" in error.value.hint
+    assert "make room under HUSH_HOME" in error.value.hint
 
 
 # --- commits ------------------------------------------------------------------------------------------------

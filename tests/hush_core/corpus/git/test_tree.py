@@ -48,6 +48,9 @@ def test_what_cannot_be_scanned_is_dropped_and_counted(make_repo):
         "binary": 1,
         "undecodable": 1,
     }
+    assert sorted(tree.skipped.names)[:2] == [("binary", "image.bin"), ("lfs_pointer", "weights.bin")]
+    assert ("submodule", "vendored") in tree.skipped.names and ("too_large", "big.txt") in tree.skipped.names
+    assert len(tree.skipped.names) == tree.skipped.total()
     listed = len(repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines())
     assert len(tree.files) + tree.skipped.total() == listed
 

@@ -135,3 +135,20 @@ def test_many_values_in_one_long_run_take_linear_time():
     text = base64.b64encode((TOKEN + b"##") * 20_000)
     hits = [h for h in ValueSearch([SearchTerm(TOKEN)]).find(text) if h.form == "base64"]
     assert len(hits) == 20_000 and {h.end for h in hits} == {len(text)}
+
+
+def test_what_is_sought_apart_is_no_part_of_a_longer_word_or_number():
+    def found(value: bytes, content: bytes, apart: bool = True) -> list[tuple[int, int]]:
+        return sorted({(h.start, h.end) for h in ValueSearch([SearchTerm(value, apart=apart)]).find(content)})
+
+    text = b"123456 1234567 0123456 x123456 (123456) a=123456;123456"
+    assert found(b"123456", text) == [(0, 6), (32, 38), (42, 48), (49, 55)]
+    assert len(found(b"123456", text, apart=False)) == 7
+    assert found(b"p@ss!", b"xp@ss!x xp@ss! p@ss!1") == [(15, 20)], (
+        "its own first letter counts, its last sign not"
+    )
+    assert found(b"!a!", b"x!a!x") == [(1, 4)]
+    assert found(b"Summer24", b"x = Summer24\\nSummer245") == [(4, 12)]
+    assert found(b"Summer24", b"x\\nSummer24") == [(3, 11)], "what an escape stands for is no letter"
+    inside = base64.b64encode(b"login:Summer24\nlogin:Summer245 and more of this")
+    assert len(found(b"Summer24", inside)) == 1

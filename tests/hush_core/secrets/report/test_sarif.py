@@ -354,3 +354,34 @@ def test_a_replaced_value_of_a_history_has_no_lines(make_repo):
     log = log_of(found, replaced=(found.redacted, found.replaced))
     (note,) = (r for r in log["runs"][0]["results"] if r["properties"]["reason"] == "redacted")
     assert place(note)["artifactLocation"]["uri"] == "a.py" and "region" not in place(note)
+
+
+def test_results_below_a_replaced_value_stand_on_the_lines_of_the_repository(make_repo):
+    """Two values of several lines that meet on one line, a third further down, and marked lines between them."""
+    keys = [base64.b64encode(random.Random(n).randbytes(90)).decode() for n in range(3)]
+    blocks = [
+        "-----BEGIN RSA PRIVATE KEY-----\n"
+        + "\n".join(key[i : i + 40] for i in range(0, len(key), 40))
+        + "\n-----END RSA PRIVATE KEY-----"
+        for key in keys
+    ]
+    marks = [f"marker_number_{n} = {n}\n" for n in range(12)]
+    text = "".join(marks[:3]) + f"{blocks[0]} {blocks[1]}\n" + "".join(marks[3:7]) + f"{blocks[2]}\n"
+    text += "".join(marks[7:])
+    repo = make_repo()
+    repo.commit({"secret/keys.py": text.encode(), "none.py": b"y = 2\n" * 9})
+    found = extraction([repo], [{**CREDENTIALS, "protect": "redact"}, PATH])
+    assert found.replaced.filter(pl.col("end_line") > pl.col("line")).height >= 2
+    log = log_of(found, replaced=(found.redacted, found.replaced))
+    check_form(log)
+    lines, texts, seen = text.split("\n"), found.examples["text"].to_list(), set()
+    edges = found.edges.sort("example_id", "secret_id").iter_rows(named=True)
+    results = [r for r in log["runs"][0]["results"] if r["properties"]["reason"] != "redacted"]
+    for result, edge in zip(results, edges, strict=True):
+        region = place(result)["region"]
+        assert set(region) == LINES  # columns and bytes of the training text are not those of the file
+        there = "\n".join(lines[region["startLine"] - 1 : region["endLine"]])
+        whole = [mark for mark in marks if mark.encode() in texts[edge["example_id"]]]
+        assert all(mark.strip() in there for mark in whole)
+        seen |= set(whole)
+    assert len(seen) >= 8

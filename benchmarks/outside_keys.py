@@ -1,0 +1,92 @@
+"""Private keys that lie in host files, and the certificates that belong to them: who reports those is right.
+
+Hosts' key files are left out by their ending (`outside_planting.KEYS`); keys in source files of theirs are
+credentials all the same. A certificate is of such a key if the public key computed from the private one is the
+certificate's, and by nothing less: who has it has one candidate left for the key (Definition 3.1 of
+docs/guarantee.md). Other certificates, those of keys that are encrypted, public keys and all other lines remain
+what they were.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_private_key,
+    load_ssh_private_key,
+)
+from cryptography.x509 import load_der_x509_certificate
+
+BLOCK = re.compile(
+    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----\n(?:[A-Za-z0-9-]+: [^\n]*\n)*\n?"
+    r"([A-Za-z0-9+/=\s]+)-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
+)
+OPENSSH = b"openssh-key-v1\0"
+NOT_READ = (ValueError, TypeError, UnsupportedAlgorithm)  # cut short, encrypted, of a kind that nobody reads
+Lines = set[tuple[str, int]]
+
+
+def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
+    """(path, line from 1) of the private keys in `files`; and of the certificates of those keys, in whichever file.
+
+    A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format.
+    """
+    keys: Lines = set()
+    publics: set[bytes] = set()
+    certificates: list[tuple[bytes, Lines]] = []
+    for path, text in files.items():
+        for label, data, first, last in _blocks(text):
+            lines = {(path, line) for line in range(first, last + 1)}
+            if label == "CERTIFICATE":
+                certificates.append((data, lines))
+            elif data.startswith(OPENSSH) or _is_sequence(data):
+                keys |= lines
+                publics |= _public_of_key(data)
+    return keys, set().union(
+        *(lines for data, lines in certificates if _public_of_certificate(data) & publics)
+    )
+
+
+def _public_of_key(data: bytes) -> set[bytes]:
+    """The public key that a private one gives, computed; none where it is encrypted or not consistent."""
+    try:
+        if data.startswith(OPENSSH):
+            body = base64.encodebytes(data).decode()
+            pem = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{body}-----END OPENSSH PRIVATE KEY-----\n"
+            key = load_ssh_private_key(pem.encode(), None)
+        else:
+            key = load_der_private_key(data, None)
+    except NOT_READ:
+        return set()
+    return {key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
+
+
+def _public_of_certificate(data: bytes) -> set[bytes]:
+    try:
+        key = load_der_x509_certificate(data).public_key()
+    except NOT_READ:
+        return set()
+    return {key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
+
+
+def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
+    """(label, content, first line, last line) of every armoured block that is base64."""
+    for match in BLOCK.finditer(text):
+        try:
+            data = base64.b64decode("".join(match[2].split()), validate=True)
+        except ValueError:
+            continue
+        first = text.count("\n", 0, match.start()) + 1
+        yield match["label"], data, first, first + match[0].count("\n")
+
+
+def _is_sequence(data: bytes) -> bool:
+    """Whether the bytes are one DER sequence, from the first to the last."""
+    if len(data) < 48 or data[0] != 0x30:
+        return False
+    more = data[1] & 0x7F if data[1] & 0x80 else 0
+    size = int.from_bytes(data[2 : 2 + more], "big") if more else data[1]
+    return len(data) == 2 + more + size

@@ -1,0 +1,184 @@
+"""The next version of a content that was looked at: it is looked at where it changed.
+
+Nearly all versions of a file differ from the one before in a few lines. What rules see elsewhere they saw before,
+and what they see anew stands on a changed line or, for what they look at besides, a few lines from one. Where
+anything is to be seen there, or anything stood there before, the version is looked at as a whole; else it has what
+the one before had, at its new place. So this decides which versions are looked at, never what a look finds.
+
+What makes it safe, rule by rule:
+
+- Of the pinned rules all but FAR's see within one line, or over blanks and at most 100 bytes or six lines
+  (`tests/hush_core/secrets/detectors/test_credential_versions.py` reads that off their patterns): less than
+  `changes.around` takes in. What FAR sees is looked at as a whole wherever it stands, as is what follows it.
+- Gates of our own cross no more than that, and their patterns run on the content itself, so with all around it.
+- What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
+  version is looked at as a whole. Whether it holds settings is told by its
+  head: where that decided, a version whose head changed is looked at as a whole (`Known.head`).
+- Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, stands near a change, all of the
+  content is looked at for them; variables that are put together where a change stands in the 4 KiB before them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import hyperscan
+
+from hush_core.corpus.changes import Change, Range, around, changed, moved
+from hush_core.secrets.detectors import credential_joints
+from hush_core.secrets.detectors.credential_files import PLACES, in_files, lined_files
+from hush_core.secrets.detectors.credential_joined import WINDOW
+from hush_core.secrets.detectors.credential_names import machine_values
+from hush_core.secrets.detectors.credential_passwords import head_of, passwords
+from hush_core.secrets.detectors.credential_rules import (
+    BLOCK,
+    FAR,
+    JOINED,
+    PASSWORD,
+    PLACE,
+    RANDOM,
+    Gated,
+    Line,
+    compiled,
+    ends_in,
+    formats,
+    gates,
+    gates_in,
+    joined_in,
+    lines_of,
+)
+
+INNER = " (inner)"
+"""Marks a value that does not stand at its place as it is: it was found inside base64, or in parts."""
+MIN_BYTES = 1024
+"""A smaller content is looked at as a whole."""
+LINED_BYTES = 2048
+"""By what of a content its lines are told to have the form of a tool's own file."""
+Row = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was found in a content, by which the next version may be told.
+
+    rows: (start, end, rule), by place. head: of so many first bytes anything may depend on each.
+    """
+
+    rows: tuple[Row, ...]
+    head: int = 0
+
+
+def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
+    """What may be said once a whole content was looked at; None: its next version must be, too."""
+    if FAR in gated.lines or gated.lined or len(content) < MIN_BYTES:
+        return None
+    if any(rule.endswith(INNER) for _, _, rule in rows):
+        return None
+    if any(True for n in _WITH for _ in in_files(content, n, gated.lines.get(PLACE + n, []), alone=True)):
+        return None
+    return Known(tuple(rows), head_of(content) if gated.unsettled else 0)
+
+
+@dataclass(frozen=True)
+class Nearby:
+    """A version's changes, the parts around them, on which lines of these our gates see something, and whether the
+    pinned rules see anything there."""
+
+    changes: list[Change]
+    parts: list[Range]
+    lines: dict[int, list[Line]]
+    pinned: bool
+
+
+APART = b"\n" + b"\x01\"\x01'\x01\n" * 20
+"""Stands between parts that are looked at together, which costs a tenth: no rule that crosses lines crosses it."""
+
+
+def nearby(
+    texts: Sequence[bytes], before: Sequence[int | None], pinned: Callable[[bytes], list[int]]
+) -> list[Nearby | None]:
+    """What is to be seen near the changes of each text; None of one that is to be looked at as a whole.
+
+    Args:
+        before: the place in `texts` of the version before each.
+        pinned: where in a text the pinned rules see something, placeholders included.
+    """
+    found: list[Nearby | None] = []
+    pieces, starts, owners, size = [], [], [], 0
+    for n, (text, earlier) in enumerate(zip(texts, before, strict=True)):
+        if earlier is None or len(text) < MIN_BYTES:
+            found.append(None)
+            continue
+        changes = changed(texts[earlier], text)
+        parts = around(text, changes)
+        found.append(Nearby(changes, parts, {}, False))
+        for first, last in parts:
+            pieces += text[first:last], APART
+            starts.append(size)
+            owners.append((n, first, last))
+            size += last - first + len(APART)
+    together = b"".join(pieces)
+    ends: list[dict[int, list[int]]] = [{} for _ in texts]
+    for gate, end in ends_in(together):
+        n, first, last = owners[bisect_right(starts, end - 1) - 1]
+        ends[n].setdefault(gate, []).append(
+            min(last, first + end - starts[bisect_right(starts, end - 1) - 1])
+        )
+    seen = {owners[bisect_right(starts, place) - 1][0] for place in pinned(together)} if pieces else set()
+    return [
+        one and Nearby(one.changes, one.parts, lines_of(texts[n], ends[n]), n in seen)
+        for n, one in enumerate(found)
+    ]
+
+
+def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
+    """What is in a version, if nothing is to be seen near what changed; None: it is to be looked at as a whole."""
+    changes, parts, lines = near.changes, near.parts, near.lines
+    if FAR in lines or near.pinned or (changes and changes[0].start < was.head):
+        return None
+    unsettled: list[int] = []
+    if any(True for found in _on_lines(content, lines, unsettled) for _ in found):
+        return None
+    if changes and changes[0].start < LINED_BYTES and any(True for _ in lined_files(content)):
+        return None
+    if (BLOCK in lines or not JOINED.keys().isdisjoint(lines)) and joined_in(
+        content, gates_in(content, [(0, len(content))], _joints())
+    ):
+        return None
+    behind = [(last, _line_end(content, last + WINDOW)) for _, last in parts]
+    expressions = gates_in(content, behind, _variables())
+    if expressions and joined_in(content, expressions):
+        return None
+    rows = tuple(moved(was.rows, changes, parts))
+    if len(rows) < len(was.rows):  # one stood near a change, and what makes it one may stand farther off
+        return None
+    return Known(rows, max(was.head, head_of(content) if unsettled else 0))
+
+
+def _on_lines(content: bytes, lines: dict[int, list[Line]], unsettled: list[int]) -> Iterator[Iterator[Row]]:
+    yield formats(content, lines)
+    for n in range(len(PLACES)):
+        if PLACE + n in lines:
+            yield in_files(content, n, lines[PLACE + n], alone=True)
+    yield machine_values(content, lines.get(RANDOM, []))
+    yield passwords(content, lines.get(PASSWORD, []), unsettled)
+
+
+_WITH = [n for n, place in enumerate(PLACES) if place.with_]
+
+
+def _line_end(content: bytes, at: int) -> int:
+    return len(content) if at >= len(content) else content.find(b"\n", at) + 1 or len(content)
+
+
+@cache
+def _joints() -> hyperscan.Database:
+    return compiled([row for row in gates() if row[1] in JOINED])
+
+
+@cache
+def _variables() -> hyperscan.Database:
+    return compiled([(credential_joints.VARIABLES_GATE, 4004, 0)])

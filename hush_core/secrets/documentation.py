@@ -1,0 +1,65 @@
+"""Values that a person has called examples of a manual: no secrets, as long as they stand nowhere else.
+
+`secrets.documentation` names each by its keyed fingerprint, with the files that may hold it. Whether it stands in
+another one is asked after every copy has been sought, in all encodings; if it does, it stays a secret
+everywhere. So does a value that no search looks for, as nobody can tell where such a one stands. What was left out
+is counted and named in the coverage report, and with it in the certificate: never silently.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hush_core.config import HushConfig
+from hush_core.config.secrets import CredentialsSecret
+from hush_core.corpus import Corpus
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.path import Globs
+from hush_core.secrets.labels import LabelTable
+
+LEFT_OUT, ELSEWHERE, NOT_SOUGHT, NOT_FOUND = "left_out", "stands_elsewhere", "not_sought", "not_found"
+
+
+def leave_out_documentation(
+    config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, sought: set[int]
+) -> tuple[list[DetectedSecret], LabelTable, dict[str, dict[str, list[str]]]]:
+    """What is found and labelled without the values that are documentation, and what became of each that the config
+    names: entry → state → names (fingerprints of those that were not found).
+
+    Args:
+        found, labels: after every copy was looked for.
+        sought: the secrets, by number, of which copies are looked for.
+
+    Raises:
+        InputError: a glob that can match nothing.
+    """
+    gone = np.zeros(len(found), dtype=bool)
+    report: dict[str, dict[str, list[str]]] = {}
+    for number, entry in enumerate(config.secrets):
+        if not isinstance(entry, CredentialsSecret) or not entry.documentation:
+            continue
+        states: dict[str, list[str]] = {state: [] for state in (LEFT_OUT, ELSEWHERE, NOT_SOUGHT, NOT_FOUND)}
+        named = {one.name.rpartition(":")[2]: n for n, one in enumerate(found) if one.entry == number}
+        for place, value in enumerate(entry.documentation):
+            allowed = Globs(value.paths, f"secrets.{entry.id}.documentation.{place}.paths").match
+            if value.fingerprint not in named:
+                states[NOT_FOUND].append(value.fingerprint)
+                continue
+            one = named[value.fingerprint]
+            state = NOT_SOUGHT
+            if one in sought:
+                inside = np.fromiter(corpus.files_at(allowed), dtype=np.int64)
+                state = ELSEWHERE if len(np.setdiff1d(_files(corpus, labels, one), inside)) else LEFT_OUT
+            gone[one] = state == LEFT_OUT
+            states[state].append(found[one].name)
+        report[entry.id] = {state: sorted(names) for state, names in states.items()}
+    if not gone.any():
+        return found, labels, report
+    return [one for one, out in zip(found, gone, strict=True) if not out], labels.without(gone), report
+
+
+def _files(corpus: Corpus, labels: LabelTable, one: int) -> np.ndarray:
+    """The numbers of all files that hold some of a secret."""
+    spans = labels.spans()
+    blobs = np.union1d(spans["blob"][spans["found"] == one], labels.blobs_of(one))
+    return np.union1d(np.flatnonzero(np.isin(corpus.blob, blobs)), labels.files_of(one))
