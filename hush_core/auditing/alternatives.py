@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 
 import numpy as np
@@ -34,15 +36,22 @@ def alphabets(value: bytes) -> list[bytes]:
     return fixed + [next((c for c in classes if byte in c), bytes([byte])) for byte in rest]
 
 
+def space_of(value: bytes) -> int:
+    """How many strings there are of the value's form, itself included."""
+    return math.prod(map(len, alphabets(value)))
+
+
 def alternatives(value: bytes, count: int, rng: np.random.Generator) -> list[bytes]:
     """Up to `count` distinct strings, uniform over the value's form, the value itself left out.
 
-    Fewer where the form has fewer; none where under MIN_RANDOM of its bytes are free.
+    All of them where the form has no more; none where under MIN_RANDOM of its bytes are free.
     """
     letters = alphabets(value)
     sizes = np.array([len(choice) for choice in letters])
     if (sizes > 1).sum() < MIN_RANDOM:
         return []
+    if space_of(value) <= count + 1:
+        return [other for one in itertools.product(*letters) if (other := bytes(one)) != value]
     table = [np.frombuffer(choice, dtype=np.uint8) for choice in letters]
     found: dict[bytes, None] = {}
     for _ in range(20):  # a form of MIN_RANDOM digits holds 10,000 strings: collisions are few

@@ -3,20 +3,26 @@
     exposure(model, texts, occurrences, secrets, alternatives=1000, seed=0)      # one row a secret
 
 Source: Carlini et al. 2019, "The Secret Sharer", exposure by sampling; extraction by greedy decoding. What a
-score is, for a causal and for a masked model: `scores`.
+score is, for a causal and for a masked model: `scores`; what a rank says of the exposure among all strings of the
+form: `exposure_estimates`. With `stop_after` a value that is surely not near the top is given up early (Besag and
+Clifford 1991): its rank is then one among those tried.
+
+What the attacker is shown never holds the value: before and after it, a text is cut where it stands again.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 
 from hush_core.auditing.alternatives import alternatives as alternatives_to
+from hush_core.auditing.alternatives import space_of
+from hush_core.auditing.contexts import Target, redacted_targets, value_targets
+from hush_core.auditing.exposure_estimates import Exposure, estimate, stages
 from hush_core.auditing.scores import score
 from hush_core.progress import Progress
 from hush_core.training import LanguageModel
@@ -29,8 +35,15 @@ SCHEMA = {
     "exposure_bits": pl.Float64,
     "extracted": pl.Boolean,
     "contexts": pl.UInt32,
+    "drawn": pl.UInt32,
+    "last_rank": pl.UInt32,
+    "exposure_lower": pl.Float64,
+    "exposure_upper": pl.Float64,
+    "exposure_fitted": pl.Float64,
 }
 REDACTED_SCHEMA = {"redacted_id" if name == "secret_id" else name: kind for name, kind in SCHEMA.items()}
+_KNOWN = 128
+"""A value that is still tried after so many is near the top: of the others the first letters tell most."""
 _TIE = 1e-4
 """Nats. Sums over other batch shapes differ in the last bits: a near-tie counts as a tie."""
 
@@ -44,6 +57,7 @@ def exposure(
     alternatives: int,
     seed: int,
     max_contexts: int = 8,
+    stop_after: int | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """Rank each secret's value by how likely the model finds it in the contexts in which it was trained on.
@@ -53,25 +67,24 @@ def exposure(
         occurrences: secret_id, example_id, start, end (byte offsets of the value in its text).
         secrets: secret_id, name.
         alternatives: how many strings of the same form to rank against.
-        seed: fixes them. max_contexts: distinct contexts used per secret.
+        seed: fixes them. max_contexts: distinct contexts used per secret. stop_after: None ranks among all; else a
+            value is given up when so many of those tried stand above it.
         progress: called as progress("exposure", secrets done, secrets with a value).
 
     Returns:
         secret_id · name · alternatives (N, those found that the tokenizer tells from the value) · rank (1 is
         best; ties rank in the attacker's favour) · exposure_bits = log2(N + 1) − log2(rank) · extracted (at
         least one context is enough for the model to give the whole value, see `scores.score`) · contexts
-        (those used). A score is the sum over contexts. A secret has no row without an occurrence, with under
-        4 free characters, longer than the model's context, or if the tokenizer tells no alternative from it.
-        No value is returned, logged or raised.
+        (those used) · drawn (alternatives drawn) · last_rank (with every tie
+        against the attacker) · exposure_lower, exposure_upper (bits among all strings of the
+        form: an exact 95 % interval) · exposure_fitted (bits by a skew-normal distribution, an extrapolation
+        without an interval; null where there are too few). A score is the sum over contexts. A secret has no row
+        without an occurrence, with under 4 free characters, longer than the model's context, or if the tokenizer
+        tells no alternative from it. No value is returned, logged or raised.
     """
-    groups = occurrences.sort("secret_id", "example_id", "start").partition_by("secret_id", as_dict=True)
-    both = model.objective.kind == "masked"
-    targets = (
-        (secret_id, *_contexts(texts, places, max_contexts, both=both))
-        for (secret_id,), places in sorted(groups.items())
-    )
+    targets = list(value_targets(texts, occurrences, max_contexts, both=model.objective.kind == "masked"))
     names = dict(secrets.select("secret_id", "name").iter_rows())
-    rows = _ranked(model, targets, len(groups), names, alternatives, seed, progress)
+    rows = _ranked(model, targets, names, _Draw(alternatives, seed, stop_after), progress)
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
@@ -85,6 +98,7 @@ def redacted_exposure(
     alternatives: int,
     seed: int,
     max_contexts: int = 8,
+    stop_after: int | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """`exposure` of values that were redacted: the attacker knows the text around a placeholder, and asks what
@@ -98,35 +112,26 @@ def redacted_exposure(
     Returns:
         REDACTED_SCHEMA, one row a secret with a value and a placeholder, as `exposure` gives them.
     """
-    groups = redactions.sort("redacted_id", "example_id", "start").partition_by("redacted_id", as_dict=True)
-    known = dict(values.select("redacted_id", "value").iter_rows())
     both = model.objective.kind == "masked"
-    held = [(number, places) for (number,), places in sorted(groups.items()) if number in known]
-    targets = (
-        (
-            number,
-            known[number],
-            list(
-                dict.fromkeys(
-                    (texts[i][:start], texts[i][end:] if both else b"")
-                    for _, i, start, end in places.iter_rows()
-                )
-            )[:max_contexts],
-        )
-        for number, places in held
-    )
+    targets = list(redacted_targets(texts, redactions, values, max_contexts, both=both))
     names = dict(redacted.select("redacted_id", "name").iter_rows())
-    rows = _ranked(model, targets, len(held), names, alternatives, seed, progress)
+    rows = _ranked(model, targets, names, _Draw(alternatives, seed, stop_after), progress)
     return pl.DataFrame(rows, schema=REDACTED_SCHEMA, orient="row")
+
+
+class _Draw(NamedTuple):
+    """How many alternatives, which ones, and when to give a value up."""
+
+    alternatives: int
+    seed: int
+    stop_after: int | None
 
 
 def _ranked(
     model: LanguageModel,
-    targets: Iterable[tuple[int, bytes, list[tuple[bytes, bytes]]]],
-    count: int,
+    targets: Sequence[Target],
     names: dict[int, str],
-    alternatives: int,
-    seed: int,
+    draw: _Draw,
     progress: Progress | None,
 ) -> list[tuple]:
     """One row a target (id, value, contexts) that could be ranked."""
@@ -134,42 +139,52 @@ def _ranked(
     model.network.eval()
     rows = []
     for done, (number, value, contexts) in enumerate(targets, start=1):
-        others = alternatives_to(value, alternatives, np.random.default_rng([seed, number]))
-        if others and (found := _attack(model, contexts, [value, *others])):
-            rows.append((number, names[number], *found))
+        others = alternatives_to(value, draw.alternatives, np.random.default_rng([draw.seed, number]))
+        if others and (found := _attack(model, contexts, value, others, draw.stop_after)):
+            exposed, extracted, used = found
+            rows.append(
+                (
+                    *(number, names[number], exposed.alternatives, exposed.rank, exposed.bits, extracted),
+                    *(used, len(others), exposed.last_rank, exposed.lower, exposed.upper, exposed.fitted),
+                )
+            )
         if progress is not None:
-            progress("exposure", done, count)
+            progress("exposure", done, len(targets))
     model.network.train(training)
     return rows
 
 
 def _attack(
-    model: LanguageModel, contexts: list[tuple[bytes, bytes]], candidates: list[bytes]
-) -> tuple[int, int, float, bool, int] | None:
-    """Of the first candidate: alternatives, rank, exposure, extracted, contexts used; None without either."""
-    total = torch.zeros(len(candidates), dtype=torch.float64)
-    told_apart = torch.zeros(len(candidates), dtype=torch.bool)
-    extracted, used = False, 0
-    for before, after in contexts:
-        if (scored := score(model, before, after, candidates)) is not None:
-            total += scored.scores
-            told_apart |= scored.told_apart
-            extracted |= scored.extracted
-            used += 1
-    count = int(told_apart.sum())
-    if not count:
+    model: LanguageModel,
+    contexts: list[tuple[bytes, bytes]],
+    value: bytes,
+    others: list[bytes],
+    stop_after: int | None,
+) -> tuple[Exposure, bool, int] | None:
+    """Of the value: its exposure, whether it was extracted, contexts used; None without an alternative or
+    context."""
+    cuts = stages(len(others), stop_after)
+    margins: list[np.ndarray] = []
+    extracted, used, first, exact = False, 0, 0, 0
+    for last in cuts:
+        few = stop_after is not None and len(contexts) == 1 and first >= _KNOWN
+        candidates = [value, *others[first:last]]
+        total = torch.zeros(len(candidates), dtype=torch.float64)
+        told_apart = torch.zeros(len(candidates), dtype=torch.bool)
+        scored = [
+            one for pair in contexts if (one := score(model, *pair, candidates, hopeless=few)) is not None
+        ]
+        for one in scored:
+            total += one.scores
+            told_apart |= one.told_apart
+        if not first:
+            extracted, used = any(one.extracted for one in scored), len(scored)
+        margins.append((total - total[0])[told_apart].numpy())
+        exact += 0 if few else len(margins[-1])
+        first = last
+        if stop_after is not None and sum(int((m > _TIE).sum()) for m in margins) >= stop_after:
+            break
+    found = np.concatenate(margins)
+    if not len(found):
         return None
-    rank = 1 + int((told_apart & (total > total[0] + _TIE)).sum())
-    return count, rank, math.log2(count + 1) - math.log2(rank), extracted, used
-
-
-def _contexts(
-    texts: Sequence[bytes], places: pl.DataFrame, most: int, *, both: bool
-) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """The value (its commonest form), up to `most` distinct pairs of the text before and (if `both`) after it."""
-    rows = [(texts[i], start, end) for _, i, start, end in places.iter_rows()]
-    value = Counter(text[start:end] for text, start, end in rows).most_common(1)[0][0]
-    found = dict.fromkeys(
-        (text[:start], text[end:] if both else b"") for text, start, end in rows if text[start:end] == value
-    )
-    return value, list(found)[:most]
+    return estimate(found, _TIE, space=space_of(value), looks=len(cuts), exact=exact), extracted, used

@@ -21,9 +21,7 @@ What a tokenizer does not tell apart, no score does: case, under one that lower-
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +30,7 @@ from torch import Tensor
 from transformers import ByT5Tokenizer, DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from hush_core.auditing.tokens import common, encode_whole, holds_unknown, template, text_of
 from hush_core.training import LanguageModel
 from hush_core.training.data import MicroBatch
 
@@ -40,6 +39,8 @@ _ELEMENTS = 2**28
 """Numbers that a batch of candidates may hold in cache and logits: 1 GiB in float32."""
 _BYTES_A_TOKEN = 8
 """Text further away than this many bytes for every token of the model's context is not encoded."""
+_CLOSE = 1e-2
+"""Nats: what is so close is not behind, however batches round."""
 _SLACK = 8
 """Tokens of a greedy decoding beyond one per byte."""
 
@@ -54,12 +55,15 @@ class Scored(NamedTuple):
 
 
 @torch.no_grad()
-def score(model: LanguageModel, before: bytes, after: bytes, candidates: Sequence[bytes]) -> Scored | None:
+def score(
+    model: LanguageModel, before: bytes, after: bytes, candidates: Sequence[bytes], *, hopeless: bool = False
+) -> Scored | None:
     """Score each candidate between `before` and `after` (which a causal model does not look at).
 
     Args:
         model: in evaluation mode. It is run in float32.
-        candidates: (N,), the true value first.
+        candidates: (N,), the true value first. hopeless: a causal model's candidate that falls behind the value in
+            its first quarter gets what it had there for a score, which is too high and still below the value's.
 
     Returns:
         None where the longest candidate leaves no room for context. Where only a part of the context fits, a
@@ -75,14 +79,18 @@ def score(model: LanguageModel, before: bytes, after: bytes, candidates: Sequenc
     reach = _BYTES_A_TOKEN * model.context
     before, after = before[max(0, len(before) - reach) :], after[:reach]
     if model.objective.kind == "causal":
-        return _causal(model, before, candidates)
+        return _causal(model, before, candidates, hopeless=hopeless)
     return _masked(model, before, after, candidates)
 
 
-def _causal(model: LanguageModel, before: bytes, candidates: Sequence[bytes]) -> Scored | None:
-    head, tail = _template(model)
-    rows = [row[: len(row) - tail] for row in _encode(model, [before, *(before + c for c in candidates)])]
-    shared = min(_common(rows[0], row) for row in rows)
+def _causal(
+    model: LanguageModel, before: bytes, candidates: Sequence[bytes], *, hopeless: bool
+) -> Scored | None:
+    head, tail = template(model)
+    rows = [
+        row[: len(row) - tail] for row in encode_whole(model, [before, *(before + c for c in candidates)])
+    ]
+    shared = min(common(rows[0], row) for row in rows)
     if not shared:  # no start token, no common one: what begins a text for other models of the kind
         start, head, shared = [model.objective.padding], 1, 1
         rows = [np.concatenate([start, row]) for row in rows]
@@ -92,11 +100,27 @@ def _causal(model: LanguageModel, before: bytes, candidates: Sequence[bytes]) ->
     dropped = max(0, shared - room)
     rows = [np.concatenate([row[:head], row[head + dropped :]]) for row in rows]
     context, value, shared = rows[0], rows[1], shared - dropped
-    scores, spelled = _continuations(model, context[:shared], [row[shared:] for row in rows[1:]])
-    own = value[_common(context, value) :]
+    run = _continuations_of_some if hopeless else _continuations
+    scores, spelled = run(model, context[:shared], [row[shared:] for row in rows[1:]])
+    own = value[common(context, value) :]
     if not isinstance(model.tokenizer, ByT5Tokenizer):  # for bytes, `spelled` is greedy decoding itself
-        spelled = bool(len(own)) and not _unknown(model, own) and (spelled or _decoded(model, context, value))
+        spelled = (
+            bool(len(own)) and not holds_unknown(model, own) and (spelled or _decoded(model, context, value))
+        )
     return Scored(scores, _told_apart(rows[1:]), spelled)
+
+
+def _continuations_of_some(
+    model: LanguageModel, prefix: np.ndarray, tails: list[np.ndarray]
+) -> tuple[Tensor, bool]:
+    """As `_continuations`; of a tail that is below the first by its first quarter, only that is run."""
+    own, spelled = _continuations(model, prefix, tails[:1])
+    quarter = max(1, len(tails[0]) // 4)
+    scores, _ = _continuations(model, prefix, [tail[:quarter] for tail in tails[1:]])
+    left = np.flatnonzero((scores >= own[0] - _CLOSE).numpy())
+    if len(left):
+        scores[left], _ = _continuations(model, prefix, [tails[1 + i] for i in left])
+    return torch.cat([own, scores]), spelled
 
 
 def _continuations(model: LanguageModel, prefix: np.ndarray, tails: list[np.ndarray]) -> tuple[Tensor, bool]:
@@ -161,15 +185,15 @@ def _decoded(model: LanguageModel, context: np.ndarray, value: np.ndarray) -> bo
 
     It starts from the context's tokens, from all but the last, and from those that the value leaves as they are.
     """
-    target, device = _text(model, value), _device(model)
-    for kept in sorted({len(context), len(context) - 1, _common(context, value)} - {0}):
+    target, device = text_of(model, value), _device(model)
+    for kept in sorted({len(context), len(context) - 1, common(context, value)} - {0}):
         ids = context[:kept].tolist()
-        for _ in range(len(target.encode()) - len(_text(model, ids).encode()) + _SLACK):
+        for _ in range(len(target.encode()) - len(text_of(model, ids).encode()) + _SLACK):
             if len(ids) > model.context:
                 break
             logits = model.network(input_ids=torch.tensor([ids], device=device), use_cache=False).logits
             ids.append(int(logits[0, -1].argmax()))
-            text = _text(model, ids)
+            text = text_of(model, ids)
             if text.startswith(target):
                 return True
             if not target.startswith(text.rstrip("\ufffd")):  # a character may still be incomplete
@@ -178,11 +202,11 @@ def _decoded(model: LanguageModel, context: np.ndarray, value: np.ndarray) -> bo
 
 
 def _masked(model: LanguageModel, before: bytes, after: bytes, candidates: Sequence[bytes]) -> Scored | None:
-    head, tail = _template(model)
-    first, last, *rows = _encode(model, [before, after, *(before + c + after for c in candidates)])
+    head, tail = template(model)
+    first, last, *rows = encode_whole(model, [before, after, *(before + c + after for c in candidates)])
     first, last = first[: len(first) - tail], last[head:]
-    left = min(_common(first, row) for row in rows)
-    right = min(_common(last[::-1], row[left:][::-1]) for row in rows)
+    left = min(common(first, row) for row in rows)
+    right = min(common(last[::-1], row[left:][::-1]) for row in rows)
     spans = [row[left : len(row) - right] for row in rows]
     lengths = np.array([len(span) for span in spans])
     room = model.context - int(lengths.max())
@@ -192,7 +216,7 @@ def _masked(model: LanguageModel, before: bytes, after: bytes, candidates: Seque
     prefix = np.concatenate([rows[0][:head], rows[0][head + dropped : left]])
     suffix = rows[0][len(rows[0]) - right :][: room - len(prefix)]
     own = spans[0]
-    known = bool(len(own)) and not _unknown(model, own)
+    known = bool(len(own)) and not holds_unknown(model, own)
     scores, spelled = torch.zeros(len(rows), dtype=torch.float64), False
     for count in sorted(set(lengths.tolist()) - {0}):
         hidden = np.full(count, model.objective.mask)
@@ -200,7 +224,7 @@ def _masked(model: LanguageModel, before: bytes, after: bytes, candidates: Seque
         group = np.flatnonzero(lengths == count)
         labels = torch.from_numpy(np.stack([spans[i] for i in group]))
         scores[group] = steps[torch.arange(count), labels].double().sum(1)
-        spelled |= known and _text(model, steps.argmax(-1).tolist()) == _text(model, own)
+        spelled |= known and text_of(model, steps.argmax(-1).tolist()) == text_of(model, own)
     return Scored(scores, _told_apart(rows), spelled or (known and _filled_in(model, prefix, own, suffix)))
 
 
@@ -226,39 +250,8 @@ def _log_probabilities(
     return model.logits(model.network, batch)[0].float().log_softmax(-1).cpu()
 
 
-def _encode(model: LanguageModel, texts: Sequence[bytes]) -> list[np.ndarray]:
-    """The tokens that training makes of each text, uncut."""
-    return [row.astype(np.int64) for row in replace(model, context=sys.maxsize).encode(texts)[0]]
-
-
-def _template(model: LanguageModel) -> tuple[int, int]:
-    """How many tokens training puts before and behind those of every text."""
-    if isinstance(model.tokenizer, ByT5Tokenizer):
-        return 1, 0
-    (row,) = _encode(model, [b"a"])
-    added = model.tokenizer("a", return_special_tokens_mask=True).special_tokens_mask
-    if 0 not in added:
-        return len(row), 0
-    return len(row) - len(added) + added.index(0), added[::-1].index(0)
-
-
-def _common(a: np.ndarray, b: np.ndarray) -> int:
-    """How many tokens both begin with."""
-    length = min(len(a), len(b))
-    other = np.flatnonzero(a[:length] != b[:length])
-    return int(other[0]) if len(other) else length
-
-
 def _told_apart(rows: list[np.ndarray]) -> Tensor:
     return torch.tensor([not np.array_equal(row, rows[0]) for row in rows])
-
-
-def _unknown(model: LanguageModel, tokens: np.ndarray) -> bool:
-    return model.tokenizer.unk_token_id in tokens.tolist()
-
-
-def _text(model: LanguageModel, tokens: Sequence[int]) -> str:
-    return model.tokenizer.decode(list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
 
 def _device(model: LanguageModel) -> torch.device:

@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from scipy.stats import skewnorm
 
-from hush_core.auditing import exposure, redacted_exposure
 from hush_core.auditing.alternatives import alternatives, fixed_prefix
-from hush_core.auditing.exposure import _contexts
+from hush_core.auditing.contexts import value_targets
+from hush_core.auditing.exposure import exposure, redacted_exposure
+from hush_core.auditing.exposure_estimates import estimate, stages
 from hush_core.auditing.scores import score
 from hush_core.config import ByteGptModel
 from hush_core.training import byte_gpt, fit_plain
@@ -56,12 +58,14 @@ def test_an_over_trained_value_ranks_first_and_is_extracted(over_trained):
     table = attack(over_trained, progress=lambda *args: seen.append(args))
     assert table.columns == [
         "secret_id", "name", "alternatives", "rank", "exposure_bits", "extracted", "contexts",
+        "drawn", "last_rank", "exposure_lower", "exposure_upper", "exposure_fitted",
     ]  # fmt: skip
     planted, unseen = table.rows(named=True)
-    assert planted == {
-        "secret_id": 0, "name": "planted", "alternatives": 500, "rank": 1,
+    assert {k: v for k, v in planted.items() if not k.startswith("exposure_") or k == "exposure_bits"} == {
+        "secret_id": 0, "name": "planted", "alternatives": 500, "rank": 1, "last_rank": 1, "drawn": 500,
         "exposure_bits": math.log2(501), "extracted": True, "contexts": 2,
     }  # fmt: skip
+    assert math.log2(501) - 2 < planted["exposure_lower"] < math.log2(501) < planted["exposure_upper"]
     assert unseen["name"] == "unseen" and unseen["rank"] > 1 and not unseen["extracted"]
     assert seen[-1] == ("exposure", 3, 3)
     assert VALUE.decode() not in str(table.rows()) and UNTRAINED.decode() not in str(table.rows())
@@ -131,12 +135,28 @@ def test_a_context_that_does_not_fit_is_cut_from_the_left(over_trained):
     assert scored(b"token", [b"v" * 65]) is None
 
 
+def contexts(texts, rows, most, *, both):
+    ((_, value, found),) = value_targets(texts, rows, most, both=both)
+    return value, found
+
+
 def test_contexts_are_distinct_and_follow_the_commonest_form():
     texts = [b"a=" + VALUE, b"a=" + VALUE + b";", b"b" * 60 + VALUE, b"c=" + UNTRAINED]
     rows = places((0, 0, 2, 22), (0, 1, 2, 22), (0, 2, 60, 80), (0, 3, 2, 22))
-    assert _contexts(texts, rows, 8, both=False) == (VALUE, [(b"a=", b""), (b"b" * 60, b"")])
-    assert _contexts(texts, rows, 8, both=True)[1] == [(b"a=", b""), (b"a=", b";"), (b"b" * 60, b"")]
-    assert len(_contexts(texts, rows, 1, both=False)[1]) == 1
+    assert contexts(texts, rows, 8, both=False) == (VALUE, [(b"a=", b""), (b"b" * 60, b"")])
+    assert contexts(texts, rows, 8, both=True)[1] == [(b"a=", b""), (b"a=", b";"), (b"b" * 60, b"")]
+    assert len(contexts(texts, rows, 1, both=False)[1]) == 1
+
+
+def test_no_context_holds_the_value():
+    """A model that copies would give back what the attacker was shown: which is no leakage."""
+    other = VALUE[:-1] + b"!"
+    text = b"a=" + VALUE + b" b=" + VALUE + b" c=" + other + b" d=" + VALUE + b" e"
+    spans = [(0, 0, start, start + 20) for start in (2, 25, 71)]
+    found = contexts([text], places(*spans, (0, 0, 48, 68)), 8, both=True)[1]
+    assert found == [(b"a=", b" b="), (b" b=", b" c="), (b" d=", b" e")]
+    unlisted = contexts([text], places(spans[1]), 8, both=True)[1]
+    assert unlisted == [(b" b=", b" c=" + other + b" d=")] and VALUE not in b"".join(unlisted[0])
 
 
 @pytest.mark.parametrize(
@@ -190,3 +210,92 @@ def test_a_redacted_value_is_asked_for_where_its_placeholder_stands(over_trained
     assert VALUE.decode() not in str(table.rows())
     (control,) = redacted_exposure(over_trained, *asked, alternatives=500, seed=1).rows(named=True)
     assert control["rank"] == 1 and control["extracted"]
+
+
+# how many alternatives, and what a rank says
+
+
+def test_a_small_form_is_tried_whole_and_exact(over_trained):
+    pin = [b"pin 4711"]
+    rows = places((0, 0, 4, 8))
+    secrets = pl.DataFrame({"secret_id": [0], "name": ["pin"]})
+    assert sorted(alternatives(b"4711", 9_999, np.random.default_rng(0))) == sorted(
+        b"%04d" % i for i in range(10_000) if i != 4711
+    )
+    (row,) = exposure(over_trained, pin, rows, secrets, alternatives=9_999, seed=0).rows(named=True)
+    assert row["alternatives"] == row["drawn"] == 9_999
+    assert row["exposure_lower"] == row["exposure_upper"] == row["exposure_bits"] <= math.log2(10_000)
+    # and a sample of it says the same, within its interval
+    (some,) = exposure(over_trained, pin, rows, secrets, alternatives=400, seed=0).rows(named=True)
+    assert some["exposure_lower"] <= row["exposure_bits"] <= some["exposure_upper"]
+
+
+def test_a_value_that_is_nowhere_near_the_top_is_given_up_early(over_trained):
+    rng = np.random.default_rng(6)
+    values = [b"tok-" + alternatives(b"aB3dE6gH9j", 1, rng)[0] for _ in range(24)]
+    texts = [TEXTS[0], *(b"secret: " + value for value in values)]
+    rows = places((0, 0, 9, 29), *((i + 1, i + 1, 8, 22) for i in range(24)))
+    secrets = pl.DataFrame({"secret_id": range(25), "name": [str(i) for i in range(25)]})
+    table = exposure(over_trained, texts, rows, secrets, alternatives=500, seed=0, stop_after=8)
+    whole = exposure(over_trained, texts, rows, secrets, alternatives=500, seed=0)
+    assert (table["drawn"] == 500).all() and table["alternatives"].mean() < 200
+    planted = table.row(0, named=True)
+    assert (planted["rank"], planted["alternatives"]) == (1, 500)  # what leaks is never given up
+    given_up = table["alternatives"] < 500
+    assert (table.filter(given_up)["rank"] > 8).all() and (whole.filter(given_up)["rank"] > 8).all()
+    same = [
+        "secret_id",
+        "alternatives",
+        "rank",
+        "last_rank",
+        "exposure_bits",
+        "extracted",
+        "contexts",
+        "drawn",
+    ]
+    kept = table.filter(~given_up).select(
+        same
+    )  # what is not run to its end for the first letters changes no rank
+    assert kept.equals(whole.filter(~given_up).select(same)) and 1 <= kept.height < 20
+    inside = (whole["exposure_bits"] >= table["exposure_lower"]) & (
+        whole["exposure_bits"] <= table["exposure_upper"]
+    )
+    assert inside.sum() >= 23  # 95 % each
+
+
+def test_looks_double_and_a_fit_recovers_a_known_tail():
+    assert (
+        stages(500, None) == [500] and stages(500, 8) == [16, 32, 64, 128, 256, 500] and stages(10, 8) == [10]
+    )
+    rng = np.random.default_rng(7)
+    for shape in (-4.0, 0.0, 4.0):
+        margins = skewnorm.rvs(shape, -6.0, 2.0, size=20_000, random_state=rng)
+        wanted = -skewnorm.logsf(0.0, shape, -6.0, 2.0) / math.log(2)
+        assert estimate(margins, 1e-4, space=2**300, looks=1).fitted == pytest.approx(wanted, rel=0.12)
+    few = estimate(margins[:10], 1e-4, space=2**80, looks=1)
+    assert few.fitted is None and few.lower < few.bits < few.upper
+
+
+def test_the_interval_of_an_exposure_covers():
+    """A value at the true share 0.002 of a large form, 300 draws of 500; at least 95 % less 4 deviations."""
+    rng, covered = np.random.default_rng(8), 0
+    for _ in range(300):
+        above = rng.binomial(500, 0.002)
+        margins = np.where(np.arange(500) < above, 1.0, -1.0)
+        found = estimate(margins, 1e-4, space=2**60, looks=1)
+        covered += found.lower <= -math.log2(0.002) <= found.upper
+    assert covered / 300 >= 0.95 - 4 * (0.05 * 0.95 / 300) ** 0.5
+
+
+def test_candidates_that_fall_behind_early_are_below_the_value_and_no_others(over_trained):
+    others = alternatives(VALUE, 300, np.random.default_rng(9))
+    for value in (VALUE, UNTRAINED):
+        all_of, some = (
+            score(over_trained, b"token = '", b"", [value, *others], hopeless=h) for h in (False, True)
+        )
+        torch.testing.assert_close(some.scores[0], all_of.scores[0], atol=1e-4, rtol=1e-4)
+        assert ((some.scores > some.scores[0]) == (all_of.scores > all_of.scores[0])).all()
+        assert (some.scores >= all_of.scores - 1e-3).all() and some.extracted == all_of.extracted
+    planted = score(over_trained, b"token = '", b"", [VALUE, *others], hopeless=True).scores
+    exact = score(over_trained, b"token = '", b"", [VALUE, *others]).scores
+    assert int((planted > exact + 1).sum()) > 250  # most of them are spared the rest

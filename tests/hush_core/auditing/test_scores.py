@@ -14,8 +14,8 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from hush_core.auditing import exposure
 from hush_core.auditing.alternatives import alternatives
+from hush_core.auditing.exposure import exposure
 from hush_core.auditing.scores import score
 from hush_core.config import HuggingFaceModel, LoraConfig
 from hush_core.training import fit_plain, open_model, with_lora
@@ -233,7 +233,8 @@ def test_a_planted_value_is_found_in_the_trained_model_and_not_before(fitted, ca
         exposure(each, TEXTS, PLACES, SECRETS, alternatives=300, seed=1, max_contexts=4) for each in fitted
     )
     planted, unseen = model.rows(named=True)
-    assert planted == {
+    told = {name: planted[name] for name in fresh.columns[:7]}
+    assert told == {
         "secret_id": 0, "name": "planted", "alternatives": 300, "rank": 1,
         "exposure_bits": math.log2(301), "extracted": True, "contexts": 2,
     }  # fmt: skip

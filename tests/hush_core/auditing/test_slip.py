@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hush_core.auditing import exposure
+from hush_core.auditing.exposure import exposure
 from hush_core.config import ByteGptModel, UntaggedConfig
 from hush_core.training import byte_gpt, fit_untagged
 from hush_core.weights import assign_roles, with_role

@@ -1,0 +1,29 @@
+"""Statistical audits: lower bounds on what leaks, each with its confidence and the most it could have shown.
+
+Reading order: lower_bound → intervals → gaussian → one_run → one_run_f_dp → choose → repeated_runs → one_shot →
+tight_attack.
+"""
+
+from hush_core.auditing.statistics.choose import best_of_counts, guess_counts
+from hush_core.auditing.statistics.lower_bound import LowerBound
+from hush_core.auditing.statistics.one_run import one_run
+from hush_core.auditing.statistics.one_run_f_dp import one_run_f_dp
+from hush_core.auditing.statistics.one_shot import RandomCanaries, one_shot_all, one_shot_final, sum_of_rounds
+from hush_core.auditing.statistics.repeated_runs import named_in_runs, repeated_runs
+from hush_core.auditing.statistics.tight_attack import computed_success, tight_attack
+
+__all__ = [
+    "LowerBound",
+    "RandomCanaries",
+    "best_of_counts",
+    "computed_success",
+    "guess_counts",
+    "named_in_runs",
+    "one_run",
+    "one_run_f_dp",
+    "one_shot_all",
+    "one_shot_final",
+    "repeated_runs",
+    "sum_of_rounds",
+    "tight_attack",
+]
