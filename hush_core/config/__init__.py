@@ -7,6 +7,22 @@ Nothing here prints a value from the file beyond the key's name: a literal secre
 
 from hush_core.config.job import Changes, HushConfig
 from hush_core.config.load import load_config, parse_config
+from hush_core.config.mechanism import (
+    MECHANISM_KINDS,
+    RANKED,
+    CorrelatedMechanism,
+    DpSgdMechanism,
+    DroppingMechanism,
+    GroupPrivacyMechanism,
+    HushMechanism,
+    MechanismConfig,
+    RedactionMechanism,
+    UserWiseMechanism,
+    composes_over_runs,
+    examples_by_themselves,
+    makes_noise,
+    unit_dp,
+)
 from hush_core.config.plan_file import read_plan, write_plan
 from hush_core.config.secrets import (
     CodeownersSecret,
@@ -42,11 +58,14 @@ from hush_core.config.settings import (
 from hush_core.config.sources import Repository, Table
 
 __all__ = [
-    "AuditConfig", "ByteGptModel", "Capacities", "Changes", "CodeownersSecret", "ContributorsSecret",
-    "CredentialsSecret", "EarlyStopping", "Execution", "FileSecret", "HuggingFaceModel", "HushConfig",
-    "LiteralsSecret", "LoraConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
-    "PretrainConfig",
-    "PromiseConfig", "RareWordsSecret", "RemovedSecret", "Repository", "SecretEntry", "Spread", "Table",
-    "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig", "WeightsConfig", "load_config", "parse_config",
-    "read_plan", "write_plan",
+    "MECHANISM_KINDS", "RANKED", "AuditConfig", "ByteGptModel", "Capacities", "Changes", "CodeownersSecret",
+    "ContributorsSecret", "CorrelatedMechanism", "CredentialsSecret", "DpSgdMechanism", "DroppingMechanism",
+    "EarlyStopping", "Execution", "FileSecret",
+    "GroupPrivacyMechanism", "HuggingFaceModel", "HushConfig", "HushMechanism", "LiteralsSecret",
+    "LoraConfig", "MechanismConfig", "Method", "ModelConfig", "PathSecret", "PatternsSecret",
+    "PretrainConfig", "PromiseConfig", "RareWordsSecret", "RedactionMechanism", "RemovedSecret", "Repository",
+    "SecretEntry", "Spread", "Table", "TrackingConfig", "TrainConfig", "UnitSecret", "UntaggedConfig",
+    "UserWiseMechanism", "WeightsConfig", "composes_over_runs", "examples_by_themselves", "load_config",
+    "makes_noise", "parse_config",
+    "read_plan", "unit_dp", "write_plan",
 ]  # fmt: skip

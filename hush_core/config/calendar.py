@@ -48,6 +48,16 @@ def runs_between(since: Any, until: Any, cron: Any, timezone: Any = UTC) -> int:
     return runs
 
 
+def check_schedule(cron: str) -> None:
+    """Raises ValueError where five fields are no schedule, or one that never starts anything."""
+    try:
+        if len(cron.split()) != 5:
+            raise ValueError
+        next(CronSim(cron, datetime(2027, 1, 1)))
+    except (CronSimError, StopIteration, ValueError):
+        raise ValueError('is not a schedule of five fields; write one such as "0 2 * * *"') from None
+
+
 def zone_of(name: Any) -> ZoneInfo:
     """The time zone; ValueError where there is none of this name."""
     try:

@@ -6,8 +6,15 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from hush_core.config.mechanism import (
+    HushMechanism,
+    MechanismConfig,
+    composes_over_runs,
+    makes_noise,
+    unit_dp,
+)
 from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
 from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
 from hush_core.config.settings import (
@@ -44,6 +51,7 @@ class HushConfig(Section):
     secrets: Annotated[tuple[Secret, ...], Field(min_length=1)]
     chunk_bytes: Annotated[int, Field(ge=16, le=65536)] = 2048
     max_file_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 1 << 20
+    mechanism: MechanismConfig = HushMechanism()
     weights: WeightsConfig = WeightsConfig()
     method: Method = "best"
     promise: PromiseConfig | None = None
@@ -68,6 +76,7 @@ class HushConfig(Section):
     def _coherent(self) -> Self:
         if not self.repos and not self.tables:
             raise ValueError("no source of text; give at least one entry under `repos` or `tables`")
+        self._mechanism_fits()
         if self.train.start == "champion" and self.promise is None:
             raise ValueError(
                 "train.start: champion: the champion's releases are in the new model, so only a promise of several "
@@ -114,6 +123,55 @@ class HushConfig(Section):
                 )
         return self
 
+    def _mechanism_fits(self) -> None:
+        """Keys that a mechanism has no use for are refused, and so is what it cannot promise."""
+        kind = self.mechanism.kind
+        if kind != "hush":
+            for key in sorted(
+                {"capacities", "c", "noise_multiplier", "objective"} & self.weights.model_fields_set
+            ):
+                raise ValueError(
+                    f"weights.{key}: mechanism {kind} solves no program for weights; leave it out, or take "
+                    "mechanism hush"
+                )
+        asked = "without_secret" in self.weights.model_fields_set and self.weights.without_secret != "plain"
+        if asked and not makes_noise(self.mechanism):
+            raise ValueError(
+                f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on plainly; "
+                "leave it out"
+            )
+        cut_anew = getattr(self.mechanism, "select", None) == "chunks"
+        if cut_anew and any(table.loss_on == "completions" for table in self.tables):
+            raise ValueError(
+                "mechanism.select: chunks cuts a unit's text anew, and loses what of it is a completion; take "
+                "another selection, or loss_on: all"
+            )
+        if self.promise is None:
+            return
+        if not composes_over_runs(self.mechanism):
+            raise ValueError(
+                f"mechanism {kind}: a promise of several runs needs rounds that are sampled; take hush, dp_sgd, "
+                "group_privacy or user_wise, or leave `promise` out"
+            )
+        if unit_dp(self.mechanism):
+            raise ValueError(
+                "mechanism.epsilon: is of one run, and a promise of several runs is of the secrets' levels; leave "
+                "one of them out"
+            )
+
+    def for_mechanism(self) -> HushConfig:
+        """The job with what its mechanism decides of other keys: without noise, text without a secret is trained on
+        plainly, and `redaction` redacts every secret that is a value."""
+        if makes_noise(self.mechanism):
+            return self
+        changed: dict[str, Any] = {"weights": self.weights.model_copy(update={"without_secret": "plain"})}
+        if self.mechanism.kind == "redaction":
+            changed["secrets"] = tuple(
+                entry.model_copy(update={"protect": "redact"}) if entry.are_values else entry
+                for entry in self.secrets
+            )
+        return self.model_copy(update=changed)
+
     def posterior(self, secret: SecretEntry) -> float:
         """The target r_j of a secret of this config."""
         if isinstance(secret.level, str):
@@ -148,7 +206,7 @@ class HushConfig(Section):
         return self.model_copy(update={"train": self.train.of_later_run()})
 
     @property
-    def mechanism(self) -> str:
+    def settings_digest(self) -> str:
         """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
 
         Where it is equal in several runs, nothing of that was decided after looking at a model, so that their
@@ -159,6 +217,8 @@ class HushConfig(Section):
         chosen["promise"] = {"runs": self.promise.runs} if self.promise else None
         if self.train.start == "champion":
             chosen["later_rounds"] = self.train.later_rounds
+        if self.mechanism != HushMechanism():
+            chosen["mechanism"] = self.mechanism.model_dump(mode="json")
         chosen |= {"rounds": self.train.rounds, "batch": self.train.batch, "held_back": self.audit.held_back}
         return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 
@@ -168,8 +228,16 @@ class HushConfig(Section):
         return 2.0 ** -min(known)
 
 
+def _in_order(schema: dict[str, Any]) -> None:
+    """A database may keep the fields of a form in another order; Prefect's goes by this."""
+    for place, one in enumerate(schema["properties"].values()):
+        one["position"] = place
+
+
 class Changes(Section):
     """What may be changed for one run without editing the file: the form that the Prefect UI shows."""
+
+    model_config = ConfigDict(json_schema_extra=_in_order)
 
     method: Method | None = Field(None, description="certificate method, instead of the file's")
     c: float | None = Field(None, ge=1e-9, le=1, description="weights.c, relative to c_max")

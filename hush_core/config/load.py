@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from hush_core.config.chat_template import template_text
 from hush_core.config.job import Changes, HushConfig
+from hush_core.config.mechanism import MECHANISM_KINDS
 from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, further_kinds
 from hush_core.config.settings import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
@@ -108,7 +109,7 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
         "train": _usual_rate(config.train, config.model),
         "pretrain": _usual_rate(config.pretrain, config.model),
     }
-    return config.model_copy(update=changed)
+    return config.model_copy(update=changed).for_mechanism()
 
 
 def _usual_rate(section: Any, model: ByteGptModel | HuggingFaceModel) -> Any:
@@ -187,6 +188,8 @@ def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
         parts[1] = name if isinstance(name, str) and re.fullmatch(ENTRY_ID, name) else parts[1]
         if [entry.get("kind")] == parts[2:3]:  # by which the entry's model was chosen
             del parts[2]
+    if place[:1] == ("mechanism",) and parts[1:2] and parts[1] in MECHANISM_KINDS:
+        del parts[1]
     return ".".join(parts)
 
 
@@ -209,6 +212,8 @@ def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]
         )
     if first["type"] == "union_tag_invalid" and first["loc"] == ("model",):
         return f"model.kind: unknown kind{more}", "take byte_gpt or huggingface"
+    if first["type"] == "union_tag_invalid" and first["loc"] == ("mechanism",):
+        return f"mechanism.kind: unknown kind{more}", f"take one of {', '.join(MECHANISM_KINDS)}"
     if first["type"] == "union_tag_invalid":  # pydantic's own message shows what was given
         return (
             f"{key}: unknown kind{more}",

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny, WrapValidator, field_validator
+from pydantic import Field, SerializeAsAny, WrapValidator, field_validator, model_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from hush_core.config.section import MOST_EXAMPLES, Bits, Examples, Section
@@ -34,6 +34,9 @@ class SecretEntry(Section):
     bits: Bits | None = None
     """Declared min-entropy of the best single guess; only ever lowered by the caps."""
     protect: Protect = "noise"
+    may_be_empty: bool = False
+    """Whether a job goes on where the entry protects nothing: no text holds any of it. Refused by default, as a
+    name with a slip of the pen would protect nothing and say so to nobody."""
 
     are_values: ClassVar[bool] = False
     """Whether its secrets are values, of which each copy can be replaced."""
@@ -93,18 +96,44 @@ class ContributorsSecret(FileSecret):
     """The whole file, the lines that their commits added, or the lines that git blame gives to them."""
 
 
+class DocumentedValue(Section):
+    """One value that the rules find and a person has looked at: in these files it is an example, and no secret."""
+
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+    """The 12 digits after the colon in its name, as `hush secrets` tells it: keyed, so of this home alone."""
+    paths: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Globs (gitignore syntax) of the files in which it may stand. Where it stands in another, it is a secret."""
+    why: Text
+    """For whoever reviews the config."""
+
+
 class CredentialsSecret(SecretEntry):
     """Every credential that the rules find is a secret of its own; its value is searched everywhere."""
 
     are_values: ClassVar[bool] = True
 
     kind: Literal["credentials"]
+    may_be_empty: bool = True
+    """A source without a credential is as it should be."""
     weak: Literal["drop", "refuse"] = "drop"
     """What to do with credentials under 20 bits: drop every example that holds one, or refuse to go on.
 
     Dropped by default, as nothing of them is trained on then, and every report says so first: a nightly job that
     stops for each new test password is switched off. Who wants a gate asks for one.
     """
+    documentation: Annotated[tuple[DocumentedValue, ...], Field(max_length=10_000)] = ()
+    """Values that are examples, by fingerprint: no secrets, if they stand in their `paths` alone."""
+
+    @model_validator(mode="after")
+    def _noised(self) -> CredentialsSecret:
+        if self.documentation and self.protect == "redact":
+            raise ValueError(
+                "documentation and protect: redact do not go together; redacting an example costs little"
+            )
+        named = [value.fingerprint for value in self.documentation]
+        if len(set(named)) < len(named):
+            raise ValueError("documentation names a fingerprint twice; write its paths in one place")
+        return self
 
 
 class LiteralsSecret(SecretEntry):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -20,6 +20,27 @@ Rate = Annotated[float, Field(ge=1e-12, le=1e3)]
 Bits = Annotated[float, Field(gt=0, le=1e6)]
 
 
+def _leaves(annotation: Any) -> set[Any]:
+    """The plain types that a field's values have, those in its lists and mappings among them."""
+    if annotation is Ellipsis or get_origin(annotation) is Literal:
+        return {type(value) for value in get_args(annotation)}
+    parts = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        parts = parts[:1]
+    elif get_origin(annotation) is dict:
+        parts = parts[1:]
+    return {leaf for part in parts for leaf in _leaves(part)} if parts else {annotation}
+
+
+def _parts(name: str, value: Any) -> dict[str, Any]:
+    """A value, or those of a list or mapping, by where they stand."""
+    if isinstance(value, list):
+        return {f"{name}.{n}": part for n, part in enumerate(value, 1)}
+    return (
+        {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+    )
+
+
 class Section(BaseModel):
     """A mapping of the file."""
 
@@ -29,22 +50,33 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
+    def _no_quoted_numbers(cls, data: Any) -> Any:
+        """A number in quotation marks is text, and nobody knows which of the two was meant."""
+        for name, value in data.items() if isinstance(data, dict) else ():
+            if name not in cls.model_fields:
+                continue
+            leaves = _leaves(cls.model_fields[name].annotation)
+            if not leaves <= {bool, int, float, type(None)}:
+                continue
+            for place, part in _parts(name, value).items():
+                if isinstance(part, str):
+                    what = "true or false" if bool in leaves else "a number"
+                    raise ValueError(
+                        f"{place} is text, where {what} belongs; write it without quotation marks"
+                    )
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
     def _no_truth_values(cls, data: Any) -> Any:
         """YAML reads yes, on and true as 1 would be read; where a number belongs they are a mistake."""
         for name, value in data.items() if isinstance(data, dict) else ():
             wanted = cls.model_fields[name].annotation if name in cls.model_fields else Any
             if {bool, Any} & {wanted, *get_args(wanted)}:
                 continue
-            parts = {name: value}
-            if isinstance(value, list):
-                parts = {f"{name}.{n}": part for n, part in enumerate(value, 1)}
-            elif isinstance(value, dict):  # a section looks for itself
-                parts = (
-                    {f"{name}.{key}": part for key, part in value.items()}
-                    if get_origin(wanted) is dict
-                    else {}
-                )
-            for key, part in parts.items():
+            if isinstance(value, dict) and get_origin(wanted) is not dict:
+                continue  # a section looks for itself
+            for key, part in _parts(name, value).items():
                 if isinstance(part, bool):
                     raise ValueError(
                         f"{key} is true or false, where something else belongs; write the value itself"

@@ -24,6 +24,10 @@ MOST_CURVES = 128
 """Up to so many different sets of rates get a curve of their own; more share those of dominating profiles."""
 _LOWER = 1.001
 """Step of the grid of hazards of dominated profiles."""
+_TABLE = {
+    "curve": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64, "prior": pl.Float64, "bound": pl.Float64,
+    "method": pl.String, "numerical_error": pl.Float64, "lower": pl.Float64,
+}  # fmt: skip
 _RATIOS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 16.0)
 
 
@@ -55,6 +59,8 @@ def posterior_curves(
     """
     check_mechanism(noise_multiplier=noise_multiplier, rounds=rounds)
     profiles = group_profiles(edges, rates, secrets)
+    if not len(profiles):  # no secret
+        return Curves(pl.DataFrame(schema=_TABLE), np.empty(0, np.int64))
     priors = curve_priors(float(profiles.prior.min()))
     participations, of_profile = _participations(profiles)
     frames = []

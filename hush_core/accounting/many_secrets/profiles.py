@@ -81,7 +81,7 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     distinct, rank = np.unique(rates, return_inverse=True)
     ordered = np.sort(secret.astype(np.uint64) << np.uint64(32) | rank[ids[sampled]].astype(np.uint64))
     rate = distinct[ordered & np.uint64(2**32 - 1)]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height))])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height), dtype=np.int64)])
 
     groups: dict[tuple[bytes, float], int] = {}
     of_secret = np.empty(secrets.height, dtype=np.int64)
@@ -90,7 +90,7 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
         of_secret[index] = groups.setdefault(key, len(groups))
     first_secret = np.unique(of_secret, return_index=True)[1]
     own = [rate[starts[i] : starts[i + 1]] for i in first_secret]
-    sizes = np.concatenate([[0], np.cumsum([len(r) for r in own])])
+    sizes = np.concatenate([[0], np.cumsum([len(r) for r in own], dtype=np.int64)])
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, of_secret, posterior)
     kept = np.concatenate(own) if own else np.empty(0)
@@ -111,16 +111,12 @@ def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def _check_graph(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame, names: pl.Series) -> None:
     if not np.array_equal(secrets["secret_id"].to_numpy(), np.arange(secrets.height)):
         raise InputError("secrets", "are not numbered densely from 0 in order", "sort them by secret_id")
-    if not edges.height:
-        raise InputError(
-            "edges", "the graph is empty: no example is tagged with a secret", "check the detectors"
-        )
-    if edges["secret_id"].max() >= secrets.height:
+    if edges.height and edges["secret_id"].max() >= secrets.height:
         raise InputError(
             "edges", "name a secret that is not among the secrets", "pass both of one extraction"
         )
     ids = edges["example_id"]
-    if rates.ndim != 1 or ids.max() >= len(rates):
+    if rates.ndim != 1 or (len(ids) and ids.max() >= len(rates)):
         raise InputError(
             "rates", "an example of the edges has no rate", "give one rate an example, by example_id"
         )

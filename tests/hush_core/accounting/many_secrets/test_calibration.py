@@ -114,7 +114,7 @@ def test_progress_is_told(graph):
 @pytest.mark.parametrize(
     "spoil, named",
     [
-        (lambda e, r, s: (e.clear(), r, s), "edges"),
+        (lambda e, r, s: (e.clear(), r, s), "graph"),
         (lambda e, r, s: (e, np.zeros_like(r), s), "graph"),
         (lambda e, r, s: (pl.concat([e, e[:1]]), r, s), "edges"),
         (lambda e, r, s: (e, r[:50], s), "rates"),

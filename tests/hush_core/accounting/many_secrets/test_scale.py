@@ -237,7 +237,6 @@ WRONG = [
     (with_target("posterior", 1.0), {}, ["kind:b", "target 1"]),
     (with_target("posterior", float("nan")), {}, ["kind:b", "nan"]),
     (lambda e, r, s: (pl.concat([e, e[2:3]]), r, s), {}, ["edges", "kind:b", "example 2", "twice"]),
-    (lambda e, r, s: (e.clear(), r, s), {}, ["edges", "empty"]),
     (lambda e, r, s: (e, r, s[:2]), {}, ["edges", "secret"]),
     (lambda e, r, s: (e, r[:3], s), {}, ["rates"]),
     (lambda e, r, s: (e, r, s), {"rounds": 0}, ["rounds", "0"]),
@@ -255,6 +254,15 @@ def test_wrong_input_is_named_with_its_value(function, spoil, mechanism, named):
         function(*spoil(*small_graph()), method="kl", **mechanism)
     for part in named:
         assert part in str(refused.value)
+
+
+def test_without_an_edge_nothing_is_told_and_no_noise_is_looked_for():
+    """Every text of a secret may have been redacted: its bound is its prior."""
+    edges, rates, secrets = small_graph()
+    bounds = bound_secrets(edges.clear(), rates, secrets, noise_multiplier=1.0, rounds=10, method="kl")
+    assert bounds["bound"].to_list() == pytest.approx(secrets["prior"].to_list(), rel=1e-9)
+    with pytest.raises(InputError, match="no secret has an example"):
+        calibrate(edges.clear(), rates, secrets, rounds=10, method="kl")
 
 
 @pytest.mark.parametrize("sigma", [float("nan"), 0.0, -1.0, float("inf")])

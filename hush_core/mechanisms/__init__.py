@@ -1,0 +1,27 @@
+"""Mechanisms: ways to say what a private round draws, and to plan its noise. Training and ledger do not learn of
+them; docs/mechanisms.md has each one's promise and proof.
+
+Reading order: items (what is drawn, told by the graph alone; bounded_choice, unit_pools) → layout (the weights) →
+selection (which text fills an item) → planning (the noise) → unit_privacy (that for (ε, δ) of every secret) →
+group_lemma (what the usual lemma asks).
+"""
+
+from hush_core.mechanisms.group_lemma import noise_by_lemma, one_item
+from hush_core.mechanisms.items import POOLS, Items, drawn_items, items_of, rates_of_texts
+from hush_core.mechanisms.layout import Layout, lay_out
+from hush_core.mechanisms.planning import plan_of, records_a_round
+from hush_core.mechanisms.selection import PERPLEXITY, filling, item_texts, scores
+from hush_core.mechanisms.unit_privacy import (
+    implied_posterior,
+    noise_for_unit_privacy,
+    noise_of,
+    refuted,
+    with_implied_targets,
+)
+
+__all__ = [
+    "PERPLEXITY", "POOLS", "Items", "Layout", "drawn_items", "filling", "implied_posterior", "item_texts",
+    "items_of", "lay_out", "noise_by_lemma", "noise_for_unit_privacy", "noise_of", "one_item", "plan_of",
+    "rates_of_texts",
+    "records_a_round", "refuted", "scores", "with_implied_targets",
+]  # fmt: skip

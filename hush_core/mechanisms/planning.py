@@ -1,0 +1,125 @@
+"""The plan of a mechanism: the least noise for the secrets' targets, or for (ε, δ) of every one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hush_core.accounting import bound_secrets
+from hush_core.accounting.correlated import METHOD, cycle_bounds, plan_cycle
+from hush_core.config import (
+    CorrelatedMechanism,
+    MechanismConfig,
+    Method,
+    UserWiseMechanism,
+    unit_dp,
+)
+from hush_core.errors import CertificationError
+from hush_core.mechanisms.unit_privacy import noise_for_unit_privacy
+from hush_core.plan import ProtectionPlan, make_plan
+from hush_core.progress import Progress
+from hush_core.weights import sampling_rates
+
+
+def plan_of(
+    mechanism: MechanismConfig,
+    weights: np.ndarray,
+    edges: pl.DataFrame,
+    secrets: pl.DataFrame,
+    *,
+    rounds: int,
+    expected_batch: int,
+    clip_norm: float,
+    method: Method = "best",
+    progress: Progress | None = None,
+) -> ProtectionPlan:
+    """The plan with the least noise that keeps what the mechanism is to promise.
+
+    Args:
+        weights, edges: of the items (`lay_out`). secrets: with the targets that are promised; those that (ε, δ)
+            implies where the mechanism is planned for it (`with_implied_targets`).
+
+    Guarantee: every row of `certificates` has bound ≤ posterior, at the plan's σ; with (ε, δ) every secret is
+    (ε, δ)-DP at it besides.
+
+    Raises:
+        InputError: names the key or secret. CertificationError: nothing is certified.
+    """
+    settings = {
+        "rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method,
+        "progress": progress,
+    }  # fmt: skip
+    if isinstance(mechanism, CorrelatedMechanism):
+        return _in_a_cycle(
+            mechanism,
+            weights,
+            edges,
+            secrets,
+            rounds=rounds,
+            expected_batch=expected_batch,
+            clip_norm=clip_norm,
+        )
+    target = unit_dp(mechanism)
+    if target is None:
+        plan = make_plan(weights, edges, secrets, **settings)
+    else:
+        plan = _for_unit_privacy(target, weights, edges, secrets, **settings)
+    return replace(plan, records=records_a_round(mechanism))
+
+
+def _in_a_cycle(
+    mechanism: CorrelatedMechanism,
+    weights: np.ndarray,
+    edges: pl.DataFrame,
+    secrets: pl.DataFrame,
+    *,
+    rounds: int,
+    expected_batch: int,
+    clip_norm: float,
+) -> ProtectionPlan:
+    cycle, sigma = plan_cycle(
+        edges, weights > 0, expected_batch=expected_batch, rounds=rounds, priors=secrets["prior"].to_numpy(),
+        posteriors=secrets["posterior"].to_numpy(), bands=mechanism.bands,
+    )  # fmt: skip
+    rows = cycle_bounds(cycle, edges, secrets, noise_multiplier=sigma, rounds=rounds)
+    rates = sampling_rates(weights, expected_batch)
+    return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, METHOD, rows, cycle=cycle)
+
+
+def records_a_round(mechanism: MechanismConfig) -> int:
+    """How many records of an item a round averages (`ProtectionPlan.records`)."""
+    return mechanism.records if isinstance(mechanism, UserWiseMechanism) else 1
+
+
+def _for_unit_privacy(
+    target: tuple[float, float],
+    weights: np.ndarray,
+    edges: pl.DataFrame,
+    secrets: pl.DataFrame,
+    **settings: Any,
+) -> ProtectionPlan:
+    rates = sampling_rates(weights, settings["expected_batch"])
+    sigma = noise_for_unit_privacy(
+        edges, rates, rounds=settings["rounds"], epsilon=target[0], delta=target[1]
+    )
+
+    def rows_at(sigma: float) -> pl.DataFrame:
+        return bound_secrets(
+            edges, rates, secrets, noise_multiplier=sigma, rounds=settings["rounds"],
+            method=settings["method"], progress=settings["progress"],
+        )  # fmt: skip
+
+    rows = rows_at(sigma)
+    if not (rows["bound"] <= rows["posterior"]).all():
+        # a method looser than dp_accounting's, or the last digits of a bound that equals what (ε, δ) implies
+        plan = make_plan(weights, edges, secrets, **settings)
+        if plan.noise_multiplier < sigma:
+            raise CertificationError("the bounds miss what (ε, δ) implies, at more noise than they need")
+        return plan
+    return ProtectionPlan(
+        rates, sigma, settings["rounds"], settings["expected_batch"], settings["clip_norm"],
+        settings["method"], rows,
+    )  # fmt: skip

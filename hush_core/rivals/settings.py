@@ -1,0 +1,163 @@
+"""The rivals that a config offers: the same job, data and promise under each mechanism.
+
+>>> [rival.name for rival in rivals_of(config, ["dp_sgd", "user_wise/longest/8"])]      # doctest: +SKIP
+['dp_sgd', 'user_wise/longest/8']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from hush_core.config import (
+    RANKED,
+    Capacities,
+    CorrelatedMechanism,
+    DpSgdMechanism,
+    DroppingMechanism,
+    GroupPrivacyMechanism,
+    HushConfig,
+    HushMechanism,
+    RedactionMechanism,
+    UserWiseMechanism,
+    makes_noise,
+    unit_dp,
+)
+from hush_core.errors import InputError
+
+KINDS: Mapping[str, type] = {
+    "hush": HushMechanism, "dp_sgd": DpSgdMechanism, "group_privacy": GroupPrivacyMechanism,
+    "user_wise": UserWiseMechanism, "correlated": CorrelatedMechanism, "redaction": RedactionMechanism,
+    "dropping": DroppingMechanism,
+}  # fmt: skip
+CAPACITIES: tuple[str, ...] = get_args(Capacities)
+WITHOUT_SECRET = ("noise", "plain", "drop")
+COMPARED = ("noise", "plain")
+"""What becomes of examples without a secret, where nobody asks for one of the three."""
+SELECTIONS = ("random", *RANKED, "chunks")
+PROGRAM = ("capacities", "c", "noise_multiplier", "objective")
+"""Keys of `weights` that only hush's program has a use for."""
+NAMES = "hush[/CAPACITIES][/WITHOUT_SECRET], dp_sgd[/WITHOUT_SECRET], group_privacy[/SELECT][/RECORDS]" \
+    "[/WITHOUT_SECRET], user_wise[…], correlated[/WITHOUT_SECRET], redaction, dropping"  # fmt: skip
+MOST_RECORDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One mechanism with its settings.
+
+    Attributes:
+        name: as it is asked for, and shown.
+        config: the job under it; None where the config cannot be run so, and `why` says so.
+    """
+
+    name: str
+    config: HushConfig | None
+    why: str = ""
+
+
+def rivals_of(config: HushConfig, asked: Sequence[str] = ()) -> list[Rival]:
+    """The rivals to compare: each that is `asked` for by name, or all kinds.
+
+    hush comes with each of its capacity rules, with noise and without it (plain) on what no secret names; the
+    others treat that as the config does. What the config says of its own mechanism is kept for rivals of that kind.
+    Two names of the same settings are one rival.
+
+    Raises:
+        InputError: a name that is none; the config promises several runs.
+    """
+    if config.promise is not None:
+        raise InputError(
+            "promise", "counts the runs of this data, and a comparison makes one for every rival and seed",
+            "compare with a config without `promise`",
+        )  # fmt: skip
+    found: dict[str, Rival] = {}
+    for name in asked or KINDS:
+        for parts in _expanded(name):
+            rival = _rival(config, parts)
+            if rival.config is None or rival.config not in [one.config for one in found.values()]:
+                found.setdefault(rival.name, rival)
+    return list(found.values())
+
+
+def _expanded(name: str) -> list[list[str]]:
+    """`hush` without a capacity rule or without what becomes of the rest: every one of them."""
+    kind, *said = name.strip().split("/")
+    if kind not in KINDS:
+        raise InputError(f"--mechanisms: {name}", "is no mechanism", f"name some of {NAMES}")
+    if kind != "hush":
+        return [[kind, *said]]
+    rules = [part for part in said if part in CAPACITIES]
+    rest = [part for part in said if part not in CAPACITIES]
+    return [
+        [kind, rule, *without]
+        for without in ([rest] if rest else [[one] for one in COMPARED])
+        for rule in rules or CAPACITIES
+    ]
+
+
+def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
+    name, (kind, *said) = "/".join(parts), parts
+    if kind == "correlated" and unit_dp(config.mechanism):
+        return Rival(name, None, "correlated noise is planned for the secrets' levels, not for (ε, δ)")
+    data = config.model_dump(exclude_unset=True)
+    mechanism, weights = _mechanism(config, kind), dict(data.get("weights", {}))
+    if kind != "hush":
+        weights = {key: value for key, value in weights.items() if key not in PROGRAM}
+    noisy = makes_noise(KINDS[kind](kind=kind))
+    if not noisy:
+        weights.pop("without_secret", None)
+    takes = {
+        "hush": ("capacities",),
+        "group_privacy": ("select", "records"),
+        "user_wise": ("select", "records"),
+    }
+    for part in said:
+        key, value = _meaning(name, part)
+        if key == "without_secret" and noisy:
+            weights[key] = value
+        elif key not in takes.get(kind, ()):
+            raise InputError(f"--mechanisms: {name}", f"{kind} has no {key}", f"name some of {NAMES}")
+        elif key == "capacities":
+            weights[key] = value
+            if value != "equalised":
+                weights.pop("noise_multiplier", None)
+        else:
+            mechanism[key] = value
+    data |= {"mechanism": mechanism, "weights": weights}
+    data["audit"] = {**data.get("audit", {}), "unprotected": False}
+    if noisy and weights.get("without_secret", "noise") != "plain":
+        data["train"] = {key: value for key, value in data["train"].items() if key != "untagged_batch"}
+    try:
+        return Rival(name, HushConfig.model_validate(data).for_mechanism())
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"] if part not in KINDS)
+        what = str(first["msg"]).removeprefix("Value error, ")
+        return Rival(name, None, f"{where}: {what}" if where else what)
+
+
+def _mechanism(config: HushConfig, kind: str) -> dict[str, Any]:
+    """The config's own section for its own kind; for another, the same promise."""
+    own = config.mechanism.model_dump(exclude_unset=True)
+    if config.mechanism.kind == kind:
+        return {**own, "kind": kind}
+    promise = {key: own[key] for key in ("epsilon", "delta") if key in own}
+    return {"kind": kind, **(promise if makes_noise(KINDS[kind](kind=kind)) else {})}
+
+
+def _meaning(name: str, part: str) -> tuple[str, Any]:
+    """Key and value of one part of a rival's name."""
+    for key, values in (
+        ("capacities", CAPACITIES),
+        ("without_secret", WITHOUT_SECRET),
+        ("select", SELECTIONS),
+    ):
+        if part in values:
+            return key, part
+    if part.isascii() and part.isdigit() and 1 <= int(part) <= MOST_RECORDS:
+        return "records", int(part)
+    raise InputError(f"--mechanisms: {name}", f"{part!r} says nothing", f"name some of {NAMES}")
