@@ -14,12 +14,13 @@ from hush_core.certificate.document import (
     read_certificate,
     read_tables,
 )
+from hush_core.certificate.other_priors import bounds_at, own_bounds, own_redacted
 from hush_core.certificate.privacy import PrivacyReport, privacy_report
 from hush_core.certificate.verify import Verification, check_files, verify_certificate
 from hush_core.certificate.write import write_certificate
 
 __all__ = [
-    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "carried_on", "check_chain", "check_files",
-    "hash_directory", "privacy_report", "read_certificate", "read_tables", "verify_certificate",
-    "write_certificate",
+    "Audit", "Certificate", "Facts", "PrivacyReport", "Verification", "bounds_at", "carried_on", "check_chain",
+    "check_files", "hash_directory", "own_bounds", "own_redacted", "privacy_report", "read_certificate",
+    "read_tables", "verify_certificate", "write_certificate",
 ]  # fmt: skip

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 
 from hush_core.certificate.document import TABLES, Facts
+from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.redaction import check_redacted
+from hush_core.certificate.tables import EMPTY_WITHOUT_ROUNDS
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.roles import (
     CERTIFIED,
@@ -26,15 +28,18 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     """The document against the tables; those are well-formed."""
     bounds, _, edges, history, redacted, runs, secrets, weights = (tables[name] for name in TABLES)
     plan, training = facts.plan, facts.training
-    total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max())
+    total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max() or 0)
+    left_out = needs_no_rounds(plan.mechanism) and redacted.height
+    if not left_out and (empty := [name for name in EMPTY_WITHOUT_ROUNDS if not tables[name].height]):
+        return [f"{name}: is empty" for name in empty]
     trained = np.bincount(history["secret_id"].to_numpy(), minlength=secrets.height)[: secrets.height]
     above = plan.promised_runs and ~(bounds["all_runs"] <= bounds["posterior"]).fill_null(False)
     most_attacked = max(secrets.height, redacted.height)
     found = [
         (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
         (bounds.height != secrets.height, "not every secret has exactly one bound"),
-        (edges["example_id"].max() >= weights.height, "an edge names an example that has no weight"),
-        (edges["secret_id"].max() >= secrets.height, "an edge names a secret that there is not"),
+        ((edges["example_id"] >= weights.height).any(), "an edge names an example that has no weight"),
+        ((edges["secret_id"] >= secrets.height).any(), "an edge names a secret that there is not"),
         (
             not abs(total - plan.weight_objective) <= SUMMED * plan.weight_objective,
             "the weights do not sum to the stated objective",
@@ -143,7 +148,10 @@ def check_roles(facts: Facts, edges: pl.DataFrame, weights: pl.DataFrame) -> lis
 def check_capacities(
     facts: Facts, weight: np.ndarray, edges: pl.DataFrame, secrets: pl.DataFrame
 ) -> list[str]:
-    """Σ_{i∋j} w_i ≤ c·c_max·κ_j, where κ is a function of the targets (not for `equalised`)."""
+    """Σ_{i∋j} w_i ≤ c·c_max·κ_j, where a program was solved and κ is a function of the targets (not for
+    `equalised`)."""
+    if facts.plan.capacities is None:
+        return []
     rule = capacity_rule(facts.plan.capacities, facts.plan.method)
     if rule == "equalised":
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -11,15 +12,18 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hush_core.accounting.correlated import Cycle, Strategy, assign_groups, cycle_length
+from hush_core.certificate.mechanism import MechanismFacts, needs_no_rounds
 from hush_core.certificate.redaction import REDACTED, REDACTION_PROMISE, RedactionFacts
 from hush_core.config import Capacities, Method
 from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
+from hush_core.weights import sampling_rates
 from hush_core.weights.roles import WithoutSecret
 
 DOCUMENT = "certificate.json"
-SCHEMA_VERSION = "hush-certificate/7"
-OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 7))
+SCHEMA_VERSION = "hush-certificate/8"
+OLDER = tuple(f"hush-certificate/{n}" for n in range(1, 8))
 TABLES = (
     "bounds.parquet", "curves.parquet", "edges.parquet", "history.parquet", REDACTED, "runs.parquet",
     "secrets.parquet", "weights.parquet",
@@ -33,7 +37,12 @@ PROMISE = (
     "`facts.training.released_unprotected` names, which was released WITHOUT noise (losses, results of attacks), "
     "and what `not_promised` names. Where `facts.training.started_from` names a run, the model goes on from that "
     "run's, and `bound`, its curves and anything computed from this run's rounds alone leave out what it has from "
-    "there: of the model itself `all_runs` is the promise."
+    "there: of the model itself `all_runs` is the promise. A round draws items, each named by an example whose "
+    "weight is the item's. Its text is that of the example itself; where `facts.plan.mechanism.kind` is "
+    "`group_privacy` and `select` is not `random`, of one example chosen among all that hold the same secrets "
+    "(which one is not told); where it is `user_wise`, of up to `records` examples of a unit, or pieces of their "
+    "joined text, averaged. An item is tagged with every secret of an example whose text may be in it: these tags "
+    "are in edges.parquet, too."
 )
 ALL_RUNS_PROMISE = (
     "For every secret with a number in `all_runs`: the same, with probability above `all_runs`, of an adversary "
@@ -84,10 +93,14 @@ class PlanFacts(_Document):
     expected_batch: Whole
     clip_norm: Positive
     method: Method
-    capacities: Capacities
-    c: Annotated[float, Field(gt=0, le=1 + 1e-9, allow_inf_nan=False)]
-    weight_objective: Positive
-    weight_upper_bound: Positive
+    mechanism: MechanismFacts
+    strategy: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] | None = None
+    """Of mechanism correlated: the coefficients by which a release mixes rounds, the first of them 1; else null."""
+    capacities: Capacities | None
+    """null of a mechanism that solves no program, and so is `c`."""
+    c: Annotated[float, Field(gt=0, le=1 + 1e-9, allow_inf_nan=False)] | None
+    weight_objective: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    weight_upper_bound: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     without_secret: WithoutSecret
     held_back: Annotated[bool, Field(strict=True)]
     settings: Sha256
@@ -101,18 +114,41 @@ class PlanFacts(_Document):
     def _no_rounds(self) -> Self:
         if (self.noise_multiplier is None) != (self.rounds == 0):
             raise ValueError("noise_multiplier is null where, and only where, rounds is 0")
-        if not self.rounds and (self.promised_runs is None or self.without_secret != "plain"):
+        never = needs_no_rounds(self.mechanism)
+        if never != (not self.rounds and self.promised_runs is None):
             raise ValueError(
-                "rounds is 0, which only a promise of several runs allows, with text trained plainly"
+                "rounds is 0, which only a promise of several runs allows, or a mechanism without noise"
             )
+        if not self.rounds and self.without_secret != "plain":
+            raise ValueError("rounds is 0, which only text that is trained plainly allows")
+        if (self.mechanism.kind == "correlated") != (self.strategy is not None):
+            raise ValueError("strategy is that of mechanism correlated, and of no other")
+        if (self.mechanism.kind == "hush") != (self.capacities is not None) or (self.c is None) != (
+            self.capacities is None
+        ):
+            raise ValueError("capacities and c are those of mechanism hush, and of no other")
+        if self.weight_objective == 0 and self.rounds:
+            raise ValueError("weight_objective is 0, and rounds were made")
         return self
 
-    def mechanism(self, rates: np.ndarray) -> tuple[np.ndarray, float, int]:
-        """(n,) the rates at which the rounds drew, σ and T. Without rounds nothing was drawn, and any mechanism
-        does: a secret in no example that is ever drawn is bounded by its prior."""
+    def cycle(self, weights: np.ndarray, edges: pl.DataFrame) -> Cycle | None:
+        """Who took part in which round, laid out again from the graph of items; None where rounds were sampled."""
+        if self.strategy is None:
+            return None
+        drawn = np.asarray(weights) > 0
+        period = cycle_length(int(drawn.sum()), self.expected_batch)
+        return Cycle(assign_groups(edges, drawn, period), period, Strategy(self.strategy))
+
+    def as_run(self, weights: np.ndarray, edges: pl.DataFrame) -> tuple[np.ndarray, float, int]:
+        """(n,) the rates at which the rounds drew by these weights, σ and T; of a cycle, those of sampled rounds
+        that tell at least as much. Without rounds nothing was drawn, and any mechanism does: a secret in no item
+        that is ever drawn is bounded by its prior."""
+        weights = np.asarray(weights, np.float64)
         if self.noise_multiplier is None:
-            return np.zeros_like(rates), 1.0, 1
-        return rates, self.noise_multiplier, self.rounds
+            return np.zeros_like(weights), 1.0, 1
+        if cycle := self.cycle(weights, edges):
+            return *cycle.as_sampled(self.noise_multiplier, self.rounds), self.rounds
+        return sampling_rates(weights, self.expected_batch), self.noise_multiplier, self.rounds
 
 
 class TrainingFacts(_Document):
@@ -155,8 +191,8 @@ class Facts(_Document):
     """A keyed name of this run, by which later certificates of the store count it."""
     store: Fingerprint
     """A public name of the store's identity key."""
-    runs_on_this_data: Whole = 1
-    """1 + the most earlier runs that any secret has (`earlier_runs` in bounds.parquet)."""
+    runs_on_this_data: Count = 1
+    """The most earlier runs of any secret (`earlier_runs` in bounds.parquet), and this one if it made a round."""
     unknown_runs: Count = 0
     """Of the earlier runs: those that do not say how they drew; each counts for every secret."""
     coverage: dict[str, object]
@@ -169,7 +205,7 @@ class Facts(_Document):
 class Certificate(_Document):
     """certificate.json. `digest` is the SHA-256 of the canonical form without the digest itself."""
 
-    schema_version: Literal["hush-certificate/7"] = SCHEMA_VERSION
+    schema_version: Literal["hush-certificate/8"] = SCHEMA_VERSION
     promise: str = PROMISE
     all_runs_promise: str = ALL_RUNS_PROMISE
     redaction_promise: str = REDACTION_PROMISE
@@ -249,6 +285,11 @@ def _check_version(path: Path, data: bytes) -> None:
 def read_tables(directory: Path) -> dict[str, pl.DataFrame]:
     """The tables by file name, unchecked; `verify_certificate` checks them."""
     return {name: pl.read_parquet(directory / name) for name in TABLES}
+
+
+def files_digest(model_files: Mapping[str, str]) -> str:
+    """SHA-256 over names and hashes of a model's files: the same for every certificate of the model."""
+    return hashlib.sha256(json.dumps(dict(model_files), sort_keys=True).encode()).hexdigest()
 
 
 def hash_directory(directory: Path) -> dict[str, str]:

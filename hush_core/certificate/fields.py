@@ -13,6 +13,7 @@ from hush_core.certificate.document import (
     PlanFacts,
     TrainingFacts,
 )
+from hush_core.certificate.mechanism import MechanismFacts
 from hush_core.certificate.redaction import RedactionFacts
 from hush_core.certificate.tables import SCHEMAS
 
@@ -29,6 +30,9 @@ UNCHECKED: dict[str, str] = {
     "facts.plan.settings": "any digest",
     "facts.plan.promised_runs": "above the runs of runs.parquet, and every target is kept with them",
     "facts.plan.clip_norm": "above 0; no bound depends on it",
+    "facts.plan.mechanism.records": "of group_privacy the items again; of user_wise any number",
+    "facts.plan.mechanism.select": "one of its kind's",
+    "facts.plan.mechanism.bands": "of correlated any number; what was found for it is checked",
     "facts.plan.capacities": "loads are held against it where it is matched or paper",
     "facts.plan.c": "loads are held against it where capacities are matched or paper",
     "facts.plan.weight_upper_bound": "at least the objective, at most the examples",
@@ -74,6 +78,7 @@ MODEL_FILES = "model_files"
 _PARTS = {
     "facts": Facts,
     "facts.plan": PlanFacts,
+    "facts.plan.mechanism": MechanismFacts,
     "facts.training": TrainingFacts,
     "facts.audits": Audit,
     "facts.redaction": RedactionFacts,

@@ -16,7 +16,6 @@ import polars as pl
 from hush_core.certificate.verify import Verification
 from hush_core.errors import InputError
 from hush_core.history.record import EDGES, SECRETS, TEXTS, RunRecord, identity_of
-from hush_core.weights import sampling_rates
 
 
 @dataclass(frozen=True)
@@ -59,14 +58,14 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
     bare = tables["bounds.parquet"].sort("secret_id")["bare"].to_numpy()
     plan = facts.plan
     weights = tables["weights.parquet"]["weight"].to_numpy()
-    rates, _, _ = plan.mechanism(sampling_rates(weights, plan.expected_batch))
+    rates, sigma, _ = plan.as_run(weights, tables["edges.parquet"])
     own: list[tuple[int, float | None]] = [
         (secret, float(rates[example]))
         for secret, example in tables["edges.parquet"].select("secret_id", "example_id").iter_rows()
         if rates[example] > 0
     ]
     own += [(int(secret), None) for secret in np.flatnonzero(bare)]
-    mechanism = plan.noise_multiplier or 0.0, plan.rounds, plan.settings
+    mechanism = sigma if plan.rounds else 0.0, plan.rounds, plan.settings
     released = facts.training.rounds_released or int(not plan.rounds)
     found = [KnownRun(facts.run, _record(facts.run, mechanism, own, names, promised), released)]
     for run in tables["runs.parquet"].iter_rows(named=True):

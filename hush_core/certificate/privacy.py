@@ -17,7 +17,6 @@ from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.certificate.verify import Verification
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
-from hush_core.weights import sampling_rates
 
 MOST_PROFILES = 8
 """So many distinct profiles, those that take part most first, are composed by dp_accounting (seconds each)."""
@@ -61,7 +60,7 @@ def privacy_report(
     if unknown:
         raise InputError(f"secret {unknown[0]}", "is not in the certificate", "name one of its secrets")
     weights = tables["weights.parquet"].sort("example_id")["weight"].to_numpy()
-    rates, sigma, rounds = plan.mechanism(sampling_rates(weights, plan.expected_batch))
+    rates, sigma, rounds = plan.as_run(weights, tables["edges.parquet"])
     profiles = group_profiles(tables["edges.parquet"], rates, table)
     mechanism = {"noise_multiplier": sigma, "rounds": rounds}
 

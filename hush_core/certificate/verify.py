@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import Curves, bound_secrets, posterior_curves
+from hush_core.accounting import Curves
 from hush_core.certificate.consistency import SUMMED, check_capacities, check_facts, check_roles
 from hush_core.certificate.document import (
     TABLES,
@@ -25,20 +25,28 @@ from hush_core.certificate.document import (
     read_tables,
 )
 from hush_core.certificate.fields import unchecked_fields
+from hush_core.certificate.mechanism import check_mechanism, check_unit_privacy
 from hush_core.certificate.recheck import (
+    CycleRun,
     Mechanism,
+    Movements,
     Recheck,
     Secrets,
     recheck_all_runs,
     recheck_bounds,
     recheck_curves,
+    recheck_cycle,
+)
+from hush_core.certificate.released import (
+    bounds_again,
+    curves_again,
+    without_what_is_not_reached,
 )
 from hush_core.certificate.tables import check_tables
 from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
 from hush_core.history import Earlier, bounds_of_all_runs
 from hush_core.progress import Progress
-from hush_core.weights import sampling_rates
 
 RECOMPUTED = 2e-4
 """The same route on another machine may differ by this much, relatively: round-off decides which tilt is taken."""
@@ -61,6 +69,10 @@ class Verification:
             the examples (`hush verify` in the home that made them).
         chain: what came of comparing its history with an earlier certificate's, where somebody did.
         approval: who approved the model for use, where it was asked for as the approved one.
+        signature: which organisation signed the certificate (and the model), or that nobody did, where somebody
+        looked. audit: what the last audit of the registered version came to, where there was one; refuted:
+        whether any
+            attack found more than the certificate allows.
         unchecked: the fields that may say anything (docs/certificate.md has the table).
     """
 
@@ -72,7 +84,10 @@ class Verification:
     model_seen: bool
     redaction: str = ""
     chain: str = ""
+    signature: str = ""
     approval: str = ""
+    audit: str = ""
+    refuted: bool = False
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -142,18 +157,24 @@ def _check_numbers(
     if failures := check_roles(facts, edges, weights):
         raise VerificationError(failures)
     weight = weights["weight"].to_numpy()
-    rates, sigma, rounds = plan.mechanism(sampling_rates(weight, plan.expected_batch))
-    if failures := check_capacities(facts, weight, edges, secrets):
+    rates, sigma, rounds = plan.as_run(weight, edges)
+    if failures := check_capacities(facts, weight, edges, secrets) + check_mechanism(
+        plan.mechanism, edges, secrets, weights
+    ):
+        raise VerificationError(failures)
+    if plan.mechanism.epsilon is not None:
+        progress("recomputing (ε, δ)", 0, 1)
+    if failures := check_unit_privacy(plan.mechanism, edges, rates, secrets, sigma, rounds):
         raise VerificationError(failures)
 
     progress("recomputing every bound", 0, bounds.height)
-    again = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, method=plan.method)
+    again = bounds_again(plan, weight, edges, secrets)
+    progress("recomputing every bound", bounds.height, bounds.height)
     rows = _join(secrets, bounds, again)
-    failures = _compare(rows, sigma)
+    failures = _compare(rows, plan.noise_multiplier or sigma)
     progress("recomputing every curve", 0, bounds["curve"].n_unique())
-    again_curves = posterior_curves(
-        edges, rates, secrets, noise_multiplier=sigma, rounds=rounds, method=plan.method
-    )
+    again_curves = curves_again(plan, weight, edges, secrets)
+    progress("recomputing every curve", bounds["curve"].n_unique(), bounds["curve"].n_unique())
     failures += _compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
     progress("recomputing the bounds of all runs", 0, bounds.height)
     together = bounds_of_all_runs(
@@ -161,6 +182,8 @@ def _check_numbers(
         noise_multiplier=sigma, rounds=rounds, method=plan.method, promised=plan.promised_runs is not None,
         progress=progress,
     )  # fmt: skip
+    progress("recomputing the bounds of all runs", bounds.height, bounds.height)
+    together = without_what_is_not_reached(plan, together)
     failures += _compare_all_runs(secrets["name"], bounds, together)
     if failures:
         raise VerificationError(failures)
@@ -179,13 +202,21 @@ def _second_route(
 ) -> tuple[Recheck, tuple[int, int, int]]:
     bounds, curves, edges, history, _, runs, secrets, weights = (tables[name] for name in TABLES)
     weight = weights["weight"].to_numpy()
-    _, sigma, rounds = facts.plan.mechanism(weight)
+    plan = facts.plan
+    _, sigma, rounds = plan.as_run(weight, edges)
     mechanism = Mechanism(sigma, rounds)
-    drawn = edges if facts.plan.rounds else edges.clear()
-    own = Secrets(weight, facts.plan.expected_batch, drawn, secrets.height)
-    found = recheck_bounds(own, secrets, bounds, mechanism, progress)
-    failures, points = recheck_curves(own, bounds["curve"].to_numpy(), curves, mechanism, progress)
-    found.failures += failures
+    drawn = edges if plan.rounds else edges.clear()
+    if plan.strategy is not None:
+        run = CycleRun(plan.strategy, plan.expected_batch, plan.noise_multiplier, plan.rounds)
+        moved = Movements(weight, edges, secrets.height, run)
+        found = recheck_cycle(moved, secrets, bounds, curves, run, progress)
+        points = found.points
+        own = Secrets(weight, float(weight.sum()), drawn, secrets.height)  # every item, as `as_run` says
+    else:
+        own = Secrets(weight, plan.expected_batch, drawn, secrets.height)
+        found = recheck_bounds(own, secrets, bounds, mechanism, progress)
+        failures, points = recheck_curves(own, bounds["curve"].to_numpy(), curves, mechanism, progress)
+        found.failures += failures
     failures, found.all_runs = recheck_all_runs(own, secrets, bounds, history, runs, mechanism, progress)
     found.failures += failures
     return found, points

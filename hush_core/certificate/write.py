@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import posterior_curves
 from hush_core.certificate.document import DOCUMENT, TABLES, Certificate, Facts, hash_directory
 from hush_core.certificate.redaction import REDACTED, redacted_table
+from hush_core.certificate.released import curves_again, without_what_is_not_reached
 from hush_core.errors import CertificationError
 from hush_core.files import file_sha256, put_in_place, sync
 from hush_core.history import Earlier, bounds_of_all_runs
-from hush_core.weights import sampling_rates
 from hush_core.weights.roles import CERTIFIED, PLAIN, assign_roles
 
 
@@ -65,11 +64,9 @@ def write_certificate(
     if facts.training.trained_without_noise != (roles == PLAIN).sum():
         raise CertificationError("trained_without_noise is not the number of examples whose role is plain")
     plan = facts.plan
-    rates, sigma, rounds = plan.mechanism(
-        sampling_rates(np.asarray(weights, np.float64), plan.expected_batch)
-    )
+    rates, sigma, rounds = plan.as_run(weights, edges)
     mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": plan.method}
-    curves = posterior_curves(edges, rates, secrets, **mechanism)
+    curves = curves_again(plan, weights, edges, secrets)
     together = bounds_of_all_runs(
         edges,
         rates,
@@ -79,6 +76,7 @@ def write_certificate(
         promised=plan.promised_runs is not None,
         **mechanism,
     )
+    together = without_what_is_not_reached(plan, together)
     if plan.promised_runs is not None:
         kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
         if not kept.all() or earlier.runs.height + (plan.rounds > 0) > plan.promised_runs:

@@ -6,12 +6,12 @@ Reading order: ledger (every release of one run, counted before it is made) → 
 """
 
 from hush_core.history.bounds import bounds_of_all_runs
-from hush_core.history.budget import bounds_without_rounds, plan_for_runs
+from hush_core.history.budget import bounds_at_priors, bounds_without_rounds, plan_for_runs
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.record import RunRecord, RunText
 from hush_core.history.store import RunHistory
 
 __all__ = [
-    "PROFILES", "RUNS", "Earlier", "RunHistory", "RunRecord", "RunText", "bounds_of_all_runs",
-    "bounds_without_rounds", "plan_for_runs",
+    "PROFILES", "RUNS", "Earlier", "RunHistory", "RunRecord", "RunText", "bounds_at_priors",
+    "bounds_of_all_runs", "bounds_without_rounds", "plan_for_runs",
 ]  # fmt: skip

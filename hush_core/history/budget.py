@@ -81,6 +81,14 @@ def plan_for_runs(
     return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, method, certificates)
 
 
+def bounds_at_priors(edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method) -> pl.DataFrame:
+    """The rows of `bound_secrets` where no round is made: of nothing drawn, each bound is its prior."""
+    never = np.zeros(1 + int(edges["example_id"].max() or 0))
+    return bound_secrets(
+        edges, never, secrets.sort("secret_id"), noise_multiplier=1.0, rounds=1, method=method
+    )
+
+
 def bounds_without_rounds(
     edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method, settings: str, earlier: Earlier
 ) -> pl.DataFrame:
@@ -94,8 +102,11 @@ def bounds_without_rounds(
     secrets = secrets.sort("secret_id")
     names = secrets["name"].to_list()
     _told(earlier, settings, names)
-    never, mechanism = np.zeros(1 + edges["example_id"].max()), {"noise_multiplier": 1.0, "rounds": 1}
-    bounds = bound_secrets(edges, never, secrets, method=method, **mechanism)
+    never, mechanism = (
+        np.zeros(1 + int(edges["example_id"].max() or 0)),
+        {"noise_multiplier": 1.0, "rounds": 1},
+    )
+    bounds = bounds_at_priors(edges, secrets, method=method)
     together = bounds_of_all_runs(
         edges, never, bounds, earlier, settings=settings, method=method, promised=True, **mechanism
     )
@@ -135,7 +146,7 @@ def _told(earlier: Earlier, settings: str, names: list[str]) -> tuple[pl.DataFra
     for found, why, mend in (
         (
             bare,
-            "an earlier run trained WITHOUT noise on text of",
+            "an earlier run trained WITHOUT noise, or was refuted by an audit, on text of",
             "name all of their text, as earlier runs did; where an earlier run used it, drop or redact these "
             "secrets: the earlier models stay as they are",
         ),

@@ -28,7 +28,8 @@ class Earlier:
             −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
             where the run trained on the secret. A run without any is there where its settings were others and it
             named a secret that today's run names, or another of these: their noise may have followed from it.
-        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise.
+        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise, or with
+            noise that protected less than it should: an audit refuted the run.
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
     """

@@ -18,9 +18,13 @@ _ROUND_OFF = 1e-9
 
 
 def texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now."""
+    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now. Where
+    the run's items are more than examples, the items of a secret stand for the texts that it tagged with it (text
+    is null): those are all in items that are tagged with the secret (docs/mechanisms.md, Proposition M7)."""
     texts = record.texts.with_row_index("text").with_columns(tagged=record.is_tagged)
-    by_name = known.join(record.edges, on="secret").select("secret_id", "text")
+    named = known.join(record.edges, on="secret")
+    by_name = named.select("secret_id", "text")
+    by_items = named.filter("in_items").select("secret_id", "text")
     by_text = now.join(texts, on="hash")
     counted = texts.filter("tagged").group_by("hash").agg(counted=pl.len())
     others = by_text.filter(~pl.col("tagged")).join(counted, on="hash", how="left")
@@ -29,7 +33,11 @@ def texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.
     missing = pl.col("copies").cast(pl.Int64) - pl.col("counted").fill_null(0)
     others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
     pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
-    return pl.concat(pairs).unique().join(texts, on="text").select("secret_id", "text", "rate")
+    found = pl.concat(pairs).unique().join(by_items, on=["secret_id", "text"], how="anti")
+    items = known.join(record.items, on="secret").select(
+        "secret_id", pl.lit(None, pl.UInt32).alias("text"), "rate"
+    )
+    return pl.concat([found.join(texts, on="text").select("secret_id", "text", "rate"), items])
 
 
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:

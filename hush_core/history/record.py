@@ -5,6 +5,8 @@
                       a secret was in; rate is null for a text that was trained or chosen on WITHOUT noise
     edges.parquet     secret · text: rows of the names and of the texts
     files.parquet     hash: a keyed hash of every whole file of which some text was used WITHOUT noise
+    items.parquet     secret · rate: the items that may hold text of a secret, of runs whose items are more than
+                      examples; edges.parquet then says which texts these hold (`in_items`)
     words.parquet     hash: a keyed hash of every word in such text (`words.py`) that no earlier run noted
     releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
 
@@ -27,14 +29,16 @@ import polars as pl
 
 from hush_core.files import file_sha256, write_whole
 
-FORM = 4
-"""Of run.json; form 1 has no rates and is not read, form 2 no whole files, form 3 no words."""
+FORM = 5
+"""Of run.json; form 1 has no rates and is not read, form 2 no whole files, form 3 no words, form 4 no items."""
 RUN, TEXT_FILE, EDGE_FILE, FILE_FILE = "run.json", "texts.parquet", "edges.parquet", "files.parquet"
-WORD_FILE = "words.parquet"
+WORD_FILE, ITEM_FILE = "words.parquet", "items.parquet"
 _KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
+"""And, where it is noted, in_items: the text is counted by the secret's rows of `items`."""
+ITEMS = {"secret": pl.UInt32, "rate": pl.Float64}
 FILES = {"hash": pl.UInt64}
 
 
@@ -59,6 +63,8 @@ class RunText:
         files: (n,) which whole file each example is of, by any name; its examples follow each other in it.
         plain: (n,) bool, those of the texts that are in `without_noise`.
         occurrences: secret_id, example_id, start, end: where values stand in the texts.
+        items: example_id (the item), secret_id, rate: of a mechanism whose items hold more than one example's text,
+            every item that is tagged with a secret; `rates` are then those of `rates_of_texts`.
     """
 
     texts: Sequence[bytes]
@@ -72,6 +78,7 @@ class RunText:
     files: Sequence[str] | None = None
     plain: np.ndarray | None = None
     occurrences: pl.DataFrame | None = None
+    items: pl.DataFrame | None = None
 
     @classmethod
     def without_rounds(
@@ -110,8 +117,8 @@ class RunText:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """One run: its mechanism, and the tables `secrets` (name · prior · posterior), `texts`, `edges` and `files`
-    (module docstring)."""
+    """One run: its mechanism, and the tables `secrets` (name · prior · posterior), `texts`, `edges`, `files`,
+    `words` and `items` (module docstring)."""
 
     noise_multiplier: float
     rounds: int
@@ -121,6 +128,11 @@ class RunRecord:
     edges: pl.DataFrame
     files: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
     words: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
+    items: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITEMS))
+
+    def __post_init__(self) -> None:
+        if "in_items" not in self.edges.columns:
+            object.__setattr__(self, "edges", self.edges.with_columns(in_items=pl.lit(False)))
 
     @property
     def is_tagged(self) -> pl.Series:
@@ -155,9 +167,24 @@ class RunRecord:
             schema=TEXTS,
         )
         edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=EDGES)
+        items = pl.DataFrame(schema=ITEMS)
+        if text.items is not None:
+            edges = edges.with_columns(in_items=pl.lit(True))
+            place_of = pl.DataFrame(
+                {"secret_id": owners, "secret": range(len(owners))}, schema_overrides=ITEMS
+            )
+            held = text.items.with_columns(pl.col("secret_id").cast(place_of.schema["secret_id"]))
+            items = (
+                held.join(place_of, on="secret_id")
+                .select("secret", "rate")
+                .cast(dict(ITEMS))
+                .sort("secret", "rate")
+            )
         plain = np.zeros(len(text.rates), dtype=bool) if text.plain is None else text.plain
         files = text.whole_files(plain, key).select("hash").unique("hash", maintain_order=True)
-        return cls(text.noise_multiplier, text.rounds, text.settings, secrets, texts, edges, files)
+        return cls(
+            text.noise_multiplier, text.rounds, text.settings, secrets, texts, edges, files, items=items
+        )  # fmt: skip
 
     def and_also(self, before: RunRecord) -> RunRecord:
         """This and what the same run noted before: nothing that was noted is lost, and nothing is counted twice."""
@@ -169,8 +196,14 @@ class RunRecord:
         places = secrets.with_row_index("place").unique("name", keep="first")
         place = self.secrets.join(places, on="name", maintain_order="left")["place"]
         own = pl.DataFrame(
-            {"secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset}, schema=EDGES
-        )
+            {
+                "secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset,
+                "in_items": self.edges["in_items"],
+            }, schema_overrides=EDGES,
+        )  # fmt: skip
+        items = self.items.with_columns(secret=place.gather(self.items["secret"])).sort("secret", "rate")
+        if not items.equals(before.items.sort("secret", "rate")):  # both count: too many are none too few
+            items = pl.concat([before.items, items])
         return replace(
             self,
             secrets=secrets,
@@ -178,6 +211,7 @@ class RunRecord:
             edges=pl.concat([before.edges, own]).unique(maintain_order=True),
             files=pl.concat([before.files, self.files]).unique(maintain_order=True),
             words=pl.concat([before.words, self.words]).unique(maintain_order=True),
+            items=items,
         )
 
     def with_edges(self, held: pl.DataFrame, named: pl.DataFrame) -> RunRecord:
@@ -187,7 +221,7 @@ class RunRecord:
         rows = self.secrets.with_row_index("secret").select("secret", "name")
         noted = self.edges.join(rows, on="secret").select("name", "text")
         found = held.select("secret_id", "text").join(named.select("secret_id", "name"), on="secret_id")
-        new = found.select("name", "text").unique().join(noted, on=["name", "text"], how="anti")
+        new = found.select("name", "text").drop_nulls().unique().join(noted, on=["name", "text"], how="anti")
         if not new.height:
             return self
         fresh = sorted(set(new["name"].to_list()) - set(self.secrets["name"].to_list()))
@@ -196,12 +230,14 @@ class RunRecord:
         secrets = pl.concat([self.secrets, added])
         places = secrets.with_row_index("secret").unique("name", keep="first").select("secret", "name")
         edges = new.join(places, on="name").select("secret", "text").sort("secret", "text").cast(dict(EDGES))
+        edges = edges.with_columns(in_items=pl.lit(False))
         return replace(self, secrets=secrets, edges=pl.concat([self.edges, edges]))
 
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them; each whole or not at all, and durable."""
         tables = {
             TEXT_FILE: self.texts, EDGE_FILE: self.edges, FILE_FILE: self.files, WORD_FILE: self.words,
+            ITEM_FILE: self.items,
         }  # fmt: skip
         for name, table in tables.items():
             data = io.BytesIO()
@@ -222,17 +258,18 @@ class RunRecord:
             whole = {TEXT_FILE, EDGE_FILE} <= facts["tables"].keys() and all(
                 digest == file_sha256(folder / name) for name, digest in facts["tables"].items()
             )
-            if not whole or facts["form"] not in (2, 3, FORM) or facts["identity"] != identity:
+            if not whole or facts["form"] not in (2, 3, 4, FORM) or facts["identity"] != identity:
                 return None
             none = pl.DataFrame(schema=FILES)
             files, words = (
                 pl.read_parquet(folder / name) if facts["form"] >= since else none
                 for name, since in ((FILE_FILE, 3), (WORD_FILE, 4))
             )
+            items = pl.read_parquet(folder / ITEM_FILE) if facts["form"] >= 5 else pl.DataFrame(schema=ITEMS)
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
                 pl.DataFrame(facts["secrets"], schema=SECRETS),
-                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files, words,
+                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files, words, items,
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None

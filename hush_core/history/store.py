@@ -52,10 +52,13 @@ _ADDED = "added-"
 class RunHistory:
     """The runs of a store. Files are replaced whole and synced, so a kill at any moment loses nothing noted."""
 
-    def __init__(self, root: Path, *, key: bytes, identity: str) -> None:
-        """`root`: the store's. `key`: secret, of the hashes of texts. `identity`: a public name of that key."""
+    def __init__(
+        self, root: Path, *, key: bytes, identity: str, refuted: Collection[str] = frozenset()
+    ) -> None:
+        """`root`: the store's. `key`: secret, of the hashes of texts. `identity`: a public name of that key.
+        `refuted`: public names of runs whose models were found to hold more than their noise allows."""
         self._store, self._root = root, root / "history"
-        self._key, self._identity = key, identity
+        self._key, self._identity, self._refuted = key, identity, refuted
 
     def public_name(self, run: str) -> str:
         """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
@@ -121,7 +124,7 @@ class RunHistory:
         }  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
-    def note_without_rounds(self, run: str, text: RunText, *, job: str, before: str) -> None:
+    def note_without_rounds(self, run: str, text: RunText, *, job: str, before: str | None) -> None:
         """`note` of a run without certified rounds (`text.rounds` is 0). It counts from here on: it trains on
         untagged text without noise, and has no ledger that would tell when."""
         witness = self.note(run, text, job=job, before=before)
@@ -153,6 +156,12 @@ class RunHistory:
             for run, sha256, blank, of in told
             if len(sha256) == 64
         ]
+
+    def of_settings(self, settings: str) -> set[str]:
+        """The public names of all runs of these settings that released or trained anything, those without
+        certified rounds too."""
+        told = ((folder.name, RunRecord.read(folder, self._identity)) for folder, _ in self._released(""))
+        return {self.public_name(run) for run, record in told if record and record.settings == settings}
 
     def made(self, settings: str) -> int:
         """How many runs of these settings made certified rounds."""
@@ -234,6 +243,8 @@ class RunHistory:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
+            if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
+                bare[profile["secret_id"].to_numpy()] = True
             mechanism = record.noise_multiplier, record.rounds, released, record.settings
             if profile.height:
                 kept = known.filter(

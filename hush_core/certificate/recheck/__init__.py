@@ -3,7 +3,8 @@
 It imports nothing of hush_core.accounting or hush_core.weights (tests/test_architecture.py), so that a mistake
 there does not pass here. `counts`: weights → rates → the law of K. `loss`: one round's loss and its moments at
 complex arguments. `extremes`: where the bound is the prior, or 1.
-`inversion`: the tight bound by Laplace inversion. `check`: what is stated against it; `runs`: the same of all runs.
+`inversion`: the tight bound by Laplace inversion. `check`: what is stated against it; `runs`: the same of all runs;
+`cycle`: all of it where rounds are not sampled.
 """
 
 from hush_core.certificate.recheck.check import (
@@ -17,10 +18,12 @@ from hush_core.certificate.recheck.check import (
     recheck_curves,
 )
 from hush_core.certificate.recheck.counts import NotConfirmed
+from hush_core.certificate.recheck.cycle import CycleRun, Movements, recheck_cycle
 from hush_core.certificate.recheck.inversion import Drawn, Rechecked, posterior, posterior_of_runs
 from hush_core.certificate.recheck.runs import recheck_all_runs
 
 __all__ = [
-    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "Drawn", "Mechanism", "NotConfirmed", "Recheck", "Rechecked", "Secrets",
-    "posterior", "posterior_of_runs", "recheck_all_runs", "recheck_bounds", "recheck_curves",
+    "BY_BINOMIAL", "BY_OWN", "NOT_SURE", "CycleRun", "Drawn", "Mechanism", "Movements", "NotConfirmed", "Recheck",
+    "Rechecked", "Secrets", "posterior", "posterior_of_runs", "recheck_all_runs", "recheck_bounds",
+    "recheck_curves", "recheck_cycle",
 ]  # fmt: skip

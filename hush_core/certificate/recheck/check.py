@@ -57,7 +57,7 @@ class Recheck:
 class Secrets:
     """Each secret's positive rates as (distinct rates, how many of each), from weights and edges alone."""
 
-    def __init__(self, weights: np.ndarray, expected_batch: int, edges: pl.DataFrame, size: int) -> None:
+    def __init__(self, weights: np.ndarray, expected_batch: float, edges: pl.DataFrame, size: int) -> None:
         rates = rates_of(weights, expected_batch)
         own: list[list[float]] = [[] for _ in range(size)]
         for example, secret in zip(edges["example_id"].to_list(), edges["secret_id"].to_list(), strict=True):

@@ -29,9 +29,9 @@ class Counts:
     cut: float
 
 
-def rates_of(weights: np.ndarray, expected_batch: int) -> np.ndarray:
+def rates_of(weights: np.ndarray, expected_batch: float) -> np.ndarray:
     """ρ_i = B·w_i/Σw, (n,)."""
-    return np.asarray(weights, np.float64) / math.fsum(weights) * expected_batch
+    return np.asarray(weights, np.float64) / (math.fsum(weights) or 1.0) * expected_batch
 
 
 def count_law(rates: np.ndarray, times: np.ndarray, *, cut: float) -> Counts:

@@ -8,8 +8,10 @@ import pytest
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
-from hush_core.history import PROFILES, RUNS, Earlier
-from hush_core.plan import make_plan
+from hush_core.certificate.mechanism import MechanismFacts
+from hush_core.config import HushMechanism, makes_noise, unit_dp
+from hush_core.history import PROFILES, RUNS, Earlier, bounds_at_priors
+from hush_core.mechanisms import items_of, plan_of, with_implied_targets
 from hush_core.secrets.graph import REDACTED
 from hush_core.weights import assign_roles
 
@@ -39,29 +41,50 @@ def build(
     without="noise",
     back=False,
     promised=None,
+    mechanism=None,
+    forged=None,
+    pairs=None,
 ):
+    """`forged`: (items, edges) → (weights, edges) in place of the mechanism's own; all else is made for them.
+    `pairs`: (example, secret) of the edges; (): all secrets are redacted."""
     secrets = pl.DataFrame(
         {
-            "secret_id": [0, 1, 2], "kind": ["path"] * 3, "name": ["alpha", "beta", "gamma"],
+            "secret_id": [0, 1, 2], "kind": ["unit" if mechanism else "path"] * 3,
+            "name": ["alpha", "beta", "gamma"],
             "prior": [1e-6, 1e-6, 1e-4], "posterior": [1e-3, 1e-2, 1e-2], "bits": [19.93, 19.93, 13.29],
             "provenance": ["test"] * 3,
         },
         schema_overrides={"secret_id": pl.UInt32},
     )  # fmt: skip
-    pairs = sorted({(i, 0) for i in range(8)} | {(i, 1) for i in range(5, 20)} | {(30, 2)})
+    if pairs is None:
+        pairs = sorted({(i, 0) for i in range(8)} | {(i, 1) for i in range(5, 20)} | {(30, 2)})
+    if not pairs:
+        secrets = secrets.clear()
     edges = pl.DataFrame(
         {
             "example_id": [p[0] for p in pairs],
             "secret_id": [p[1] for p in pairs],
             "reason": ["path"] * len(pairs),
         },
-        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
+        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32, "reason": pl.String},
     )
     roles = assign_roles(edges, n_examples=N, without_secret=without, held_back=back)
     weights = np.where(np.arange(N) < 8, 0.5, 1.0) * (roles == "certified").to_numpy()
-    plan = make_plan(weights, edges, secrets, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0)
+    shape = {"rounds": ROUNDS, "expected_batch": BATCH, "clip_norm": 1.0}
+    program = mechanism is None or mechanism.kind == "hush"
+    if not program:
+        items = items_of(mechanism, edges, secrets, roles)
+        weights, edges = forged(items, edges) if forged else (items.weights, items.edges)
+    if mechanism and unit_dp(mechanism):
+        secrets = with_implied_targets(secrets, *unit_dp(mechanism))
+    sigma, rounds, strategy = None, 0, None
+    if mechanism is None or makes_noise(mechanism):
+        plan = plan_of(mechanism or HushMechanism(), weights, edges, secrets, **shape)
+        bounds, sigma, rounds = plan.certificates, plan.noise_multiplier, ROUNDS
+        strategy = plan.cycle.strategy.coefficients if plan.cycle else None
+    else:
+        bounds, released = bounds_at_priors(edges, secrets, method="best"), 0
     total = float(weights.sum())
-    bounds = plan.certificates
     if miss is not None:
         bounds = bounds.with_columns(
             posterior=pl.when(pl.col("secret_id") == miss).then(pl.col("bound") * 0.99).otherwise("posterior")
@@ -69,9 +92,12 @@ def build(
     facts = Facts(
         name="test",
         plan=PlanFacts(
-            noise_multiplier=plan.noise_multiplier, rounds=ROUNDS, expected_batch=BATCH, clip_norm=1.0,
-            method="best", capacities="matched", c=1.0, weight_objective=total, weight_upper_bound=total,
-            without_secret=without, held_back=back, settings=SETTINGS, promised_runs=promised,
+            noise_multiplier=sigma, rounds=rounds, expected_batch=BATCH, clip_norm=1.0,
+            method="best", mechanism=MechanismFacts.of(mechanism or HushMechanism()),
+            strategy=strategy,
+            capacities="matched" if program else None, c=1.0 if program else None, weight_objective=total,
+            weight_upper_bound=total, without_secret=without, held_back=back, settings=SETTINGS,
+            promised_runs=promised,
         ),
         training=TrainingFacts(
             rounds_released=released, rounds_applied=released, started_from=None,

@@ -188,7 +188,7 @@ def test_a_smaller_first_run_is_made_up_for(graph):
             "1 runs of this store have released",
         ),
         (lambda: earlier_of(unknown=2), 3, "2 runs of this store do not say"),
-        (lambda: earlier_of(bare=(1, 3)), 3, "WITHOUT noise on text of b, d"),
+        (lambda: earlier_of(bare=(1, 3)), 3, "WITHOUT noise, or was refuted by an audit, on text of b, d"),
         (lambda: earlier_of((9.0, 30, 1, "6" * 64, False, [(2, 1, 0.1)])), 3, "promised another .* with c"),
         (lambda: earlier_of((0.3, 30, 1, "6" * 64, True, [(2, 1, 0.9)])), 3, "nothing of the target of c"),
         (lambda: earlier_of((0.3, 30, 1, SETTINGS, True, [(0, 1, 0.9)])), 3, "nothing of the target of a"),

@@ -28,8 +28,8 @@ def store(tmp_path, monkeypatch):
     return Store(home().store)
 
 
-def history(store):
-    return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"))
+def history(store, **more):
+    return RunHistory(store.root, key=home().identity_key(), identity=home().fingerprint("identity"), **more)
 
 
 def text(*texts, names=NAMES, rates=None, edges=((0, 0), (1, 1), (2, 2)), sigma=2.0, rounds=9,
@@ -67,6 +67,15 @@ def test_a_run_counts_for_others_and_not_for_itself_and_only_once(store):
     assert counts(store, KEY_C, ONE) == [2, 2, 2]
     earlier = history(store).earlier(KEY_C, ONE)
     assert (earlier.secrets, earlier.most, earlier.unknown) == (3, 2, 0)
+
+
+def test_of_what_a_refuted_run_trained_on_nothing_is_promised_and_of_the_rest_as_before(store):
+    released(store, KEY_A, text(b"a", b"b", b"c", b"plain", rates=[0.5, 0.0, 0.5, 1.0]))
+    released(store, KEY_B, text(b"a", b"b", b"c", b"plain", rates=[0.0, 0.5, 0.0, 1.0]))
+    name = history(store).public_name(KEY_A)
+    for refuted, bare in ((set(), [False] * 3), ({name}, [True, False, True]), ({"f" * 64}, [False] * 3)):
+        earlier = history(store, refuted=refuted).earlier(KEY_C, ONE)
+        assert earlier.bare.tolist() == bare and earlier.counts.tolist() == [1, 1, 1]
 
 
 def test_a_run_that_released_nothing_does_not_count(store):
@@ -306,12 +315,14 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
         ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
         ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
         ("fsync", "words.parquet"), ("replace", "words.parquet"), ("fsync", KEY_A),
+        ("fsync", "items.parquet"), ("replace", "items.parquet"), ("fsync", KEY_A),
         ("fsync", "run.json"), ("replace", "run.json"), ("fsync", KEY_A),
         ("fsync", "history"), ("fsync", "store"),
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
     assert {p.name for p in folder.iterdir()} == {
         "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
+        "items.parquet",
     }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())

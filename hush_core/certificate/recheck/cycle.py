@@ -1,0 +1,159 @@
+"""The second route of rounds in a cycle: groups, rows and quantiles anew, from weights, edges and the strategy.
+
+Who takes part when is laid out again by the rule of docs/correlated_noise.md, in plain Python; how far a secret
+moves the rows, round by round; the bound by mpmath, with 30 digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import polars as pl
+
+from hush_core.certificate.recheck.check import (
+    AGREEMENT,
+    BY_OWN,
+    CURVE_POINTS,
+    NOT_SURE,
+    OWN_PROFILES,
+    Recheck,
+)
+
+_GOLDEN = 0.6180339887498949
+_TOLD = 64
+
+
+@dataclass(frozen=True)
+class CycleRun:
+    """What the plan says: the coefficients, B, σ and T."""
+
+    strategy: tuple[float, ...]
+    expected_batch: int
+    noise_multiplier: float
+    rounds: int
+
+
+class Movements:
+    """How far each secret moves all rows together, in clip norms; distinct secrets of equal counts share it."""
+
+    def __init__(self, weights: np.ndarray, edges: pl.DataFrame, size: int, run: CycleRun) -> None:
+        self._run = run
+        drawn = [i for i, weight in enumerate(weights.tolist()) if weight > 0]
+        self._period = max(1, math.ceil(Fraction(len(drawn), run.expected_batch)))
+        groups = _groups(drawn, edges, self._period)
+        counts: list[dict[int, int]] = [{} for _ in range(size)]
+        for item, secret in zip(edges["example_id"].to_list(), edges["secret_id"].to_list(), strict=True):
+            if item in groups:
+                place = counts[secret]
+                place[groups[item]] = place.get(groups[item], 0) + 1
+        self.counts = [tuple(sorted(each.items())) for each in counts]
+        self._known: dict[tuple, float] = {}
+
+    def of(self, secret: int) -> float:
+        """‖C·u‖."""
+        key = self.counts[secret]
+        if key not in self._known:
+            drawn = np.zeros(self._run.rounds)
+            for group, count in key:
+                drawn[group :: self._period] = count
+            rows = np.convolve(drawn, self._run.strategy)[: self._run.rounds]
+            self._known[key] = math.sqrt(math.fsum((rows * rows).tolist()))
+        return self._known[key]
+
+
+def recheck_cycle(
+    moved: Movements,
+    secrets: pl.DataFrame,
+    bounds: pl.DataFrame,
+    curves: pl.DataFrame,
+    run: CycleRun,
+    progress: Callable[..., None],
+) -> Recheck:
+    """Every bound, and points of every curve; of more than OWN_PROFILES different (movement, prior) those nearest
+    to their targets. Tables in the order of their ids."""
+    found = Recheck(np.full(secrets.height, np.nan), np.full(secrets.height, NOT_SURE, dtype=object))
+    names, rows = secrets["name"].to_list(), list(bounds.iter_rows(named=True))
+    done: dict[tuple[float, float], float] = {}
+    for place, j in enumerate(
+        sorted(range(len(rows)), key=lambda j: -rows[j]["bound"] / rows[j]["posterior"])
+    ):
+        row, key = rows[j], (moved.of(j), rows[j]["prior"])
+        if key not in done:
+            if len(done) >= OWN_PROFILES:
+                continue
+            if not len(done) % _TOLD:
+                progress("second route", place, len(rows))
+            done[key] = _posterior(row["prior"], key[0] / run.noise_multiplier)
+        found.second[j], found.route[j] = done[key], BY_OWN
+        if problem := _problem(row, done[key], done[key]):
+            found.failures.append(f"{names[j]}: {problem}")
+    failures, found.points = _curves(moved, bounds["curve"].to_list(), curves, run)
+    found.failures += failures
+    return found
+
+
+def _curves(
+    moved: Movements, of_secret: Sequence[int], curves: pl.DataFrame, run: CycleRun
+) -> tuple[list[str], tuple[int, int, int]]:
+    failures, looked = [], 0
+    tables = curves.partition_by("curve", maintain_order=True)
+    share = max(2, CURVE_POINTS // max(len(tables), 1))
+    members: dict[int, list[float]] = {}
+    for secret, number in enumerate(of_secret):
+        members.setdefault(number, []).append(moved.of(secret))
+    for table in tables:
+        number, rows = table["curve"][0], table.sort("prior")
+        if number not in members:
+            failures.append(f"curve {number}: is of no secret")
+            continue
+        if not (rows["bound"].is_sorted() and (rows["bound"] >= rows["prior"] * (1 - 1e-9)).all()):
+            failures.append(f"curve {number}: a bound is below its prior, or falls where the prior rises")
+        for i in np.unique(np.linspace(0, rows.height - 1, min(share, rows.height)).round().astype(int)):
+            row, looked = rows.row(int(i), named=True), looked + 1
+            most, least = (
+                _posterior(row["prior"], each(members[number]) / run.noise_multiplier) for each in (max, min)
+            )
+            if problem := _problem(row, most, least):
+                failures.append(f"curve {number} at prior {row['prior']:.3g}: {problem}")
+    return failures, (looked, looked, curves.height)
+
+
+def _problem(row: dict, most: float, least: float) -> str:
+    """`most`, `least`: exact for the secret that moves furthest and least of those that the row is of."""
+    if not most <= row["bound"] * (1 + AGREEMENT):
+        return f"bound {row['bound']:.6g}, but {most:.6g} by the second route"
+    if row["lower"] is not None and not row["lower"] <= least * (1 + AGREEMENT):
+        return f"lower {row['lower']:.6g}, but {least:.6g} by the second route"
+    if not row["bound"] <= most * (1 + AGREEMENT) + row["numerical_error"]:
+        return f"bound {row['bound']:.6g} is stated as tight, but {most:.6g} is so by the second route"
+    return ""
+
+
+def _groups(drawn: list[int], edges: pl.DataFrame, period: int) -> dict[int, int]:
+    """Item → group: items by their first secret, placed around the cycle by multiples of the golden ratio."""
+    first: dict[int, int] = {}
+    for item, secret in zip(edges["example_id"].to_list(), edges["secret_id"].to_list(), strict=True):
+        first[item] = min(secret, first.get(item, secret))
+    ordered = sorted(drawn, key=lambda item: (first.get(item, math.inf), item))
+    around = sorted(range(len(ordered)), key=lambda n: (n * _GOLDEN % 1, n))
+    return {ordered[n]: place * period // len(ordered) for place, n in enumerate(around)}
+
+
+def _posterior(prior: float, shift: float) -> float:
+    """Φ(Φ⁻¹(p) + s)."""
+    if not shift:
+        return prior
+    with mpmath.workdps(30):
+        low = (
+            mpmath.findroot(
+                lambda x: mpmath.log(mpmath.ncdf(x)) - mpmath.log(prior), -mpmath.sqrt(-2 * mpmath.log(prior))
+            )
+            if prior < 0.1
+            else mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(prior) - 1)
+        )
+        return float(mpmath.ncdf(low + mpmath.mpf(shift)))

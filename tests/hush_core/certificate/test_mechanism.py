@@ -1,0 +1,200 @@
+"""Every mechanism's certificate verifies; what its rule forbids is refused, with every number made to fit it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from forging import forge, put
+from item_graphs import ALL, GROUP, NOISY, USER, name_of
+
+from hush_core.certificate import verify_certificate
+from hush_core.certificate.document import DOCUMENT
+from hush_core.config import DpSgdMechanism, DroppingMechanism, HushMechanism
+from hush_core.errors import VerificationError
+
+DP_SGD = NOISY[0]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+@pytest.fixture
+def certified(tmp_path, model, build_certificate):
+    def make(mechanism, **more):
+        without = "noise" if mechanism.kind not in ("redaction", "dropping") else "plain"
+        build_certificate(tmp_path / "certificate", model, mechanism=mechanism, without=without, **more)
+        return tmp_path / "certificate"
+
+    return make
+
+
+def refused(folder, says):
+    with pytest.raises(VerificationError, match=says):
+        verify_certificate(folder)
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=name_of)
+def test_it_verifies_and_says_what_it_is(certified, model, mechanism):
+    folder = certified(mechanism)
+    found = verify_certificate(folder, model)
+    facts = found.certificate.facts.plan.mechanism
+    assert facts.config == mechanism and found.certificate.facts.plan.capacities is None
+    assert (found.rows["bound"] <= found.rows["posterior"]).all()
+    if mechanism.kind in ("redaction", "dropping"):
+        assert found.rows["bound"].equals(found.rows["prior"])
+    assert "An item is tagged with every secret" in found.certificate.promise
+
+
+@pytest.mark.parametrize("kind", ["redaction", "dropping"])
+def test_without_any_secret_left_it_verifies_and_no_other_mechanism_may_say_so(certified, model, kind):
+    """Planted: empty tables are taken from whoever states them."""
+    (mechanism,) = (one for one in ALL if one.kind == kind)
+    folder = certified(mechanism, pairs=())
+    found = verify_certificate(folder, model)
+    assert found.rows.height == 0 and found.tables["redacted.parquet"].height == 2
+    for name in ("bounds", "curves", "edges", "secrets"):
+        assert found.tables[f"{name}.parquet"].height == 0
+    tables = ("edges", "curves", "bounds", "secrets")
+    for name in tables:
+        forge(folder := certified(mechanism), **{name: lambda frame: frame.clear()})
+        refused(folder, "does not verify")
+    forge(folder := certified(mechanism), **{name: lambda frame: frame.clear() for name in tables})
+    refused(folder, "role")  # tagged examples have another part in training
+    forge(folder := certified(DP_SGD), **{name: lambda frame: frame.clear() for name in tables})
+    refused(folder, "is empty")
+
+
+def more_items(items, edges):
+    """One more example of the largest secret is drawn than the rule allows."""
+    weights = items.weights.copy()
+    weights[np.flatnonzero(weights[:20] == 0)[0]] = 1.0
+    return weights, items.edges
+
+
+def fewer_items(items, edges):
+    weights = items.weights.copy()
+    weights[np.flatnonzero(weights[:20])[0]] = 0.0
+    return weights, items.edges
+
+
+@pytest.mark.parametrize("mechanism", [*GROUP[:2], *USER[:1]], ids=name_of)
+def test_one_item_more_or_fewer_is_refused_with_every_number_made_for_it(certified, mechanism):
+    for forged in (more_items, fewer_items):
+        refused(certified(mechanism, forged=forged), "do not name the items that mechanism")
+
+
+def test_more_items_of_a_secret_than_group_privacy_allows_are_counted(certified):
+    folder = certified(GROUP[0], forged=more_items)
+    with pytest.raises(VerificationError) as caught:
+        verify_certificate(folder)
+    assert any(
+        "is in more items than mechanism group_privacy allows" in line for line in caught.value.failures
+    )
+
+
+def test_dp_sgd_that_draws_an_example_less_than_another_is_refused(certified):
+    def halved(items, edges):
+        return np.where(np.arange(len(items.weights)) == 3, 0.5, items.weights), items.edges
+
+    refused(certified(DP_SGD, forged=halved), "do not name the items that mechanism dp_sgd")
+
+
+@pytest.mark.parametrize("mechanism", USER, ids=name_of)
+def test_a_missing_tag_of_a_pool_is_refused_with_every_bound_made_without_it(certified, mechanism):
+    """A unit that shares an example with a larger one, counted for its own item alone."""
+    shared = [(i, 1) for i in range(15)] + [(i, 0) for i in range(12, 20)] + [(30, 2)]
+    lifted = verify_certificate(certified(mechanism, pairs=sorted(shared)))
+    assert lifted.rows["bound"][0] > lifted.rows["bound"][1], "the smaller unit is in two items"
+    folder = certified(mechanism, pairs=sorted(shared), forged=lambda items, edges: (items.weights, edges))
+    refused(folder, "is not tagged with every secret that its pool holds")
+
+
+def test_a_drawn_example_with_a_secret_is_no_dropping(certified):
+    def kept(items, edges):
+        return np.where(np.arange(len(items.weights)) == 30, 1.0, items.weights), edges
+
+    refused(certified(DroppingMechanism(kind="dropping"), forged=kept), "do not name the items")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "edit", "says"),
+    [
+        (GROUP[0], {"records": 1}, "do not name the items"),
+        (GROUP[0], {"records": 3}, "do not name the items"),
+        (GROUP[0], {"records": None}, "a key is missing that its kind has"),
+        (GROUP[0], {"kind": "dp_sgd"}, "records|mechanism"),
+        (GROUP[0], {"kind": "dp_sgd", "records": None, "select": None}, "do not name the items"),
+        (DP_SGD, {"kind": "group_privacy", "records": 2, "select": "random"}, "do not name the items"),
+        (DP_SGD, {"kind": "dropping"}, "rounds is 0, which only"),
+        (DP_SGD, {"kind": "hush"}, "capacities and c are those"),
+        (USER[0], {"kind": "dp_sgd", "records": None, "select": None}, "do not name the items"),
+        (USER[0], {"select": "all"}, "select"),
+    ],
+)  # fmt: skip
+def test_another_mechanism_than_was_run_is_refused(certified, mechanism, edit, says):
+    folder = certified(mechanism)
+    forge(folder, **put("facts.plan.mechanism", lambda old: {**old, **edit}))
+    refused(folder, says)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("facts.plan.mechanism.records", 7), ("facts.plan.mechanism.select", "longest")]
+)
+def test_what_no_table_tells_of_user_wise_is_named_as_unchecked(certified, field, value):
+    folder = certified(USER[0])
+    forge(folder, **put(field, value))
+    assert field in verify_certificate(folder).unchecked
+
+
+EPSILON = {"epsilon": 2.0, "delta": 1e-5}
+
+
+@pytest.mark.parametrize(
+    "mechanism", [DpSgdMechanism(kind="dp_sgd", **EPSILON), HushMechanism(**EPSILON)], ids=name_of
+)
+def test_epsilon_and_delta_are_proved_again_and_a_smaller_one_is_refused(certified, mechanism):
+    folder = certified(mechanism)
+    found = verify_certificate(folder)
+    assert (found.certificate.facts.plan.mechanism.epsilon, found.certificate.facts.plan.mechanism.delta) == (
+        2.0,
+        1e-5,
+    )
+    keep = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def implied(epsilon, delta):
+        """Targets and all for another (ε, δ): only the composition itself can tell."""
+
+        def change(frame):
+            p = pl.col("prior")
+            value = pl.min_horizontal(p * np.exp(epsilon) + delta, 1 - np.exp(-epsilon) * (1 - p - delta))
+            return frame.with_columns(posterior=value)
+
+        return {"secrets": change, "bounds": change}
+
+    for epsilon, delta in ((1.99, 1e-5), (2.0, 0.98e-5)):
+        edit = put("facts.plan.mechanism", lambda old, e=epsilon, d=delta: {**old, "epsilon": e, "delta": d})
+        forge(folder, **edit)
+        refused(folder, "its target is not what mechanism.epsilon and mechanism.delta imply")
+        for name, data in keep.items():
+            (folder / name).write_bytes(data)
+        forge(folder, **edit, **implied(epsilon, delta))
+        refused(folder, r"mechanism.epsilon: at it δ is|misses its target")
+        for name, data in keep.items():
+            (folder / name).write_bytes(data)
+    verify_certificate(folder)
+
+
+def test_a_document_without_a_mechanism_is_refused(certified):
+    folder = certified(DP_SGD)
+
+    def without(data):
+        del data["facts"]["plan"]["mechanism"]
+
+    forge(folder, document=without)
+    refused(folder, "facts.plan.mechanism: Field required")
+    assert "mechanism" not in json.loads((folder / DOCUMENT).read_bytes())["facts"]["plan"]
