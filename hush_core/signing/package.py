@@ -1,0 +1,113 @@
+"""The two signatures that travel with a registered model, and their check.
+
+`model.sig` is over every file of the folder but this one's own and MLflow's note of a download, so the command
+
+    model_signing verify key --signature FOLDER/signature/model.sig --public_key NAME.pem FOLDER
+
+says whether a copy is what was signed, without hush. `certificate.intoto.json` attests the certificate, over the
+SHA-256 of each of the model's files and tables; it can be checked where the model is not at hand.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hush_core.errors import VerificationError
+from hush_core.files import file_sha256
+from hush_core.signing.envelope import open_statement, sign_statement, signer_of, unknown_signer
+from hush_core.signing.keys import SigningKey, TrustRoot
+
+if TYPE_CHECKING:
+    from hush_core.certificate import Certificate
+
+SIGNATURE_FOLDER = "signature"
+MODEL_SIGNATURE = "model.sig"
+ATTESTATION = "certificate.intoto.json"
+ADDED_LATER = ("registered_model_meta",)
+"""By MLflow, to a copy that it downloads: name and version."""
+PREDICATE = "urn:hush:certificate:8"
+DOCUMENT = "certificate.json"
+
+
+def sign_package(root: Path, certificate: Certificate, key: SigningKey) -> None:
+    """Sign a folder that is otherwise complete: `root` holds model/, certificate/ and what MLflow loads them by."""
+    from model_signing import hashing, signing
+
+    folder = root / SIGNATURE_FOLDER
+    folder.mkdir()
+    subjects = _subjects(certificate, file_sha256(root / "certificate" / DOCUMENT))
+    envelope = sign_statement(key, subjects, PREDICATE, certificate.model_dump(mode="json"))
+    (folder / ATTESTATION).write_text(envelope + "\n")
+    ignored = hashing.Config().set_ignored_paths(
+        paths=[SIGNATURE_FOLDER, *ADDED_LATER], ignore_git_paths=False
+    )
+    signer = signing.Config().use_elliptic_key_signer(private_key=key.path).set_hashing_config(ignored)
+    signer.sign(root, folder / MODEL_SIGNATURE)
+
+
+def check_signature(
+    certificate: Certificate, directory: Path, trust: TrustRoot | None, *, whole: Path | None = None
+) -> str:
+    """Who signed the certificate in `directory`, in words; with `whole`, the folder of the model around it too.
+
+    Without a trust root nothing is checked, and the words say so.
+
+    Raises:
+        VerificationError: there is a trust root, and no key of it signed this certificate (and these files).
+    """
+    folder = directory.parent / SIGNATURE_FOLDER
+    attestation, signature = folder / ATTESTATION, folder / MODEL_SIGNATURE
+    text = attestation.read_text("utf-8", "replace") if attestation.is_file() else None
+    if trust is None:
+        if text is None:
+            return "not signed by an organisation: whoever has such files may have made them all"
+        said = signer_of(text)[:16] or "none"
+        return f"NOT CHECKED who signed it: key {said} is named, and no trust root is configured (--key)"
+    if text is None:
+        raise VerificationError([f"{attestation}: is missing: no organisation signed this certificate"])
+    statement, signer = open_statement(text, str(attestation), trust, PREDICATE)
+    expected = _subjects(certificate, file_sha256(directory / DOCUMENT))
+    told = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
+    if told != expected or statement.get("predicate") != certificate.model_dump(mode="json"):
+        raise VerificationError([f"{attestation}: attests another certificate, or other files"])
+    if whole is not None:
+        _check_files(whole, signature, trust)
+    return f"signed by {signer}" + ("" if whole else "; the model's files NOT looked at")
+
+
+def _subjects(certificate: Certificate, document: str) -> dict[str, str]:
+    tables = {**certificate.tables, DOCUMENT: document}
+    return {f"certificate/{name}": digest for name, digest in tables.items()} | {
+        f"model/{name}": digest for name, digest in certificate.model_files.items()
+    }
+
+
+def _check_files(root: Path, signature: Path, trust: TrustRoot) -> None:
+    """By model-signing itself, with the key that the signature names."""
+    from model_signing import verifying
+
+    if not signature.is_file():
+        raise VerificationError([f"{signature}: is missing: no organisation signed the model's files"])
+    try:
+        bundle = json.loads(signature.read_bytes())
+        hint = str(bundle["verificationMaterial"]["publicKey"]["hint"])
+    except (ValueError, KeyError, TypeError):
+        raise VerificationError([f"{signature}: is no signature of model-signing with a key"]) from None
+    key = trust.find(hint)
+    if key is None:
+        raise VerificationError([unknown_signer(str(signature), hint, trust)])
+    import tempfile
+
+    from hush_core.signing.keys import pem_of
+
+    with tempfile.NamedTemporaryFile(suffix=".pem") as public:  # of an own key there is a private file only
+        public.write(pem_of(key.key))
+        public.flush()
+        try:
+            verifying.Config().use_elliptic_key_verifier(public_key=public.name).verify(root, signature)
+        except Exception as error:  # whatever it stumbles over, it did not say yes
+            raise VerificationError(
+                [f"{signature}: does not hold for these files: {type(error).__name__}: {error}"[:2000]]
+            ) from None
