@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting import calibrate
+from hush_core.accounting.correlated import Cycle
 from hush_core.config import Method
 from hush_core.errors import InputError
 from hush_core.progress import Progress
@@ -33,6 +34,10 @@ class ProtectionPlan:
         clip_norm: C.
         method: the certificate method that was asked for.
         certificates: one row a secret (`hush_core.accounting.calibrate` documents the columns).
+        records: k, the most records of an item whose gradients a round averages before it clips (docs/training.md,
+            "Items of several records"); 1 where an item is one example.
+        cycle: who takes part in which round, and how the noise of rounds is correlated, where nothing is sampled
+            (docs/correlated_noise.md): `rates` then say how often an item takes part. None: weighted Poisson.
     """
 
     rates: np.ndarray
@@ -42,6 +47,8 @@ class ProtectionPlan:
     clip_norm: float
     method: str
     certificates: pl.DataFrame
+    records: int = 1
+    cycle: Cycle | None = None
 
     def __post_init__(self) -> None:
         rates = np.array(self.rates, dtype=np.float64)
@@ -50,6 +57,10 @@ class ProtectionPlan:
         for name in ("noise_multiplier", "rounds", "expected_batch", "clip_norm"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"plan: {name}", "is not a positive number", "make the plan with make_plan")
+        if isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 1:
+            raise InputError("plan: records", "is not a positive whole number", "give the records of an item")
+        if self.cycle is not None and not np.array_equal(rates > 0, self.cycle.groups >= 0):
+            raise InputError("plan: cycle", "draws other items than the rates say", "make both of one cycle")
         rates.setflags(write=False)
         object.__setattr__(self, "rates", rates)
 
@@ -64,11 +75,23 @@ class ProtectionPlan:
         )  # fmt: skip
 
     @property
+    def as_sampled(self) -> tuple[np.ndarray, float]:
+        """(n,) rates and σ of T sampled rounds that tell at least as much: its own, where it samples."""
+        if self.cycle is None:
+            return self.rates, self.noise_multiplier
+        return self.cycle.as_sampled(self.noise_multiplier, self.rounds)
+
+    @property
     def digest(self) -> str:
-        """SHA-256 over everything that training depends on: rates, σ, T, B and C."""
+        """SHA-256 over everything that training depends on: rates, σ, T, B, C and, where it is not 1, k, and the
+        cycle where there is one."""
         hasher = hashlib.sha256(self.rates.astype("<f8").tobytes())
         for value in (self.noise_multiplier, self.rounds, self.expected_batch, self.clip_norm):
             hasher.update(float(value).hex().encode() + b"\n")
+        if self.records != 1:
+            hasher.update(f"records {self.records}\n".encode())
+        if self.cycle is not None:
+            hasher.update(f"cycle {self.cycle.digest}\n".encode())
         return hasher.hexdigest()
 
 

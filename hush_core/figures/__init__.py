@@ -14,16 +14,21 @@ from hush_core.figures.names import METHOD_LABELS, short_name
 
 _PICTURES = {
     "attack": ("exposure",),
+    "attack_bounds": ("attack_against_bound",),
+    "audit": ("audit_against_certificate", "inference_curves", "samples_at_risk"),
     "canvas": ("MOST_ROWS", "Figure"),
     "runs": ("bound_by_run", "loss_by_runs"),
     "cost": ("losses", "noise_by_method", "noise_by_runs"),
     "frontier": ("frontier",),
     "graph": ("secret_graph",),
-    "leakage": ("leakage_by_length", "leakage_by_rounds"),
+    "memorisation": ("memorised_over_noise",),
     "learning": ("RUN", "learning_curves"),
+    "panels": ("Curve", "Panel", "draw_panels"),
     "posterior": ("posterior_against_target", "posterior_curves", "trade_off"),
     "rehearsal": ("rehearsed",),
+    "rivals": ("rivals",),
     "scale": ("certificate_scale",),
+    "user_level": ("loss_by_records",),
     "utility": ("utility_against_noise",),
     "weights": ("_percent", "weights_retained"),
 }
@@ -39,8 +44,9 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "bound_by_run", "certificate_scale",
-    "exposure", "frontier", "leakage_by_length", "leakage_by_rounds", "learning_curves", "loss_by_runs", "losses",
-    "noise_by_method", "noise_by_runs", "posterior_against_target", "posterior_curves", "rehearsed",
-    "secret_graph", "short_name", "trade_off", "utility_against_noise", "weights_retained",
+    "METHOD_LABELS", "MOST_ROWS", "RUN", "Curve", "Figure", "Panel", "_percent", "attack_against_bound",
+    "audit_against_certificate", "bound_by_run", "certificate_scale", "draw_panels", "exposure", "frontier",
+    "inference_curves", "learning_curves", "loss_by_records", "loss_by_runs", "losses", "memorised_over_noise",
+    "noise_by_method", "noise_by_runs", "posterior_against_target", "posterior_curves", "rehearsed", "rivals",
+    "samples_at_risk", "secret_graph", "short_name", "trade_off", "utility_against_noise", "weights_retained",
 ]  # fmt: skip

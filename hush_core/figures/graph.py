@@ -63,6 +63,7 @@ def _draw_sizes(axes: Axes, held: pl.DataFrame, without: int) -> None:
             label = f"other kinds ({sum(n for _, n in kinds[place:]):,})"
         line = axes.plot(rows["rank"].to_numpy(), rows["examples"].to_numpy(), color=color, marker=marker)
         line[0].set(markersize=6 if held.height <= _MANY else 4, mew=0, lw=1, label=_literal(label))
+    _show_hidden(axes, held)
     axes.set(xlim=(0.8, max(held["rank"].max() or 1, 2) * 1.5))
     axes.set(ylim=(0.7, max(held["examples"].max() or 1, 2) * 4))
     _log(axes.set_xscale, axes.xaxis)
@@ -79,16 +80,27 @@ def _draw_sizes(axes: Axes, held: pl.DataFrame, without: int) -> None:
         axes.legend(fontsize=8, loc="upper right", borderaxespad=0.2)
 
 
+def _show_hidden(axes: Axes, held: pl.DataFrame) -> None:
+    """A ring where marks of several kinds lie on one another: the last one drawn hides the others."""
+    places = held.group_by("rank", "examples").agg(pl.col("kind").n_unique()).filter(pl.col("kind") > 1)
+    places = places.sort("rank", "examples")
+    if places.height:
+        axes.plot(
+            places["rank"].to_numpy(), places["examples"].to_numpy(), "o", mfc="none", mec="black", ms=11,
+            label="several kinds there",
+        )  # fmt: skip
+
+
 def _number(axes: Axes, largest: pl.DataFrame) -> None:
     """Numbers over the marks, but not over one another."""
     taken: list[np.ndarray] = []
-    for number, (rank, count) in enumerate(largest.select("rank", "examples").iter_rows(), start=1):
+    numbers = largest.with_row_index("number", offset=1).group_by("rank", "examples", maintain_order=True)
+    for rank, count, some in numbers.agg("number").iter_rows():
+        number = ", ".join(map(str, some))  # of marks at the same place
         at = np.log10([rank, count]) / np.log10([axes.get_xlim()[1] / 0.8, axes.get_ylim()[1] / 0.7])
         if all(abs(at - other)[0] > 0.045 or abs(at - other)[1] > 0.06 for other in taken):
             taken.append(at)
-            axes.annotate(
-                str(number), (rank, count), (0, 5), textcoords="offset points", ha="center", fontsize=8
-            )
+            axes.annotate(number, (rank, count), (0, 8), textcoords="offset points", ha="center", fontsize=8)
 
 
 def _log(set_scale: Callable[[str], None], axis: Axis) -> None:

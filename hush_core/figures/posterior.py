@@ -54,6 +54,9 @@ def posterior_against_target(certificate: pl.DataFrame, secrets: pl.DataFrame, p
     return path
 
 
+MARGIN = 3.0
+
+
 def posterior_curves(
     curves: pl.DataFrame, certificate: pl.DataFrame, secrets: pl.DataFrame, path: Path
 ) -> Path:
@@ -84,8 +87,8 @@ def posterior_curves(
             title=title_of("Certified posterior by prior", shown, rows, "nearest to their target"),
             xlabel="prior: best guess before training, of the secret or of a part of it (log scale)",
             ylabel="best guess after (log scale)",
-            xlim=(least, 1),
-            ylim=(least, 1.5),
+            xlim=(least / MARGIN, 1),  # the marks at the least prior stand whole
+            ylim=(least / MARGIN, 1.5),
         )
         axes.grid(axis="both")
         axes.plot([], [], "o", color=GREY, ms=7, label="the whole secret: its bound")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hush_core.config import TrainConfig
-from hush_core.progress import Progress
+from hush_core.progress import Progress, Watch
 from hush_core.training.averaging import KeptWeights, loss_that_decides
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ranks import Ranks
@@ -28,6 +28,7 @@ class Attempt:
     kept: KeptWeights
     ranks: Ranks
     progress: Progress | None
+    watch: Watch | None = None
     stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -53,6 +54,8 @@ class Attempt:
             save()
         if self.progress is not None:
             self.progress("train", self.released, self.rounds)
+        if self.watch is not None:
+            self.watch(row)
 
     def _evaluate(self, row: dict[str, Any]) -> None:
         """Measure what would be kept, on the first rank, and keep it on all where it is the best."""

@@ -35,7 +35,7 @@ Losses = Callable[[nn.Module, Any], Tensor]
 @dataclass(frozen=True, repr=False)
 class ClippedSum:
     """gradients: name → Σ_b clipped gradient, float64 on the grid, in the order of `named_parameters`; norms:
-    (B,) float64 upper bounds, before clipping.
+    (B,) float64 upper bounds, one an item, before clipping.
 
     Both are protected quantities: nothing of them may leave the training step without noise.
     """
@@ -60,9 +60,11 @@ class _Use:
 
 @dataclass
 class _Book:
-    """What is known of each parameter: its per-example gradient, or the outer products that make it up."""
+    """What is known of each parameter: its per-item gradient, or the outer products that make it up."""
 
     names: dict[nn.Parameter, str]
+    records: int
+    """Neighbouring rows of a batch that are one item."""
     uses: list[_Use] = field(default_factory=list)
     bottom: list[GradientEdge] = field(default_factory=list)
     instances: dict[nn.Parameter, Tensor] = field(default_factory=dict)
@@ -93,6 +95,7 @@ class _Book:
             parameter = getattr(use.layer, local)
             if not parameter.requires_grad:
                 continue
+            part = _of_items(part, self.records)
             if isinstance(part, Outer):
                 if part.one_hot or not keeps_instance(parameter.shape, part.tokens):
                     half = multiplies_in_half(part, parameter.shape)
@@ -113,37 +116,45 @@ def clipped_gradient_sum(
     clip_norm: float,
     grid: float | None = None,
     into: dict[str, Tensor] | None = None,
+    shares: Tensor | None = None,
 ) -> ClippedSum:
-    """Σ_b v_b over the examples of one micro-batch, v_b = g_b · min(1, C'/‖g_b‖) rounded to a grid.
+    """Σ_b v_b over the items of one micro-batch, v_b = g_b · min(1, C'/‖g_b‖) rounded to a grid; an item is an
+    example, or k neighbouring rows.
 
     Args:
         model: its trainable parameters all stand in layers that have a rule (`layers.py`), fp32. `losses`
             may run it under bf16 autocast (with cache_enabled=False).
         batch: handed to `losses` as it is.
-        losses: (model, batch) → (B,) losses; loss b may depend on example b only, and the first dimension
-            of every layer's input and output is the example.
+        losses: (model, batch) → (R,) losses, one a row; loss b may depend on row b only, and the first dimension
+            of every layer's input and output is the row.
         clip_norm: C > 0, in the l2 norm over all trainable parameters together; inf: nothing is clipped.
         grid: a power of two, the same for all micro-batches of a sum; `grid_step(C, size)` by default.
         into: name → float64 buffer of the parameter's shape that holds multiples of the grid; the sum is added
             to it, and no other is made.
+        shares: (B, k) with R = B·k: g_b = Σ_s shares[b, s] · (gradient of row b·k + s), 1 ÷ the number of records
+            that the item shows where g_b is their average, and 0 for a filler. None: k is 1, g_b the row's own.
 
     Raises:
-        InputError: names the parameter or layer that cannot be clipped; nothing is computed then.
+        InputError: names the parameter or layer that cannot be clipped; nothing is computed then. `shares` that do
+            not fit the losses.
 
-    Guarantee: ‖v_b‖ ≤ clip_norm, all rounding included, for any shape and any content (proof: docs/training.md,
-    "Rounding"; C' falls short of C by what the rounding may have done). An example whose gradient is not finite
-    adds nothing. The sum is exact while examples · clip_norm / grid ≤ 2^52 (`sums.check_range`): what is added
-    by an example is v_b, to the bit. v_b depends on the gradients of b that the backward pass gave, and on the
-    shapes of the micro-batch; that those do not depend on the other rows is for the batch's maker (`data.py`,
+    Guarantee: ‖v_b‖ ≤ clip_norm, all rounding included, for any shape, content and shares (proof:
+    docs/training.md, "Rounding"; C' falls short of C by what the rounding may have done). An item whose gradient is
+    not finite adds nothing. The sum is exact while items · clip_norm / grid ≤ 2^52 (`sums.check_range`): what is
+    added by an item is v_b, to the bit. v_b depends on the gradients of b that the backward pass gave, and on the
+    shapes of the micro-batch; that those do not depend on the other items is for the batch's maker (`rounds.py`,
     `placement.py`).
     """
     if not clip_norm > 0:
         raise InputError("clip_norm", f"must be above 0, got {clip_norm:g}", "give a positive number")
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    book = _Book({p: name for name, p in parameters.items()})
+    records = 1 if shares is None else shares.shape[-1]
+    book = _Book({p: name for name, p in parameters.items()}, records)
     with torch.enable_grad(), _recording(model, book):
         values = losses(model, batch)
     _check_uses(book, values)
+    if shares is not None:
+        values = _shared(values, shares)
     if book.bottom:
         torch.autograd.grad(values.sum(), book.bottom, allow_unused=True)
     book.bottom.clear()  # edges → hooks → book → edges: a cycle that would keep them until the next gc
@@ -154,6 +165,27 @@ def clipped_gradient_sum(
         if into is None:
             into = {n: torch.zeros_like(p, dtype=torch.float64) for n, p in parameters.items()}
         return ClippedSum(into, _clip(parameters, book, clip_norm, grid, into))
+
+
+def _shared(values: Tensor, shares: Tensor) -> Tensor:
+    """(R,) each row's loss times its share of its item."""
+    if shares.dim() != 2 or shares.numel() != len(values):
+        raise InputError(
+            "shares",
+            f"have shape {tuple(shares.shape)} for {len(values)} losses",
+            "give (items, records) of them, in the order of the rows",
+        )
+    return values * shares.flatten()
+
+
+def _of_items(part: Outer | Tensor, records: int) -> Outer | Tensor:
+    """What rows give → what items give: the outer products of an item's rows stand behind one another, as if they
+    were one row's; gradients themselves are added up, in fp32."""
+    if records == 1:
+        return part
+    if isinstance(part, Outer):
+        return Outer(*(side.unflatten(0, (-1, records)).flatten(1, 2) for side in (part.left, part.right)))
+    return part.float().unflatten(0, (-1, records)).sum(1)
 
 
 @contextmanager

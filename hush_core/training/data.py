@@ -1,10 +1,7 @@
-"""Token sequences → the logical batch of a round as a list of padded micro-batches.
+"""Token sequences → padded micro-batches.
 
 An example is one sequence. A causal model predicts every next token; a masked model predicts 15 % of the
 tokens, chosen anew whenever the example is drawn (Devlin et al. 2019), and only those reach its head.
-
-In private training the shape in which an example is computed is a function of its own length and of public
-numbers: kernels round otherwise in another shape, and taking one example away must not change the others.
 """
 
 from __future__ import annotations
@@ -16,9 +13,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
-
-from hush_core.training.sampler import WeightedPoissonSampler
 
 IGNORED = -100
 """The label of a position at which nothing is to be predicted."""
@@ -62,24 +56,16 @@ class MicroBatch(NamedTuple):
     """inputs: (b, T) int64, padded at the end. labels: (b, M) int64, -100 where nothing is predicted.
 
     chosen: (b, M) int64, the position of each label; None for a causal model, where M = T. attended: (b, T)
-    bool, False on padding; None for a causal model, which never looks back at what stands behind.
+    bool, False on padding; None for a causal model, which never looks back at what stands behind. shares: (items,
+    k) float32, b = items · k: rows i·k to i·k + k − 1 are the records of item i, and by this each one's loss is
+    multiplied; None where each row is an item of its own.
     """
 
     inputs: Tensor
     labels: Tensor
     chosen: Tensor | None = None
     attended: Tensor | None = None
-
-
-class RoundBatch(NamedTuple):
-    """The logical batch of one round: its number in this attempt, and its micro-batches (maybe none).
-
-    fixed: whether the shape in which an example is computed depends on itself alone (`fixed_batches`).
-    """
-
-    round: int
-    parts: list[MicroBatch]
-    fixed: bool = False
+    shares: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -158,80 +144,3 @@ def micro_batches(
     shown = [objective.show(tokens, generator) for tokens in sequences]
     ordered = sorted(shown, key=lambda example: len(example.inputs), reverse=True)[rank::ranks]
     return [objective.collate(ordered[start : start + size]) for start in range(0, len(ordered), size)]
-
-
-def padded_length(tokens: int, longest: int) -> int:
-    """The next of 16, 20, 24, 28, 32, 40, 48, … (four lengths an octave), at most `longest`."""
-    step = 1 << max(2, (max(tokens, 16) - 1).bit_length() - 3)
-    return min(longest, max(16, -(-tokens // step) * step))
-
-
-def fixed_batches(
-    shown: Sequence[Shown], objective: Objective, rows: int, longest: int, *, rank: int = 0, ranks: int = 1
-) -> list[MicroBatch]:
-    """Cut a batch into micro-batches of exactly `rows` rows, each row padded to a length that its example alone
-    decides, and filled up with rows that add nothing.
-
-    A masked model takes another path through attention where no row is padded: such examples are by themselves.
-    With several ranks each takes every `ranks`-th micro-batch, in the shape that one process would give it.
-    """
-    groups: dict[tuple[int, bool], list[Shown]] = {}
-    for example in shown:
-        tokens = max(1, len(example.inputs))
-        length = padded_length(tokens, longest)
-        groups.setdefault((length, objective.kind == "masked" and tokens == length), []).append(example)
-    parts = []
-    for (length, whole), members in sorted(groups.items(), key=lambda item: item[0], reverse=True):
-        filler, aims = objective.filler(length if whole else 0), max(1, round(MASKED_SHARE * length))
-        members = members + [filler] * (-len(members) % rows)
-        for start in range(0, len(members), rows):
-            parts.append(objective.collate(members[start : start + rows], length, aims))
-    return parts[rank::ranks]
-
-
-def rows_at_once(micro_batch: int, expected_batch: int) -> int:
-    """Rows of a micro-batch: at most a sixteenth of the expected batch, so that few of them are fillers."""
-    return max(1, min(micro_batch, expected_batch // 16))
-
-
-class Rounds(Dataset[RoundBatch]):
-    """Item k is the logical batch of round k, or this rank's share of it, drawn when it is asked for.
-
-    longest: the most inputs of an example, a public number; micro-batches then have fixed shapes, as private
-    training needs them. None: they are as long and as many as the batch has it.
-    """
-
-    def __init__(
-        self,
-        sequences: Sequence[Tokens],
-        objective: Objective,
-        sampler: WeightedPoissonSampler,
-        *,
-        rounds: int,
-        micro_batch: int,
-        longest: int | None = None,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        self._longest = longest
-        self._sequences, self._objective, self._sampler = sequences, objective, sampler
-        self._rounds, self._size, self._rank, self._ranks = rounds, micro_batch, rank, ranks
-
-    def __len__(self) -> int:
-        return self._rounds
-
-    def __getitem__(self, round: int) -> RoundBatch:
-        if not 0 <= round < self._rounds:
-            raise IndexError(round)
-        drawn = [self._sequences[i] for i in self._sampler.draw(round)]
-        generator = self._sampler.generator(round, "masks")
-        share = {"rank": self._rank, "ranks": self._ranks}
-        if self._longest is None:
-            return RoundBatch(round, micro_batches(drawn, self._objective, self._size, generator, **share))
-        shown = [self._objective.show(tokens, generator) for tokens in drawn]
-        parts = fixed_batches(shown, self._objective, self._size, self._longest, **share)
-        return RoundBatch(round, parts, fixed=True)
-
-    def loader(self) -> DataLoader[RoundBatch]:
-        """In order, undivided, in this process: no worker prefetches a batch that a resume would lose."""
-        return DataLoader(self, batch_size=None, shuffle=False, num_workers=0)

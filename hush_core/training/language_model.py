@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,11 @@ _LOGITS = 1 << 28
 _AT_ONCE = 1000
 """Texts that a tokenizer is given at a time."""
 Precision = Literal["fp32", "bf16"]
+logging.getLogger(
+    "transformers.modeling_utils"
+).addFilter(  # padding stands behind all that a causal model reads
+    lambda record: "attention_mask" not in record.getMessage()
+)
 EVALUATION_SEED = 0
 """Of what a masked model is shown in an evaluation: the same for every model that is compared."""
 

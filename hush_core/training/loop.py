@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,11 @@ from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from hush_core.training.allocation import steady_memory
-from hush_core.training.data import Rounds
 from hush_core.training.ranks import Ranks
+from hush_core.training.rounds import Rounds
+
+_SAME = 1.0
+"""Seconds within which a second SIGTERM is one with the first."""
 
 
 def run_rounds(module: pl.LightningModule, rounds: Rounds, root: Path, finished: Callable[[], bool]) -> None:
@@ -63,6 +67,7 @@ class _StopWhen(pl.Callback):
 def graceful() -> Iterator[threading.Event]:
     """The first SIGINT or SIGTERM sets the event, the second acts as ever. Only the main thread can listen.
 
+    `timeout` sends its SIGTERM twice, to the process and to its group: one within a second is the same.
     A SIGTERM acts as ever at the end, when what it would have cut off is finished: a runner that cancels a run has
     its own way to end it.
     """
@@ -72,16 +77,22 @@ def graceful() -> Iterator[threading.Event]:
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     terminated = threading.Event()
+    asked_at = 0.0
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
-        stop.set()
-        if number == signal.SIGTERM:
-            terminated.set()
-        restore()
+        nonlocal asked_at
+        if not stop.is_set():
+            asked_at = time.monotonic()
+            stop.set()
+            if number == signal.SIGTERM:
+                terminated.set()
+        elif not (terminated.is_set() and time.monotonic() - asked_at < _SAME):
+            restore()
+            signal.raise_signal(number)
 
     for number in before:
         signal.signal(number, ask)

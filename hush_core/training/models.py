@@ -111,7 +111,7 @@ def open_model(
     network, fresh = _read(folder, kind, seed)
     try:
         with _no_bars():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError):
         raise InputError(f"{folder}", "holds no tokenizer", "save the model's tokenizer beside it") from None
     if kind == "masked" and tokenizer.mask_token_id is None:
@@ -165,7 +165,9 @@ def load_model(directory: Path) -> LanguageModel:
         kind, context = notes["objective"], int(notes["context"])
         network, _ = _read(directory, kind, seed=0)
         with _no_bars():
-            tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(
+                directory, local_files_only=True, trust_remote_code=False
+            )
         model = LanguageModel(network, tokenizer, _special(kind, tokenizer), context)
         apart = not notes["merged"] and (directory / ADAPTER).is_dir()
         return load_adapter(model, directory / ADAPTER) if apart else model

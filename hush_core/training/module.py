@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
@@ -13,11 +14,13 @@ from torch import Tensor, nn
 from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.training.clipping import Losses, clipped_gradient_sum
-from hush_core.training.data import MicroBatch, RoundBatch
+from hush_core.training.correlated_rows import CorrelatedRows, rounding_allowance
+from hush_core.training.data import MicroBatch
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
 from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid, grid_step
 from hush_core.training.ranks import Ranks
+from hush_core.training.rounds import RoundBatch
 from hush_core.training.sums import check_range
 
 if TYPE_CHECKING:
@@ -86,8 +89,11 @@ class PrivateModule(_ManualModule):
             rounds beyond the plan's.
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
-    ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2). With several
-    ranks the sum runs over all of them, and the noise is added once. The sum is exact: an example adds what it
+    ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2); each item of a
+    batch adds at most C to the sum, the average of at most `plan.records` of its records clipped. Where the plan
+    has a cycle, a step releases a row of C·G + Z and reads its gradient from it (docs/correlated_noise.md). With
+    several
+    ranks the sum runs over all of them, and the noise is added once. The sum is exact: an item adds what it
     would add alone, to the bit, given that its own gradient does not depend on its neighbours (`placement.py`).
     """
 
@@ -113,10 +119,18 @@ class PrivateModule(_ManualModule):
         self._noise = SecureGaussian() if noise is None else noise
         self._scale = float(plan.noise_multiplier) * float(plan.clip_norm)
         self._clip_norm, self._batch = float(plan.clip_norm), int(plan.expected_batch)
+        self._records = int(plan.records)
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self._size = sum(p.numel() for p in self._trained.values())
         if not self._size:
             raise InputError("model", "has no trainable parameter", "unfreeze what is to be trained")
+        self._grid = grid_step(self._clip_norm, self._size)
+        self._bound, self._rows = clip_within_grid(self._clip_norm, self._size), None
+        if plan.cycle is not None:  # a secret that takes part moves the rows by a clip norm at least
+            strategy, most = plan.cycle.strategy, -(-int(np.sum(plan.rates > 0)) // plan.cycle.period)
+            self._bound -= rounding_allowance(strategy, int(plan.rounds), self._size, self._grid)
+            check_range(most, self._bound * sum(strategy.coefficients), self._grid)
+            self._rows = CorrelatedRows(strategy, self._size, self._grid)
         held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if held != set(map(id, self._trained.values())):
             raise InputError("optimizer", "does not hold the model's trainable parameters", "make_optimizer")
@@ -172,21 +186,36 @@ class PrivateModule(_ManualModule):
         if not self._checked:
             check_before_release(self.model, self._losses, self._probe)
             self._checked = True
-        grid = grid_step(self._clip_norm, self._size)
-        bound = clip_within_grid(self._clip_norm, self._size)
+        grid, bound = self._grid, self._bound
         total = torch.zeros(self._size, dtype=torch.float64, device=self.device)
-        views, examples = self._views(total), 0
+        views, items = self._views(total), 0
         for part in batch.parts:
-            examples += len(part[0])
-            check_range(examples, bound, grid)
+            items += self._items_in(part)
+            check_range(items, bound, grid)
             clipped_gradient_sum(
-                self.model, part, losses=self._losses, clip_norm=bound, grid=grid, into=views
+                self.model,
+                part,
+                losses=self._losses,
+                clip_norm=bound,
+                grid=grid,
+                into=views,
+                shares=part.shares,
             )
         for name, gradient in self._views(self._release(total)).items():
             self._trained[name].grad = gradient
         if self._after_release is not None:
             self._after_release(batch.round)
         self._step(batch.round)
+
+    def _items_in(self, part: MicroBatch) -> int:
+        if part.shares is None:
+            return len(part.inputs)
+        items, rows = part.shares.shape
+        if rows > self._records:
+            raise InputError(
+                "batch", f"has items of {rows} records, the plan says {self._records}", "use the plan's"
+            )
+        return items
 
     def _release(self, total: Tensor) -> Tensor:
         """The clipped sum of this rank, used up → (p,) float32, the noisy mean over all ranks, counted."""
@@ -195,7 +224,11 @@ class PrivateModule(_ManualModule):
         if self._ledger is not None:
             release = self._ledger.count()
             host = total.cpu()  # itself, where it is there already
+            if self._rows is not None:
+                host = torch.from_numpy(self._rows.mix(host.numpy()))
             add_noise(host.numpy(), self._noise, release, scale=self._scale, clip_norm=self._clip_norm)
+            if self._rows is not None:
+                host = torch.from_numpy(self._rows.read(host.numpy()))
             host.div_(self._batch)
             total = host
         mean = total.to(self.device, torch.float32)

@@ -1,8 +1,8 @@
-"""Does an example's gradient depend on its place in a micro-batch, or on the rows beside it? Tried, to the bit.
+"""Does an item's gradient depend on its place in a micro-batch, or on the items beside it? Tried, to the bit.
 
 The sum is exact: what is left of one example's influence on the others is how kernels round them beside it. In one
 fixed shape each row is computed by itself, as a rule; not by a mixture of experts, a kernel that splits its work
-by content, or one whose last rows take another path. Where the trial shows it, examples are computed one by one.
+by content, or one whose last rows take another path. Where the trial shows it, items are computed one by one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from hush_core.training.clipping import clipped_gradient_sum
-from hush_core.training.data import MicroBatch, Shown, fixed_batches, padded_length
+from hush_core.training.data import MicroBatch, Shown
 from hush_core.training.language_model import LanguageModel, core
 from hush_core.training.ranks import Ranks
+from hush_core.training.rounds import fixed_batches, padded_length
 
 _log = logging.getLogger(__name__)
 
@@ -27,34 +28,41 @@ def longest_input(model: LanguageModel) -> int:
     return max(1, model.context - (model.objective.kind == "causal"))
 
 
-def rows_that_hold(model: LanguageModel, rows: int, ranks: Ranks | None = None) -> int:
-    """`rows`, where each row of such a micro-batch is computed by itself in every length that there is; else 1."""
+def items_that_hold(model: LanguageModel, items: int, ranks: Ranks | None = None, *, rows: int = 1) -> int:
+    """`items`, where each item of such a micro-batch, of `rows` rows, is computed by itself in every length that
+    there is; else 1."""
     ranks = ranks or Ranks()
-    alone = rows == 1 or all(computed_alone(model, rows, length) for length in _lengths(longest_input(model)))
+    lengths = _lengths(longest_input(model))
+    alone = items == 1 or all(computed_alone(model, items, length, rows) for length in lengths)
     if not ranks.any(not alone):
-        return rows
+        return items
     if ranks.first:
         _log.warning("this model rounds an example otherwise beside others: examples are computed one by one")
     return 1
 
 
-def computed_alone(model: LanguageModel, rows: int, length: int) -> bool:
-    """Whether, at one padded length, an example adds the same to the bit in the last row beside other content, and
-    in every row beside itself."""
+def computed_alone(model: LanguageModel, items: int, length: int, rows: int = 1) -> bool:
+    """Whether, at one padded length, an item of `rows` records adds the same to the bit in the last place beside
+    other content, and in every place beside itself."""
     generator = np.random.default_rng(length)
     shortest = max((n for n in _lengths(length) if n < length), default=0) + 1
     whole = [True, False] if model.objective.kind == "masked" and shortest < length else [True]
     for full in whole:
         top = length if full else length - 1
         bottom = length if full and model.objective.kind == "masked" else shortest
-        mine = _random(model, top, generator)
-        others = [
-            _random(model, int(generator.integers(bottom, top + 1)), generator) for _ in range(rows - 1)
-        ]
-        filler = model.objective.filler(top)
+        least = top if full and model.objective.kind == "masked" else 1
+
+        def item(first: int, least: int = least, top: int = top) -> list[Shown]:
+            """Of a record of so many inputs, and others of any length that this shape takes."""
+            further = generator.integers(least, top + 1, size=rows - 1)
+            return [_random(model, int(inputs), generator) for inputs in (first, *further)]
+
+        mine = item(top)
+        others = [item(int(generator.integers(bottom, top + 1))) for _ in range(items - 1)]
+        filler = [model.objective.filler(top)] * rows
         with_it, without = (_sum(model, [*others, last], rows, length) for last in (mine, filler))
-        everywhere = _sum(model, [mine] * rows, rows, length)
-        if not torch.equal(rows * (with_it - without), everywhere):
+        everywhere = _sum(model, [mine] * items, rows, length)
+        if not torch.equal(items * (with_it - without), everywhere):
             return False
     return True
 
@@ -70,9 +78,9 @@ def _random(model: LanguageModel, inputs: int, generator: np.random.Generator) -
     return model.objective.show(tokens, generator)
 
 
-def _sum(model: LanguageModel, shown: Sequence[Shown], rows: int, length: int) -> Tensor:
-    (batch,) = fixed_batches(shown, model.objective, rows, length)
+def _sum(model: LanguageModel, items: Sequence[Sequence[Shown]], rows: int, length: int) -> Tensor:
+    (batch,) = fixed_batches(items, model.objective, len(items), length, most=rows)
     device = next(model.network.parameters()).device
     here = MicroBatch(*(part if part is None else part.to(device) for part in batch))
-    done = clipped_gradient_sum(model.network, here, losses=model.losses, clip_norm=1.0)
+    done = clipped_gradient_sum(model.network, here, losses=model.losses, clip_norm=1.0, shares=here.shares)
     return torch.cat([gradient.flatten() for gradient in done.gradients.values()])

@@ -30,9 +30,10 @@ import torch
 
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.corpus.prompted import ends_of
+from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.progress import Progress
+from hush_core.progress import Progress, Watch
 
 INTERRUPTED = 130
 """A worker's exit status after it was asked to stop."""
@@ -53,12 +54,14 @@ class FittedInProcesses:
     resumed: bool
     cut: int
     log: list[dict[str, Any]]
+    peak_memory: int
+    """The most bytes that the first process took at once: on a GPU where it trains there, else all its memory."""
 
 
 def fit_in_processes(
     processes: int,
     plan: ProtectionPlan,
-    texts: Sequence[bytes],
+    texts: Sequence[ItemText],
     model_dir: Path,
     settings: TrainConfig,
     lora: LoraConfig | None,
@@ -72,12 +75,14 @@ def fit_in_processes(
     base: str = "",
     seed: int = 0,
     witness: Path | None = None,
+    watch: Watch | None = None,
 ) -> FittedInProcesses:
     """`fit_private` with the batch shared out over several processes; call it again to resume, with as many
     processes as you like.
 
     Args:
-        plan, texts, settings, work_dir, progress, public, untagged, validation, witness: as in `fit_private`.
+        plan, texts, settings, work_dir, progress, public, untagged, validation, witness, watch: as in
+            `fit_private`.
             Each process holds the whole model. On CUDA each takes a device of its own.
         model_dir: a folder that `save_model` wrote.
         lora: adapters to put in and train; None trains every parameter. seed: of their random half.
@@ -117,16 +122,18 @@ def fit_in_processes(
             "settings": settings.model_dump(mode="json"),
             "plan": {
                 name: getattr(plan, name)
-                for name in ("noise_multiplier", "rounds", "expected_batch", "clip_norm", "method")
+                for name in ("noise_multiplier", "rounds", "expected_batch", "clip_norm", "method", "records")
             },
+            "cycle": plan.cycle and [plan.cycle.period, plan.cycle.strategy.coefficients],
         }
         (folder / "job.json").write_text(json.dumps(job, default=lambda number: number.item()))
         np.save(folder / "rates.npy", plan.rates)
+        np.save(folder / "groups.npy", plan.cycle.groups if plan.cycle else np.empty(0))
         _write_texts(folder / "texts.arrow", texts)
         _write_texts(folder / "public.arrow", public)
         _write_texts(folder / "untagged.arrow", untagged)
         _write_texts(folder / "validation.arrow", validation)
-        _run(folder, work_dir, processes, progress)
+        _run(folder, work_dir, processes, progress, watch)
         return FittedInProcesses(**json.loads((folder / "result.json").read_text()))
 
 
@@ -158,18 +165,21 @@ def _private_folder(work_dir: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_texts(path: Path, texts: Sequence[bytes]) -> None:
-    """Each text, and what is learned of it."""
-    schema = pa.schema([("text", pa.large_binary()), ("completions", pa.list_(pa.uint32()))])
+def _write_texts(path: Path, texts: Sequence[ItemText]) -> None:
+    """The records of each item, and what is learned of each."""
+    ends = pa.list_(pa.uint32())
+    schema = pa.schema([("texts", pa.large_list(pa.large_binary())), ("completions", pa.large_list(ends))])
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for start in range(0, len(texts), _ROWS):
-            some = [texts[i] for i in range(start, min(start + _ROWS, len(texts)))]
-            ends = [ends_of(text) for text in some]
-            columns = [pa.array(some, pa.large_binary()), pa.array(ends, schema.field("completions").type)]
+            some = [texts_of_item(texts[i]) for i in range(start, min(start + _ROWS, len(texts)))]
+            learned = [[ends_of(text) for text in records] for records in some]
+            columns = [
+                pa.array(column, kind) for column, kind in zip((some, learned), schema.types, strict=True)
+            ]
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None) -> None:
+def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None, watch: Watch | None) -> None:
     """Start the ranks, relay the progress of the first, and leave none alive, whatever happens."""
     children: list[subprocess.Popen[bytes]] = []
     reading, writing = os.pipe()
@@ -177,12 +187,12 @@ def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None) ->
         for rank in range(count):
             children.append(_start(folder, rank, count, writing, work_dir / f"rank-{rank}.log"))
         try:
-            codes = _wait(children, reading, progress)
+            codes = _wait(children, reading, progress, watch)
         except BaseException:
             for child in children:
                 with suppress(BrokenPipeError):
                     child.stdin.write(b"s")
-            _wait(children, reading, None)
+            _wait(children, reading, None, None)
             raise
         if any(codes):
             _raise_failure(codes, folder, work_dir)
@@ -230,7 +240,7 @@ def _cores() -> int:
 
 
 def _wait(
-    children: Sequence[subprocess.Popen[bytes]], reading: int, progress: Progress | None
+    children: Sequence[subprocess.Popen[bytes]], reading: int, progress: Progress | None, watch: Watch | None
 ) -> list[int | None]:
     """The exit statuses, when all have ended; or one has failed, and the others had their grace."""
     rest, failed_at = b"", None
@@ -241,8 +251,11 @@ def _wait(
             while selector.select(_TICK if None in codes else 0):
                 *lines, rest = (rest + os.read(reading, 1 << 16)).split(b"\n")
                 for line in lines:
-                    if progress is not None:
-                        progress(*json.loads(line))
+                    told = json.loads(line)
+                    if isinstance(told, dict) and watch is not None:
+                        watch(told)
+                    elif isinstance(told, list) and progress is not None:
+                        progress(*told)
             if failed_at is None and any(codes):
                 failed_at = time.monotonic()
             if None not in codes or (failed_at is not None and time.monotonic() - failed_at > _GRACE):

@@ -15,13 +15,14 @@ from torch import nn
 
 from hush_core.config import TrainConfig
 from hush_core.corpus.prompted import PromptedText
+from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, ReleaseLedger, releases_in
-from hush_core.progress import Progress
+from hush_core.progress import Progress, Watch
 from hush_core.training.attempt import Attempt
 from hush_core.training.averaging import KeptWeights
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
-from hush_core.training.data import Rounds, rows_at_once
+from hush_core.training.data import predicts
 from hush_core.training.freezing import frozen
 from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
@@ -30,10 +31,11 @@ from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule, make_optimizer
 from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.noisy_adam import NoisyAdam
-from hush_core.training.placement import longest_input, rows_that_hold
+from hush_core.training.placement import items_that_hold, longest_input
 from hush_core.training.ranks import Ranks
 from hush_core.training.rounded_gaussian import check_spread
-from hush_core.training.sampler import WeightedPoissonSampler
+from hush_core.training.rounds import Item, Rounds, items_at_once, rows_of_item
+from hush_core.training.sampler import CyclicSampler, WeightedPoissonSampler
 from hush_core.training.schedule import learning_rate_at
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Fitted:
 
 def fit_private(
     plan: ProtectionPlan,
-    texts: Sequence[bytes],
+    texts: Sequence[ItemText],
     model: LanguageModel,
     train_config: TrainConfig,
     work_dir: Path,
@@ -70,6 +72,7 @@ def fit_private(
     validation: Sequence[bytes] = (),
     witness: Path | None = None,
     rehearsal: bytes | None = None,
+    watch: Watch | None = None,
 ) -> Fitted:
     """Train `model` in place under the plan; call it again with the same arguments to resume.
 
@@ -77,8 +80,8 @@ def fit_private(
     out, and the model is the same on all of them as with one process: sums are exact.
 
     Args:
-        plan: rates (n,), noise multiplier, rounds, expected batch, clip norm.
-        texts: (n,) by example_id.
+        plan: rates (n,), noise multiplier, rounds, expected batch, clip norm, records of an item.
+        texts: (n,) by item: the text of an example, or the records of a pool.
         train_config: learning rate and its schedule, optimiser, precision, micro-batch, checkpoint interval,
             evaluation and early stopping (what the plan fixes is taken from the plan).
         work_dir: private to this run: ledger and checkpoint. Keep it for a resume.
@@ -91,6 +94,7 @@ def fit_private(
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
         rehearsal: 32 bytes that fix all batches and noise. For a plan without certificates only, on text that
             is not protected: whoever knows them can take the noise off again.
+        watch: called with each row of the log, after its round, on the first rank.
 
     Raises:
         InputError: texts, model or work_dir do not fit the plan; early stopping or `keep: best` without text
@@ -119,13 +123,13 @@ def fit_private(
     with frozen(model.network, train_config.freeze):
         return _fit(
             plan, texts, model.at(train_config.precision), train_config, work_dir, progress, public=public,
-            untagged=untagged, validation=validation, witness=witness, rehearsal=rehearsal,
+            untagged=untagged, validation=validation, witness=witness, rehearsal=rehearsal, watch=watch,
         )  # fmt: skip
 
 
 def _fit(
     plan: ProtectionPlan,
-    texts: Sequence[bytes],
+    texts: Sequence[ItemText],
     model: LanguageModel,
     train_config: TrainConfig,
     work_dir: Path,
@@ -136,11 +140,14 @@ def _fit(
     validation: Sequence[bytes],
     witness: Path | None,
     rehearsal: bytes | None,
+    watch: Watch | None,
 ) -> Fitted:
     """`fit_private` of whatever is trainable."""
     ranks = Ranks.current()
     check_model(model)
-    sequences, cut = model.encode(texts)
+    if train_config.evaluate_every:
+        _check_measurable(model, public=public, validation=validation)
+    items, cut = _encoded(model, texts)
     size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))
     check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -171,7 +178,7 @@ def _fit(
                 "backup, or plan another run (it releases as much again)",
             )
         attempt = Attempt(
-            train_config, before, plan.rounds, log, model, public, validation, kept, ranks, progress
+            train_config, before, plan.rounds, log, model, public, validation, kept, ranks, progress, watch
         )
         if before < plan.rounds and not attempt.stopped:
             module = PrivateModule(
@@ -188,14 +195,13 @@ def _fit(
                 after_release=mix,
             )
             rounds = Rounds(
-                sequences,
+                items,
                 model.objective,
-                WeightedPoissonSampler(plan.rates, key=ranks.share(_key(rehearsal, "sampler"))),
+                _sampler(plan, before, ranks.share(_key(rehearsal, "sampler"))),
                 rounds=plan.rounds - before,
-                micro_batch=rows_that_hold(
-                    model, rows_at_once(train_config.micro_batch, plan.expected_batch), ranks
-                ),
+                micro_batch=_micro_batch(model, items, plan, train_config.micro_batch, ranks),
                 longest=longest_input(model),
+                records=plan.records,
                 rank=ranks.rank,
                 ranks=ranks.count,
             )
@@ -217,6 +223,46 @@ def _fit(
                 raise KeyboardInterrupt
         kept.finish()
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
+
+
+def _check_measurable(model: LanguageModel, **measured_on: Sequence[bytes]) -> None:
+    """InputError where nothing of the texts is learned: their loss would be no number, and nothing could decide."""
+    for kind, texts in measured_on.items():
+        if texts and not any(predicts(tokens) for tokens in model.encode(texts)[0]):
+            raise InputError(
+                f"{kind} text",
+                "holds no completion within the model's context, so no loss can be measured on it",
+                "name text with completions, leave out train.evaluate_every, or set loss_on: all",
+            )
+
+
+def _encoded(model: LanguageModel, texts: Sequence[ItemText]) -> tuple[list[Item], int]:
+    """Each item's tokens, or those of each of its records; how many texts were cut."""
+    sequences, cut = model.encode([text for item in texts for text in texts_of_item(item)])
+    if len(sequences) == len(texts):
+        return list(sequences), cut
+    rest = iter(sequences)
+    pools = (tuple(next(rest) for _ in texts_of_item(item)) for item in texts)
+    return [pool[0] if len(pool) == 1 else pool for pool in pools], cut
+
+
+def _micro_batch(
+    model: LanguageModel, items: Sequence[Item], plan: ProtectionPlan, most: int, ranks: Ranks
+) -> dict[int, int]:
+    """Items of a micro-batch by the rows of an item, for each kind that there is."""
+    pools = {len(item) if isinstance(item, tuple) else 1 for item in items}
+    kinds = sorted({rows_of_item(pool, plan.records) for pool in pools})
+    return {
+        rows: items_that_hold(model, items_at_once(most, plan.expected_batch, rows), ranks, rows=rows)
+        for rows in kinds
+    }
+
+
+def _sampler(plan: ProtectionPlan, released: int, key: bytes) -> WeightedPoissonSampler | CyclicSampler:
+    """Of this attempt, after so many releases."""
+    if plan.cycle is None:
+        return WeightedPoissonSampler(plan.rates, key=key)
+    return CyclicSampler(plan.cycle, first=released, key=key)
 
 
 def _key(rehearsal: bytes | None, use: str) -> bytes:
@@ -243,7 +289,7 @@ def _optimizer(
 @contextmanager
 def _ledger(
     plan: ProtectionPlan,
-    texts: Sequence[bytes],
+    texts: Sequence[ItemText],
     model: LanguageModel,
     work_dir: Path,
     witness: Path | None,
@@ -259,13 +305,17 @@ def _ledger(
         yield ledger
 
 
-def _run_digest(plan: ProtectionPlan, texts: Sequence[bytes], model: nn.Module) -> str:
+def _run_digest(plan: ProtectionPlan, texts: Sequence[ItemText], model: nn.Module) -> str:
     """What the releases of a ledger are of: the plan's numbers, the data, the model's shape."""
     digest = hashlib.sha256(plan.digest.encode())
-    for text in texts:
-        digest.update(len(text).to_bytes(8, "big") + text)
-        if isinstance(text, PromptedText):
-            digest.update(f"learned {text.completions}".encode())
+    for item in texts:
+        records = texts_of_item(item)
+        if len(records) > 1:
+            digest.update(f"an item of {len(records)} records".encode())
+        for text in records:
+            digest.update(len(text).to_bytes(8, "big") + text)
+            if isinstance(text, PromptedText):
+                digest.update(f"learned {text.completions}".encode())
     for name, parameter in model.named_parameters():
         digest.update(f"{name} {tuple(parameter.shape)} {parameter.requires_grad}".encode())
     return digest.hexdigest()

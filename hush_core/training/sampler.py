@@ -1,4 +1,4 @@
-"""Weighted Poisson sampling: example i enters the batch of a round independently with probability ρ_i.
+"""Weighted Poisson sampling: example i enters the batch of a round independently with probability ρ_i; or a cycle.
 
 WeightedPoissonSampler(rates).draw(round=0)        # sorted example ids, possibly none
 """
@@ -11,10 +11,49 @@ import os
 
 import numpy as np
 
+from hush_core.accounting.correlated import Cycle
 from hush_core.errors import InputError
 
 
-class WeightedPoissonSampler:
+class _KeyedRounds:
+    """Random numbers by round and use, fixed by 32 secret bytes."""
+
+    def __init__(self, key: bytes | None) -> None:
+        self._key = os.urandom(32) if key is None else bytes(key)
+
+    def generator(self, round: int, use: str) -> np.random.Generator:
+        """Random numbers of one round for one use, fixed by the key; other uses and rounds have others."""
+        message = f"hush {use}".encode() + round.to_bytes(8, "big")
+        digest = hmac.new(self._key, message, hashlib.sha256).digest()
+        seed = np.random.SeedSequence(int.from_bytes(digest, "big"), pool_size=8)
+        return np.random.Generator(np.random.PCG64DXSM(seed))
+
+
+class CyclicSampler(_KeyedRounds):
+    """The batches of a public cycle (docs/correlated_noise.md): nothing of them is random but what a round shows.
+
+    Args:
+        cycle: who takes part in which round.
+        first: the release that round 0 of this attempt is: rounds that an earlier attempt released are not drawn
+            again.
+        key: as of `WeightedPoissonSampler`, for what `generator` is asked for.
+    """
+
+    def __init__(self, cycle: Cycle, *, first: int = 0, key: bytes | None = None) -> None:
+        super().__init__(key)
+        self.size, self._cycle, self._first = len(cycle.groups), cycle, first
+
+    def __repr__(self) -> str:
+        return f"CyclicSampler(size={self.size}, period={self._cycle.period})"
+
+    def draw(self, round: int) -> np.ndarray:
+        """The items of a round of this attempt (0, 1, …): int64 ids, ascending."""
+        if round < 0:
+            raise InputError("round", f"must not be negative, got {round}", "count rounds from 0")
+        return self._cycle.members(self._first + round)
+
+
+class WeightedPoissonSampler(_KeyedRounds):
     """Draws the batch of round k from (key, k) alone, in time that grows with the batch and not with n.
 
     Examples are grouped by the binary order of magnitude of their rate. A group of m examples with greatest
@@ -37,8 +76,8 @@ class WeightedPoissonSampler:
         rates = np.asarray(rates, dtype=np.float64)
         if rates.ndim != 1 or not bool(np.all((rates >= 0) & (rates <= 1))):
             raise InputError("rates", "must be one probability in [0, 1] per example", "lower the batch size")
+        super().__init__(key)
         self.size = len(rates)
-        self._key = os.urandom(32) if key is None else bytes(key)
         drawn = np.flatnonzero(rates)
         exponents = np.frexp(rates[drawn])[1]
         order = np.argsort(exponents, kind="stable")
@@ -65,10 +104,3 @@ class WeightedPoissonSampler:
         places = np.concatenate(parts)
         places = places[generator.random(len(places)) < self._keep[places]]
         return np.sort(self._members[places])
-
-    def generator(self, round: int, use: str) -> np.random.Generator:
-        """Random numbers of one round for one use, fixed by the key; other uses and rounds have others."""
-        message = f"hush {use}".encode() + round.to_bytes(8, "big")
-        digest = hmac.new(self._key, message, hashlib.sha256).digest()
-        seed = np.random.SeedSequence(int.from_bytes(digest, "big"), pool_size=8)
-        return np.random.Generator(np.random.PCG64DXSM(seed))

@@ -20,11 +20,12 @@ from transformers import ByT5Tokenizer
 from hush_core.config import UntaggedConfig
 from hush_core.errors import InputError
 from hush_core.progress import Progress
-from hush_core.training.data import Rounds, predicts
+from hush_core.training.data import predicts
 from hush_core.training.language_model import LanguageModel, Precision
 from hush_core.training.loop import graceful, run_rounds
 from hush_core.training.lora import has_lora
 from hush_core.training.module import PlainModule, make_optimizer
+from hush_core.training.rounds import Rounds
 from hush_core.training.sampler import WeightedPoissonSampler
 
 USUAL_RATE = {"byte_gpt": 3e-3, "full": 1e-4, "lora": 1e-3}

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -26,8 +27,10 @@ import pyarrow as pa
 import torch
 from torch import distributed
 
+from hush_core.accounting.correlated import Cycle, Strategy
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.corpus.prompted import text_with
+from hush_core.corpus.records import ItemText, Records
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training.lora import adapted
@@ -42,25 +45,26 @@ TEXT_FILES = ("texts", "public", "untagged", "validation")
 """Names of the Arrow files of texts in FOLDER."""
 
 
-class Texts(Sequence[bytes]):
-    """The rows of an Arrow file, read where they lie: the processes share its pages."""
+class Texts(Sequence[ItemText]):
+    """The items of an Arrow file, read where they lie: the processes share its pages."""
 
     def __init__(self, path: Path) -> None:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        self._rows, self._completions = table["text"], table["completions"]
+        self._rows, self._completions = table["texts"], table["completions"]
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index: int) -> bytes:
-        return _text(self._rows[index], self._completions[index])
+    def __getitem__(self, index: int) -> ItemText:
+        return _item(self._rows[index], self._completions[index])
 
-    def __iter__(self) -> Iterator[bytes]:
-        return map(_text, self._rows, self._completions)
+    def __iter__(self) -> Iterator[ItemText]:
+        return map(_item, self._rows, self._completions)
 
 
-def _text(row: pa.Scalar, completions: pa.Scalar) -> bytes:
-    return text_with(row.as_py(), completions.as_py())
+def _item(texts: pa.Scalar, completions: pa.Scalar) -> ItemText:
+    records = tuple(map(text_with, texts.as_py(), completions.as_py()))
+    return records[0] if len(records) == 1 else Records(records)
 
 
 def main(folder: Path, progress: int) -> int:
@@ -90,18 +94,26 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     if ranks.first:  # all have mapped the texts: a kill from here on leaves none of them behind
         for name in TEXT_FILES:
             (folder / f"{name}.arrow").unlink()
-    plan = ProtectionPlan(np.load(folder / "rates.npy"), **job["plan"], certificates=pl.DataFrame())
+    cycle = None
+    if job["cycle"]:
+        period, coefficients = job["cycle"]
+        cycle = Cycle(np.load(folder / "groups.npy"), period, Strategy(tuple(coefficients)))
+    rates = np.load(folder / "rates.npy")
+    plan = ProtectionPlan(rates, **job["plan"], certificates=pl.DataFrame(), cycle=cycle)
     lora = job["lora"] and LoraConfig.model_validate(job["lora"])
     model = adapted(load_model(Path(job["model"])), lora, seed=job["seed"])
 
     def tell(*step: str | int) -> None:
         os.write(progress, json.dumps(step).encode() + b"\n")
 
+    def show(row: Mapping[str, object]) -> None:
+        os.write(progress, json.dumps(dict(row)).encode() + b"\n")
+
     settings = TrainConfig.model_validate(job["settings"])
     witness = job["witness"] and Path(job["witness"])
     fitted = fit_private(
         plan, texts, model, settings, Path(job["work"]), tell, public=public, untagged=untagged,
-        validation=validation, witness=witness,
+        validation=validation, witness=witness, watch=show,
     )  # fmt: skip
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
     if ranks.first:
@@ -129,7 +141,15 @@ def _public(fitted: Fitted) -> dict[str, object]:
         "resumed": fitted.resumed,
         "cut": fitted.cut,
         "log": fitted.log,
+        "peak_memory": _peak_memory(),
     }
+
+
+def _peak_memory() -> int:
+    if torch.cuda.is_available():
+        return int(torch.cuda.max_memory_allocated())
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(kilobytes) * (1 if sys.platform == "darwin" else 1024)
 
 
 def _obey_parent() -> None:

@@ -82,6 +82,8 @@ def fit_noise(
             break
         aim *= (1 - _USED / 2) * noise_multiplier / needed
         spread = _counts_by_hazard(edges, sampling_rates(weights, mechanism.expected_batch), secrets.height)
+    if progress:  # found before the last pass, as a rule
+        progress("fitting weights to the noise", _PASSES, _PASSES)
     if found is None:
         found = _along_c(solve, edges, secrets, mechanism, noise_multiplier)
     if found is None:

@@ -137,6 +137,8 @@ def _equalise(
         # only the capacities' ratios matter, as c is relative
         if np.ptp(moved) <= _SETTLED:
             break
+    if progress:  # settled before the last pass, as a rule
+        progress("equalising", _PASSES, _PASSES)
     return found
 
 

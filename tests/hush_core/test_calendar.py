@@ -118,7 +118,7 @@ def test_what_is_no_schedule_is_refused_in_one_line(changed, says):
 def test_a_promise_by_days_is_that_of_as_many_runs():
     by_days = parse_config({**JOB, "promise": YEAR})
     by_number = parse_config({**JOB, "promise": {"runs": 365}})
-    assert by_days.runs == 365 and by_days.mechanism == by_number.mechanism
+    assert by_days.runs == 365 and by_days.settings_digest == by_number.settings_digest
     changed = Changes(rounds=500).applied_to(by_days)  # which reads it again
     assert changed.runs == 365 and changed.promise == by_days.promise
 
@@ -140,8 +140,14 @@ def test_later_runs_have_their_own_rounds_and_what_is_said_in_rounds_shrinks_wit
     fewer = parse_config(
         {**JOB, "public": ["b/**"], "promise": {"runs": 5}, "train": {**train, "later_rounds": 10}}
     )
-    assert fewer.mechanism != config.mechanism, "another number of later rounds is another promise"
-    assert anew.after(3) == anew and anew.rounds_in_all == 5000 and anew.mechanism != config.mechanism
+    assert fewer.settings_digest != config.settings_digest, (
+        "another number of later rounds is another promise"
+    )
+    assert (
+        anew.after(3) == anew
+        and anew.rounds_in_all == 5000
+        and anew.settings_digest != config.settings_digest
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hush_core.corpus.records import Records, texts_of_item
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.weights import sampling_rates
@@ -65,3 +66,23 @@ def test_a_plan_of_nonsense_is_refused(wrong):
     }  # fmt: skip
     with pytest.raises(InputError, match="plan"):
         ProtectionPlan(**{**fields, **wrong})
+
+
+def test_the_records_of_an_item_are_in_the_digest_unless_they_are_one():
+    def plan(**records):
+        return ProtectionPlan(np.array([0.5]), 1.0, 3, 1, 1.0, "best", pl.DataFrame(), **records)
+
+    assert plan().digest == plan(records=1).digest
+    assert len({plan(records=k).digest for k in (1, 2, 12)}) == 3
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(InputError, match="plan: records"):
+            plan(records=wrong)
+
+
+def test_an_item_says_nothing_of_its_texts_and_has_at_least_one():
+    assert repr(Records((b"ssn 123", b"b"))) == "Records(2 texts)"
+    assert texts_of_item(b"one") == (b"one",)
+    assert texts_of_item(Records((b"a", b"b"))) == (b"a", b"b")
+    for wrong in ((), ("text",), (b"a", None)):
+        with pytest.raises(InputError, match="at least one text"):
+            Records(wrong)

@@ -64,21 +64,15 @@ def graph(count: int = 6, examples: int = 200) -> tuple[pl.DataFrame, pl.DataFra
     return pl.DataFrame({"example_id": ids, "weight": weight, "role": role}), edges, secrets(count)
 
 
-def leakage(count: int, by: str) -> pl.DataFrame:
-    """Two noise multipliers by length, or one by rounds; the tight bound is missing at the end."""
-    across = np.geomspace(1, 100, count)
-    table = pl.DataFrame(
-        {
-            by: across,
-            "absolute_bits": 3 * across,
-            "leakage_bits": 0.8 * across,
-            "tight_bits": pl.Series([0.7 * b if b < 60 else None for b in across], dtype=pl.Float64),
-        }
+def panel(count: int, gaps: bool = False) -> figures.Panel:
+    """Squares with an interval, and points; every second one is missing where there are gaps."""
+    x = list(range(1, count + 1))
+    squares = [None if gaps and i % 2 == 0 else float(i * i) for i in x]
+    ours = figures.Curve("ours", x, squares, [i - 1.0 for i in x], [i * i + 1.0 for i in x])
+    theirs = figures.Curve("theirs", x, [float(i) for i in x], points=True)
+    return figures.Panel(
+        "squares", "x", "y", [ours, theirs], (("seven", 7.0),), ylim=(0, None), diagonal=True
     )
-    if by == "rounds":
-        return table
-    panels = [table.with_columns(noise_multiplier=sigma, epsilon=8 / sigma) for sigma in (0.5, 0.3)]
-    return pl.concat(panels)
 
 
 def seconds(count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -144,17 +138,8 @@ DRAWINGS = {
     "exposure": lambda path: figures.exposure(exposed(9, 1.0), exposed(9, 9.9), path),
     "exposure, alone": lambda path: figures.exposure(exposed(9, 1.0), None, path),
     "exposure, partly": lambda path: figures.exposure(exposed(9, 1.0), exposed(4, 9.9), path),
-    "leakage by length": lambda path: figures.leakage_by_length(leakage(9, "secret_bits"), path),
-    "leakage by length, none": lambda path: figures.leakage_by_length(leakage(0, "secret_bits"), path),
-    "leakage by rounds": lambda path: figures.leakage_by_rounds(
-        leakage(9, "rounds"), path, secret_bits=40, paper_rounds=50
-    ),
-    "leakage by rounds, one": lambda path: figures.leakage_by_rounds(
-        leakage(1, "rounds"), path, secret_bits=40
-    ),
-    "leakage by rounds, none": lambda path: figures.leakage_by_rounds(
-        leakage(0, "rounds"), path, secret_bits=40
-    ),
+    "panels": lambda path: figures.draw_panels("Two", [panel(5), panel(3)], path),
+    "panels, one, with gaps": lambda path: figures.draw_panels("One", [panel(5, gaps=True)], path),
     "scale": lambda path: figures.certificate_scale(*seconds(5), path),
     "scale, one": lambda path: figures.certificate_scale(*seconds(1), path),
     "scale, none": lambda path: figures.certificate_scale(*seconds(0), path),
@@ -220,25 +205,19 @@ def test_noise_is_printed_with_its_ratio_to_the_paper(tmp_path, drawn):
     assert texts == ["104", "2.83   (36.7 times less)", "cannot be certified"]
 
 
-def test_leakage_has_a_panel_a_noise_multiplier_and_no_curve_where_nothing_is_certified(tmp_path, drawn):
-    figures.leakage_by_length(leakage(9, "secret_bits").reverse(), tmp_path / "a.png")
-    panels = drawn[0].axes
-    assert [axes.get_title(loc="left") for axes in panels] == ["σ = 0.3  (ε = 26.7)", "σ = 0.5  (ε = 16)"]
-    assert panels[0].get_ylim() == panels[1].get_ylim()
-    diagonal, usual, paper, tight = panels[0].get_lines()
-    assert list(diagonal.get_ydata()) == list(diagonal.get_xdata()) == [0, 100]
-    assert usual.get_ydata() == pytest.approx(3 * np.geomspace(1, 100, 9))  # in order, whatever the table's
-    assert paper.get_ydata() == pytest.approx(0.8 * np.geomspace(1, 100, 9))
-    assert 0 < len(tight.get_xdata()) < 9 and max(tight.get_xdata()) < 60
-
-
-def test_leakage_by_rounds_draws_the_whole_secret_and_the_papers_rounds(tmp_path, drawn):
-    table = leakage(9, "rounds")
-    figures.leakage_by_rounds(table, tmp_path / "a.png", secret_bits=40, paper_rounds=186_000)
-    (axes,) = drawn[0].axes
-    whole, *_, mark = axes.get_lines()
-    assert list(whole.get_ydata()) == [40, 40] and list(mark.get_xdata()) == [186_000, 186_000]
-    assert "186,000" in mark.get_label() and "40 bits" in axes.get_title(loc="left")
+def test_panels_share_styles_by_label_leave_gaps_out_and_draw_levels(tmp_path, drawn):
+    figures.draw_panels("Two", [panel(5, gaps=True), panel(3)], tmp_path / "a.png")
+    left, right = drawn[0].axes
+    level, ours, theirs, diagonal = left.get_lines()
+    assert list(level.get_ydata()) == [7.0, 7.0] and diagonal.get_label() == "y = x"
+    assert list(ours.get_xdata()) == [1, 3, 5] and list(ours.get_ydata()) == [1, 9, 25]
+    assert theirs.get_linestyle() == "None"
+    assert [line.get_color() for line in (ours, theirs)] == [
+        line.get_color() for line in right.get_lines()[1:3]
+    ]
+    assert ours.get_color() != theirs.get_color()
+    named = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert named == ["seven", "ours", "theirs", "y = x"]
 
 
 def test_scale_has_a_curve_a_method_and_what_does_not_grow_looks_flat(tmp_path, drawn):

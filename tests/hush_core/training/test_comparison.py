@@ -29,9 +29,10 @@ from hush_core.training import (
     with_lora,
 )
 from hush_core.training.comparison import alone, check_clipping, largest_difference
-from hush_core.training.data import MicroBatch, RoundBatch
+from hush_core.training.data import MicroBatch
 from hush_core.training.independence import check_model, random_batch
 from hush_core.training.module import make_optimizer
+from hush_core.training.rounds import RoundBatch
 
 
 def gpt(context=40):

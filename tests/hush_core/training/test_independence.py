@@ -16,9 +16,10 @@ from hush_core.config import HuggingFaceModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import clipped_gradient_sum, fit_private, open_model, with_lora
-from hush_core.training.data import MicroBatch, fixed_batches, micro_batches
+from hush_core.training.data import MicroBatch, micro_batches
 from hush_core.training.independence import check_model
-from hush_core.training.placement import longest_input, rows_that_hold
+from hush_core.training.placement import items_that_hold, longest_input
+from hush_core.training.rounds import fixed_batches
 
 
 def save(network, folder):
@@ -87,12 +88,12 @@ def test_an_example_that_changes_beside_a_longer_one_is_found(tmp_path):
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_taking_one_example_away_moves_the_sum_by_at_most_the_clip_norm(name, precision, tmp_path):
-    """In the micro-batches of private training: as many as `rows_that_hold` allows, in fixed shapes. In shapes that
-    followed the batch the others moved by up to 1.4e-2 C in bf16."""
+    """In the micro-batches of private training: as many as `items_that_hold` allows, in fixed shapes. In shapes
+    that followed the batch the others moved by up to 1.4e-2 C in bf16."""
     model = tiny_model(tmp_path, name).at(precision)
     rng = np.random.default_rng(5)
-    clip, rows, longest = 1e-3, rows_that_hold(model, 8), longest_input(model)
-    shown = [model.objective.show(rng.integers(4, 80, size=rng.integers(3, 40)), rng) for _ in range(65)]
+    clip, rows, longest = 1e-3, items_that_hold(model, 8), longest_input(model)
+    shown = [[model.objective.show(rng.integers(4, 80, size=rng.integers(3, 40)), rng)] for _ in range(65)]
 
     def total(shown):
         into = {n: torch.zeros_like(p, dtype=torch.float64) for n, p in model.network.named_parameters()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging as python_logging
 import math
 
 import numpy as np
@@ -33,6 +34,24 @@ def losses(model, texts):
 @pytest.fixture
 def model():
     return byte_gpt(ByteGptModel(layers=2, width=16, heads=2), 20, seed=4)
+
+
+def test_padding_behind_a_text_is_no_reason_to_warn_of_a_missing_mask(model):
+    """What comes later does not count (the test of neighbours shows it). Any other warning there is heard."""
+    from transformers.utils import logging
+
+    logger, heard = logging.get_logger("transformers.modeling_utils"), []
+    handler = python_logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())
+    logger.addHandler(handler)
+    try:
+        logger.warning_once.__func__.cache_clear()
+        assert model.network.config.pad_token_id is not None, "the test is blind"
+        losses(model, TEXTS)
+        logger.warning("something else")
+    finally:
+        logger.removeHandler(handler)
+    assert heard == ["something else"]
 
 
 def test_weights_depend_on_the_seed_alone(model):

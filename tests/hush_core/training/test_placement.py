@@ -12,8 +12,9 @@ from torch import nn
 
 from hush_core.config import ByteGptModel, LoraConfig
 from hush_core.training import byte_gpt, with_lora
-from hush_core.training.data import Objective, fixed_batches, padded_length, rows_at_once
-from hush_core.training.placement import computed_alone, longest_input, rows_that_hold
+from hush_core.training.data import Objective
+from hush_core.training.placement import computed_alone, items_that_hold, longest_input
+from hush_core.training.rounds import fixed_batches, items_at_once, padded_length
 
 
 def gpt(context=40):
@@ -34,7 +35,7 @@ def test_rows_are_computed_by_themselves(lora, precision):
 @pytest.mark.parametrize(("name", "precision"), [("bert", "fp32"), ("bert", "bf16"), ("llama", "bf16")])
 def test_rows_of_other_architectures_are_computed_by_themselves(name, precision, tmp_path):
     model = tiny_model(tmp_path, name).at(precision)
-    assert rows_that_hold(model, 3) == 3
+    assert items_that_hold(model, 3) == items_that_hold(model, 3, rows=2) == 3
 
 
 class Mixing(nn.Module):
@@ -49,11 +50,12 @@ class Mixing(nn.Module):
         return out + self.share * out.mean(0, keepdim=True)
 
 
+@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("share", [0.0, 1e-6])
-def test_a_model_that_mixes_its_rows_by_a_millionth_computes_them_one_by_one(share, caplog):
+def test_a_model_that_mixes_its_rows_by_a_millionth_computes_items_one_by_one(share, rows, caplog):
     model = gpt()
     model.network.transformer.h[0].mlp = Mixing(model.network.transformer.h[0].mlp, share)
-    assert rows_that_hold(model, 4) == (1 if share else 4)
+    assert items_that_hold(model, 4, rows=rows) == (1 if share else 4)
     assert ("one by one" in caplog.text) == bool(share)
 
 
@@ -68,7 +70,7 @@ def test_padding_is_a_function_of_the_own_length_and_wastes_at_most_a_quarter():
 def shapes(lengths, objective, rows=3):
     generator = np.random.default_rng(0)
     shown = [objective.show(np.full(n, 9), generator) for n in lengths]
-    return shown, fixed_batches(shown, objective, rows, 40)
+    return shown, fixed_batches([[one] for one in shown], objective, rows, 40)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_every_example_is_there_once_and_taking_one_away_leaves_the_others_shape
 def test_ranks_share_out_whole_micro_batches():
     generator = np.random.default_rng(0)
     objective = Objective("causal")
-    shown = [objective.show(np.full(2 + n % 30, n), generator) for n in range(50)]
+    shown = [[objective.show(np.full(2 + n % 30, n), generator)] for n in range(50)]
     whole = fixed_batches(shown, objective, 4, 40)
     shares = [fixed_batches(shown, objective, 4, 40, rank=r, ranks=3) for r in range(3)]
     assert sum(map(len, shares)) == len(whole)
@@ -108,7 +110,7 @@ def test_ranks_share_out_whole_micro_batches():
 
 
 def test_rows_and_longest_input_are_public_numbers():
-    assert [rows_at_once(32, batch) for batch in (1, 8, 64, 2048)] == [1, 1, 4, 32]
+    assert [items_at_once(32, batch) for batch in (1, 8, 64, 2048)] == [1, 1, 4, 32]
     model = gpt(40)
     assert longest_input(model) == 40 == model.context - 1
     assert longest_input(replace(model, objective=Objective("masked"))) == 41

@@ -25,8 +25,9 @@ from hush_core.training import (
     byte_gpt,
     clipped_gradient_sum,
 )
-from hush_core.training.data import Rounds, micro_batches
+from hush_core.training.data import micro_batches
 from hush_core.training.module import make_optimizer
+from hush_core.training.rounds import Rounds
 
 TEXTS = [b"one", b"two and more", b"three", b"", b"four four", b"five 5"]
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,13 +41,14 @@ from hush_core.training import (
     save_model,
     with_lora,
 )
-from hush_core.training.data import IGNORED, Objective, Rounds
+from hush_core.training.data import IGNORED, Objective
 from hush_core.training.loop import run_rounds
 from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise
 from hush_core.training.placement import longest_input
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
+from hush_core.training.rounds import Rounds
 from hush_core.training.worker import _meet, report
 
 TEXTS = [b"the quick", b"lazy dog jumps", b"over", b"five dozen liquor jugs", b"box with", b"pack my dog"]
@@ -66,7 +68,7 @@ KEY = next(key for key in (bytes([k]) * 32 for k in range(256)) if is_hard(sizes
 SIZES = sizes(KEY)
 CASES = {
     f"{model} {optimizer}": (model, optimizer, RATES, len(SIZES), PrivateModule)
-    for model in ("gpt", "bert", "lora")
+    for model in ("gpt", "bert", "lora", "pools")
     for optimizer in ("adamw", "sgd")
 }
 
@@ -108,6 +110,10 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
     if model == "lora":
         made = with_lora(made, LoraConfig(rank=2), seed=3)
     plan, ranks = make_plan(rates, rounds), Ranks.current()
+    items = made.encode(TEXTS)[0]
+    if model == "pools":  # of three records, of which a round shows two
+        plan = replace(plan, records=2)
+        items = [tuple(made.encode([text, text[::-1], text[:4]])[0]) for text in TEXTS]
     trained = [p for p in made.network.parameters() if p.requires_grad]
     flat = lambda: torch.cat([p.detach().flatten() for p in trained]).numpy().copy()  # noqa: E731
     seen = [flat()]
@@ -123,12 +129,13 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
             on_step=lambda _: seen.append(flat()),
         )
         data = Rounds(
-            made.encode(TEXTS)[0],
+            items,
             made.objective,
             WeightedPoissonSampler(plan.rates, key=KEY),
             rounds=rounds,
             micro_batch=2,
             longest=longest_input(made),
+            records=plan.records,
             rank=ranks.rank,
             ranks=ranks.count,
         )
@@ -436,8 +443,10 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     assert not any(map(alive, seen))
     assert second + 2 <= released(tmp_path) < ROUNDS
 
-    fitted = fit_in_processes(2, *job(tmp_path))
+    rows = []
+    fitted = fit_in_processes(2, *job(tmp_path), watch=rows.append)
     assert fitted.resumed and fitted.cut == 0
+    assert rows and rows == fitted.log[-len(rows) :]  # this attempt's, each once, as it was made
     assert fitted.rounds_released == released(tmp_path) == ROUNDS
     assert first + 5 <= fitted.rounds_applied == len(fitted.log) < ROUNDS
     assert [row["round"] for row in fitted.log[:first]] == list(range(first))

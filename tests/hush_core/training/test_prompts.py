@@ -19,8 +19,9 @@ from hush_core.corpus.prompted import PromptedText, ends_of, text_frame, texts_o
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, clipped_gradient_sum, fit_plain, fit_private, fit_untagged, with_lora
-from hush_core.training.data import IGNORED, Objective, PromptedTokens, fixed_batches, micro_batches
+from hush_core.training.data import IGNORED, Objective, PromptedTokens, micro_batches
 from hush_core.training.prompts import prompted_tokens
+from hush_core.training.rounds import fixed_batches
 
 TEXTS = [
     PromptedText(b"ask: fox? say: the fox. ask: dog? say: dog.", ((15, 23), (38, 43))),
@@ -114,7 +115,7 @@ def clipped_sum(model):
 
 def parts_of(model, texts):
     rows, _ = model.encode(texts)
-    shown = [model.objective.show(row, np.random.default_rng(0)) for row in rows]
+    shown = [[model.objective.show(row, np.random.default_rng(0))] for row in rows]
     return fixed_batches(shown, model.objective, 2, model.context)
 
 
@@ -286,6 +287,16 @@ def test_nothing_to_learn_within_the_context_is_said():
         with pytest.raises(InputError, match="no completion within"):
             fit_untagged(texts, validation, model, settings, micro_batch=1, seed=0)
     assert fit_untagged([short], [short], model, settings, micro_batch=1, seed=0).curve[0][1] > 0
+    config = TrainConfig(rounds=3, batch=2, evaluate_every=1)
+    for measured in ({"public": [long]}, {"public": [short], "validation": [long]}):
+        with (
+            pytest.raises(InputError, match="text: holds no completion within"),
+            TemporaryDirectory() as work,
+        ):
+            fit_private(plan_of(4), [short] * 4, model, config, Path(work), **measured)
+    with TemporaryDirectory() as work:
+        fitted = fit_private(plan_of(4), [short] * 4, model, config, Path(work), public=[long, short])
+    assert len(fitted.log) == 3 and all(math.isfinite(row["public_loss"]) for row in fitted.log)
 
 
 def test_training_learns_the_answers_and_not_the_questions():

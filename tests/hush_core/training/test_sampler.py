@@ -8,7 +8,8 @@ from scipy import stats
 
 from hush_core.errors import InputError
 from hush_core.training import WeightedPoissonSampler
-from hush_core.training.data import Objective, Rounds
+from hush_core.training.data import Objective
+from hush_core.training.rounds import Rounds
 
 ROUNDS, ERROR = 2500, 1e-6
 RATES = np.concatenate(

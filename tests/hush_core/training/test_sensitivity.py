@@ -39,6 +39,21 @@ def test_adversarial_texts_move_the_sum_by_at_most_c(lora, precision):
     assert 0.999 < ratio <= 1 and alone
 
 
+@pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("shape", neighbours.PLANES, ids=str)
+def test_adversarial_records_of_an_item_move_the_sum_by_at_most_c(shape, half):
+    ratio, alone = found(neighbours.in_items(neighbours.planes(*shape, half=half), 3))
+    least = 0.99 if half and shape[1] * shape[2] >= norms.LARGE else 0.999
+    assert least < ratio <= 1 and alone
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("lora", [False, True])
+def test_adversarial_texts_of_an_item_move_the_sum_by_at_most_c(lora, precision):
+    ratio, alone = found(neighbours.in_items(neighbours.gpt(lora=lora, precision=precision), 3))
+    assert 0.999 < ratio <= 1 and alone
+
+
 def released(layer, x, weight=1.0, **more) -> float:
     def losses(layer, x):
         return (layer(x) * weight).flatten(1).sum(1)
@@ -65,6 +80,29 @@ def test_one_token_repeated_stays_below_c():
 
 
 # Mistakes that the suite must catch.
+
+
+def test_records_that_are_clipped_each_for_itself_are_caught(monkeypatch):
+    """A sum of k clipped records moves by up to k·C: what a round would do that forgot which rows are one item."""
+    setting = neighbours.in_items(neighbours.planes(*SMALL), 3)
+    monkeypatch.setattr(setting, "shares", None)
+    assert found(setting)[0] > 1.2
+
+
+@pytest.mark.parametrize("planted", ["half of the records", "two items are one"])
+def test_a_norm_of_other_rows_than_the_items_are_caught(planted, monkeypatch):
+    """The norm is taken of the wrong rows, the sum of the right ones."""
+    usual, setting = clipping.size_of, neighbours.in_items(neighbours.planes(*SMALL), 3)
+
+    def of_other_rows(uses, shape):
+        if planted == "two items are one":
+            return norms.Size(*(part.roll(1) for part in vars(usual(uses, shape)).values()))
+        half = [Outer(*(side[:, : -(-side.shape[1] // 2)] for side in (use.left, use.right))) for use in uses]
+        return usual(half, shape)
+
+    monkeypatch.setattr(clipping, "size_of", of_other_rows)
+    monkeypatch.setattr(clipping, "keeps_instance", lambda *_: False)
+    assert found(setting, range(20))[0] > 1.01
 
 
 def test_a_dropped_cross_term_is_caught(monkeypatch):
