@@ -26,12 +26,12 @@ class Attacked(BaseModel):
     ranked_first: int
 
 
-@cached_task(name="attack_redacted", version=1)
+@cached_task(name="attack_redacted", version=2)
 def attack_redacted(
     model: Model, examples: Ref, redactions: Ref, values: Ref, redacted: Ref, alternatives: int
 ) -> Attacked:
     """Exposure and greedy extraction of every value that was redacted, where its placeholders stand."""
-    from hush_core.auditing import redacted_exposure
+    from hush_core.auditing.exposure import redacted_exposure
     from hush_core.training import load_model
 
     store = Store(home().store)
@@ -53,10 +53,10 @@ def attack_redacted(
     )
 
 
-@cached_task(name="attack", version=2)
+@cached_task(name="attack", version=3)
 def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, alternatives: int) -> Attacked:
     """Exposure and greedy extraction of every secret that has a value."""
-    from hush_core.auditing import exposure
+    from hush_core.auditing.exposure import exposure
     from hush_core.training import load_model
 
     store = Store(home().store)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.accounting import noise_for_all
-from hush_core.config import Method, PromiseConfig
+from hush_core.accounting.correlated import Cycle, Strategy, groups_table
+from hush_core.config import CorrelatedMechanism, MechanismConfig, Method, PromiseConfig, unit_dp
 from hush_core.errors import HushError
-from hush_core.history import bounds_without_rounds, plan_for_runs
-from hush_core.plan import ProtectionPlan, make_plan
+from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_for_runs
+from hush_core.mechanisms import noise_for_unit_privacy, plan_of, records_a_round
+from hush_core.plan import ProtectionPlan
 from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
 from tasks.earlier_runs import Before
@@ -17,6 +21,7 @@ from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
+from tasks.weighing import HUSH
 
 
 class Calibrated(BaseModel):
@@ -32,6 +37,21 @@ class Calibrated(BaseModel):
     expected_batch: int
     clip_norm: float
     method: Method
+    records: int = 1
+    """Of an item, averaged in a round."""
+    groups: Ref | None = None
+    """Of a cycle: example_id · group; None where rounds are sampled."""
+    strategy: tuple[float, ...] | None = None
+    """Of a cycle: its coefficients."""
+    cycle_batch: float | None = None
+    """Of a cycle: the items of a round on average, at most `expected_batch`."""
+
+    @property
+    def effective_noise(self) -> float | None:
+        """σC over the items of a round; None without rounds."""
+        if self.noise_multiplier is None:
+            return None
+        return self.noise_multiplier * self.clip_norm / (self.cycle_batch or self.expected_batch)
 
     def load(self, store: Store) -> ProtectionPlan:
         """The plan itself; rates are recomputed from the weights, never stored beside them."""
@@ -44,10 +64,18 @@ class Calibrated(BaseModel):
             self.clip_norm,
             self.method,
             store.read_frame(self.bounds),
+            self.records,
+            self._cycle(store),
         )
 
+    def _cycle(self, store: Store) -> Cycle | None:
+        if self.groups is None:
+            return None
+        groups = store.read_frame(self.groups)["group"].to_numpy()
+        return Cycle(groups, int(groups.max()) + 1, Strategy(self.strategy))
 
-@cached_task(name="calibrate", version=3)
+
+@cached_task(name="calibrate", task_run_name="calibrate-{method}", version=5)
 def calibrate_noise(
     weights: Ref,
     edges: Ref,
@@ -59,8 +87,9 @@ def calibrate_noise(
     *,
     promise: PromiseConfig | None = None,
     before: Before | None = None,
-    mechanism: str = "",
+    settings_digest: str = "",
     later_rounds: int | None = None,
+    mechanism: MechanismConfig = HUSH,
 ) -> Calibrated:
     """Calibrate by one method and certify every secret at the result; under a `promise` of several runs for all of
     them, with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
@@ -75,14 +104,15 @@ def calibrate_noise(
     if promise and before:
         plan = plan_for_runs(
             *tables,
-            settings=mechanism,
+            settings=settings_digest,
             earlier=before.others.load(store),
             runs=promise.runs,
             later_rounds=later_rounds,
             **settings,
         )
+        plan = replace(plan, records=records_a_round(mechanism))
     else:
-        plan = make_plan(*tables, **settings)
+        plan = plan_of(mechanism, *tables, **settings)
     get_run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)
     return Calibrated(
         weights=weights,
@@ -92,6 +122,10 @@ def calibrate_noise(
         expected_batch=expected_batch,
         clip_norm=clip_norm,
         method=method,
+        records=plan.records,
+        groups=store.put_frame(groups_table(plan.cycle), kind="groups") if plan.cycle else None,
+        strategy=plan.cycle.strategy.coefficients if plan.cycle else None,
+        cycle_batch=plan.cycle.batch if plan.cycle else None,
     )
 
 
@@ -105,19 +139,43 @@ def without_rounds(
     method: Method,
     *,
     before: Before,
-    mechanism: str,
+    settings_digest: str,
 ) -> Calibrated:
     """Of a run of a promise that has nothing of a secret to learn: what the runs `before` released stays all that
     was ever released, if nothing else is wrong with them."""
     store = Store(home().store)
     bounds = bounds_without_rounds(
-        store.read_frame(edges), store.read_frame(secrets), method=method, settings=mechanism,
+        store.read_frame(edges), store.read_frame(secrets), method=method, settings=settings_digest,
         earlier=before.others.load(store),
     )  # fmt: skip
     get_run_logger().info("no text of a secret is new: no certified round, and no run of the promise")
     return Calibrated(
         weights=weights,
         bounds=store.put_frame(bounds, kind="bounds"),
+        noise_multiplier=None,
+        rounds=0,
+        expected_batch=expected_batch,
+        clip_norm=clip_norm,
+        method=method,
+    )
+
+
+@cached_task(name="no noise", version=1)
+def without_noise(
+    weights: Ref,
+    edges: Ref,
+    secrets: Ref,
+    expected_batch: int,
+    clip_norm: float,
+    method: Method,
+) -> Calibrated:
+    """Of a mechanism that never makes a private round: nothing of a secret is drawn, so each bound is its prior."""
+    store = Store(home().store)
+    return Calibrated(
+        weights=weights,
+        bounds=store.put_frame(
+            bounds_at_priors(store.read_frame(edges), store.read_frame(secrets), method=method), kind="bounds"
+        ),
         noise_multiplier=None,
         rounds=0,
         expected_batch=expected_batch,
@@ -136,23 +194,40 @@ class NoiseEstimate(BaseModel):
     """How many examples the rounds draw at least once, in expectation."""
 
 
-@cached_task(name="price", version=3)
+@cached_task(name="price", task_run_name="price-{method}", version=5)
 def estimate_noise(
-    weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int, method: Method, in_all: int
+    weights: Ref,
+    edges: Ref,
+    secrets: Ref,
+    rounds: int,
+    expected_batch: int,
+    method: Method,
+    in_all: int,
+    mechanism: MechanismConfig = HUSH,
 ) -> NoiseEstimate:
     """The noise of a run of `rounds` by one method, where all promised runs have so many `in_all`; no table of
-    bounds."""
+    bounds. Where the mechanism is planned for (ε, δ), that of it, whatever the method."""
     store = Store(home().store)
     rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
-    sigma = noise_for_all(
-        store.read_frame(edges), rates, store.read_frame(secrets), rounds=in_all, method=method,
-        progress=progress_log(),
-    )  # fmt: skip
+    if isinstance(mechanism, CorrelatedMechanism):
+        sigma = plan_of(
+            mechanism, store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges),
+            store.read_frame(secrets), rounds=in_all, expected_batch=expected_batch, clip_norm=1.0,
+        ).noise_multiplier  # fmt: skip
+    elif target := unit_dp(mechanism):
+        sigma = noise_for_unit_privacy(
+            store.read_frame(edges), rates, rounds=in_all, epsilon=target[0], delta=target[1]
+        )
+    else:
+        sigma = noise_for_all(
+            store.read_frame(edges), rates, store.read_frame(secrets), rounds=in_all, method=method,
+            progress=progress_log(),
+        )  # fmt: skip
     get_run_logger().info("%s, %d rounds in all: noise multiplier %.4g", method, in_all, sigma)
     return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
 
 
-@cached_task(name="paper", version=1)
+@cached_task(name="paper", task_run_name="paper-noise", version=1)
 def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int) -> float | None:
     """σ by the paper's method on its own program at the weight that `weights` retain; None where it has none."""
     store = Store(home().store)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
-from hush_core.config import AuditConfig, PromiseConfig, WeightsConfig
+from hush_core.certificate.mechanism import MechanismFacts, sampler_words
+from hush_core.config import AuditConfig, HushMechanism, MechanismConfig, PromiseConfig, WeightsConfig
 from hush_core.weights import text_order
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
@@ -20,12 +25,14 @@ from tasks.runtime.store import Ref, Store
 from tasks.training import Trained
 from tasks.weighing import Weighed
 
-SAMPLER = "weighted Poisson, independent Bernoulli(rate) per example and round"
+SAMPLER = "weighted Poisson, independent Bernoulli(rate) per item and round"
 RELEASED_UNPROTECTED = (
     "loss on held-out examples without a secret, of every model from the start to the trained one",
     "which examples hold which secret, and the weights (public by definition)",
     "how many examples are longer than the model's context, and are cut there",
-    "results of the attacks named under `audits`: rank and extraction of each secret's value",
+    "when rounds were released and how long they took (live metrics, logs): a round of more examples takes longer",
+    "results of the attacks named under `audits`, and of every `hush audit` of the model: rank and extraction of "
+    "each secret's value, how likely it is written out, losses of texts by number",
 )
 UNPROTECTED_MODEL = (
     "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): "
@@ -35,24 +42,31 @@ HELD_BACK = (
     "loss on examples WITH a secret that were held back from training (audit.held_back), before and after the "
     "certified rounds: no bound covers it"
 )
-PACKAGES = (
-    "hush-secrets",
-    "torch",
-    "transformers",
-    "peft",
-    "numpy",
-    "scipy",
-    "dp-accounting",
-    "ortools",
-    "kingfisher-secret-scanner",
-    "mlflow",
-    "safetensors",
-)
+PACKAGE = "hush-secrets"
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """hush and every package that it needs, as they are installed, by the field's one form of their names."""
+    found: dict[str, str] = {}
+    waiting = [PACKAGE]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in found:
+            continue
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:  # of another platform
+            continue
+        found[name] = package.version
+        needed = (Requirement(line) for line in package.requires or ())
+        waiting += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return found
 
 
 def code_versions() -> dict[str, str]:
-    """What made the model, and what a consumer needs to load it (`tasks/runtime/packaging.py`)."""
-    return {package: version(package) for package in PACKAGES} | {"python": platform.python_version()}
+    """What made the model, whole, and with it what a consumer needs to load it (`tasks/runtime/packaging.py`)."""
+    return dict(sorted(_installed().items())) | {"python": platform.python_version()}
 
 
 def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
@@ -64,7 +78,7 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
     )
 
 
-@cached_task(name="certify", version=9)
+@cached_task(name="certify", version=11)
 def write_model_certificate(
     name: str,
     extracted: Extracted,
@@ -75,7 +89,8 @@ def write_model_certificate(
     *,
     settings: WeightsConfig,
     audit: AuditConfig,
-    mechanism: str,
+    settings_digest: str,
+    mechanism: MechanismConfig,
     promise: PromiseConfig | None = None,
     attacked_redacted: Attacked | None = None,
     champion: Champion | None = None,
@@ -94,13 +109,15 @@ def write_model_certificate(
             expected_batch=calibrated.expected_batch,
             clip_norm=calibrated.clip_norm,
             method=calibrated.method,
-            capacities=settings.capacities,
-            c=weighed.c,
+            mechanism=MechanismFacts.of(mechanism),
+            strategy=calibrated.strategy,
+            capacities=settings.capacities if isinstance(mechanism, HushMechanism) else None,
+            c=weighed.c if isinstance(mechanism, HushMechanism) else None,
             weight_objective=weighed.objective,
             weight_upper_bound=weighed.upper_bound,
             without_secret=settings.without_secret,
             held_back=audit.held_back,
-            settings=mechanism,
+            settings=settings_digest,
             promised_runs=promise.runs if promise else None,
         ),
         training=TrainingFacts(
@@ -109,7 +126,7 @@ def write_model_certificate(
             started_from=(champion.run or None) if champion else None,
             trained_without_noise=weighed.trained_plain,
             noise_source=SOURCE,
-            sampler=SAMPLER,
+            sampler=sampler_words(mechanism, SAMPLER),
             released_unprotected=released_unprotected(audit),
         ),
         sources=extracted.commits,
@@ -137,7 +154,7 @@ def write_model_certificate(
             path,
             facts,
             bounds=store.read_frame(calibrated.bounds),
-            edges=store.read_frame(extracted.edges),
+            edges=store.read_frame(weighed.edges),
             secrets=store.read_frame(extracted.secrets),
             weights=weights,
             model_dir=store.path(trained.model.files, verify=True),

@@ -9,8 +9,11 @@ from prefect import task
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
+from hush_core.certificate import check_files, read_certificate
 from hush_core.errors import InputError, VerificationError
+from hush_core.files import file_sha256
 from tasks.models import AnyModel, Model, keep_folder, open_start
+from tasks.refutation import refuted_model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.store import DIRECTORY, Ref, Store
@@ -45,7 +48,7 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
 
     Raises:
         InputError: the promoted files are not those that one of these runs ended in: what they tell of the secrets
-            would be in the new model and in no bound.
+            would be in the new model and in no bound; or nothing is promoted, and an audit refuted the last model.
     """
     store = Store(home().store)
     promoted = _promoted(name, store)
@@ -61,11 +64,13 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
             )
             return None
         run, ref = kept[-1]
+        _refuse_refuted(f"no version is promoted, and the last model, of run {run[:12]},", ref, store)
         get_run_logger().warning(
             "no version of %s is promoted: goes on from the last model, of run %s", name, run[:12]
         )
         return Champion(uri=f"run {run[:12] or ref.sha256[:12]}", promoted=False, files=ref, run=run)
     uri, files = promoted
+    _refuse_refuted(uri, files, store)
     run = next((run for run, sha256 in reversed(ended) if sha256 == files.sha256), None)
     if run is None:
         raise InputError(
@@ -78,10 +83,24 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
     return Champion(uri=uri, promoted=True, files=files, run=run)
 
 
+def _refuse_refuted(what: str, ref: Ref, store: Store) -> None:
+    """Of a model that was found to hold more than its certificate allows nothing is built.
+
+    Raises:
+        InputError: an audit of this home refuted it.
+    """
+    if refuted_model(store.path(ref, verify=True)):
+        raise InputError(
+            WHERE,
+            f"{what} was refuted by an audit",
+            "find what broke it (`hush audit --code`), and begin a new promise at the public start",
+        )
+
+
 def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
     """The version with the alias, and its files; None where no version has it."""
     from tasks.runtime.decisions import check_approval
-    from tasks.runtime.registry import CHAMPION, find_version, model_files
+    from tasks.runtime.registry import CHAMPION, DIGEST, find_version, model_files
 
     try:
         entry = find_version(f"models:/{name}@{CHAMPION}")
@@ -92,6 +111,10 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
         try:
             check_approval(entry)
             files = model_files(uri, Path(folder))
+            certificate = files.parent / "certificate"
+            if file_sha256(certificate / "certificate.json") != entry.tags.get(DIGEST):
+                raise VerificationError(["its certificate is not the one that was approved"])
+            check_files(read_certificate(certificate), certificate, files)
         except VerificationError as error:
             raise InputError(
                 WHERE, f"{uri} does not verify: {error}", "promote a version that does"

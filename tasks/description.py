@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from hush_core.config import ByteGptModel, HushConfig
+from hush_core.config import (
+    ByteGptModel,
+    CorrelatedMechanism,
+    DpSgdMechanism,
+    DroppingMechanism,
+    GroupPrivacyMechanism,
+    HushConfig,
+    RedactionMechanism,
+    UserWiseMechanism,
+    makes_noise,
+    unit_dp,
+)
+from tasks.against import AgainstChampion, difference
+from tasks.batch_words import batch_in_words
 from tasks.models import base_name
-from tasks.outcome import AllRuns, Outcome, all_runs, worst_ratio
+from tasks.outcome import AllRuns, Outcome, all_runs, losses, worst_ratio
 from tasks.runtime.store import Store
 
+MOST_CHARACTERS = 4900
+"""MLflow keeps 5,000 of a version's description."""
 NO_ROUNDS = (
     "no certified round: no text of a secret is new since the runs before, so that the bounds of all runs stay "
     "what they were, and no run of the promise is spent"
@@ -22,6 +37,35 @@ def model_in_words(config: HushConfig) -> str:
     return f"{name}, LoRA rank {model.lora.rank}" if model.lora else f"{name}, all parameters"
 
 
+def mechanism_in_words(config: HushConfig) -> str:
+    """What a round draws, in a few words; empty for hush itself."""
+    chosen = config.mechanism
+    match chosen:
+        case DpSgdMechanism():
+            words = "DP-SGD: every example is drawn alike"
+        case GroupPrivacyMechanism():
+            words = f"group privacy: at most {chosen.records} examples of a secret ({_words(chosen.select)})"
+        case UserWiseMechanism():
+            words = (
+                f"user-wise DP-SGD: whole units, {chosen.records} records a round ({_words(chosen.select)})"
+            )
+        case CorrelatedMechanism():
+            words = "correlated noise (DP-FTRL): examples by a public cycle, none sampled"
+        case RedactionMechanism():
+            words = "redaction: values replaced, other tagged examples left out, no noise"
+        case DroppingMechanism():
+            words = "dropping: every example with a secret left out, no noise"
+        case _:
+            words = "hush" if unit_dp(chosen) else ""
+    if target := unit_dp(chosen):
+        words += f", planned for ({target[0]:g}, {target[1]:g})-DP of every secret"
+    return words
+
+
+def _words(select: str) -> str:
+    return select.replace("_", " ")
+
+
 def runs_in_words(found: AllRuns, unknown: int) -> str:
     """What other runs mean for the promise. Of this store: nobody knows of others."""
     if not found.most and not found.nothing:
@@ -35,7 +79,7 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     if found.nothing:
         words += (
             f"; of {found.nothing} nothing is promised over all runs: an earlier run was planned otherwise, does "
-            "not say how it drew, or trained on the text without noise"
+            "not say how it drew, trained on the text without noise, or was refuted by an audit"
         )
     if unknown:
         words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"
@@ -70,11 +114,13 @@ def _bounds_in_words(store: Store, outcome: Outcome) -> str:
 def _rounds_in_words(config: HushConfig, outcome: Outcome, store: Store) -> str:
     """What the rounds of this run were; of a run without any, why, and what is left of the promise."""
     c = outcome.calibrated
+    if not makes_noise(config.mechanism):
+        return "no certified round: every bound is its prior, as nothing of a secret was trained on"
     if c.noise_multiplier is None:
         return f"{NO_ROUNDS}; {runs_left(config, outcome, store)}"
     words = (
         f"noise multiplier {c.noise_multiplier:.4g}, {outcome.trained.rounds_released} of {c.rounds} rounds "
-        f"released, expected batch {c.expected_batch}, clip norm {c.clip_norm:g}"
+        f"released, {batch_in_words(c.expected_batch, c.cycle_batch)}, clip norm {c.clip_norm:g}"
     )
     return f"{words}; {runs_left(config, outcome, store)}" if config.promise else words
 
@@ -87,27 +133,54 @@ def runs_left(config: HushConfig, outcome: Outcome, store: Store) -> str:
     return f"{made} of {config.promise.runs} promised runs made, {config.promise.runs - made} left"
 
 
-def describe(store: Store, config: HushConfig, outcome: Outcome) -> str:
-    """The registry's description of the version, in markdown, for the reviewer."""
+def losses_in_words(outcome: Outcome) -> str:
+    """Of each model on held-out text without a secret; empty where nothing was held out."""
+    told = " · ".join(f"{name} {bits:.3f}" for name, bits in losses(outcome).items())
+    unit = outcome.trained.model.unit
+    return told and f"loss in bits per {unit} on held-out text without a secret: {told}"
+
+
+def _fitting(warnings: list[str], room: int) -> list[str]:
+    """As many as fit, and how many do not."""
+    shown: list[str] = []
+    for warning in warnings:
+        room -= len(warning) + 3
+        if room < 0:
+            return [*shown, f"- … and {len(warnings) - len(shown)} more: report.html of the run"]
+        shown.append(f"- {warning}")
+    return shown
+
+
+def describe(
+    store: Store, config: HushConfig, outcome: Outcome, warnings: list[str], against: AgainstChampion | None
+) -> str:
+    """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS."""
+    facts = _facts(store, config, outcome)
+    told = ["", "**Against the champion**", "", *difference(against), "", "**Warnings**", ""]
+    room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
+    return "\n".join([*facts, *told, *(_fitting(warnings, room) or ["- none"])])
+
+
+def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
     c, t, w = outcome.calibrated, outcome.trained, outcome.weighed
-    bounds = store.read_frame(c.bounds)
+    bounds, words = store.read_frame(c.bounds), mechanism_in_words(config)
     attacked = outcome.attacked
-    return "\n".join(
-        [
-            f"**{bounds.height} secrets certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
-            "",
-            f"- {_rounds_in_words(config, outcome, store)}",
-            f"- weight retained {w.retained:.1%} (the program solved within {w.gap:.1e}, certified)",
-            *without_noise(config, outcome),
-            f"- model: {model_in_words(config)}"
-            + (f"; learning rate {outcome.learning_rate:g}" if outcome.learning_rate else "")
-            + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
-            f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
-            f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}",
-            "- sources: "
-            + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
-            "",
-            f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "
-            f"`hush review models:/{config.tracking.model}/VERSION`.",
-        ]
-    )
+    return [
+        f"**{bounds.height} secrets certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
+        "",
+        f"- {_rounds_in_words(config, outcome, store)}",
+        f"- weight retained {w.retained:.1%} "
+        + (f"by {words}" if words else f"(the program solved within {w.gap:.1e}, certified)"),
+        *without_noise(config, outcome),
+        f"- model: {model_in_words(config)}"
+        + (f"; learning rate {outcome.learning_rate:g}" if outcome.learning_rate else "")
+        + (f", best of {len(outcome.tried)} in rehearsal on public text" if outcome.tried else ""),
+        *([f"- {loss}"] if (loss := losses_in_words(outcome)) else []),
+        f"- attack: {attacked.extracted} of {attacked.secrets} values extracted",
+        f"- {runs_in_words(all_runs(store, outcome), t.others.unknown)}",
+        "- sources: "
+        + ", ".join(f"{name}@{mark[:16]} (keyed)" for name, mark in outcome.extracted.commits.items()),
+        "",
+        f"Check it: `hush verify models:/{config.tracking.model}/VERSION`. Approve or reject it: "
+        f"`hush review models:/{config.tracking.model}/VERSION`.",
+    ]

@@ -9,10 +9,12 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
+from hush_core.errors import InputError
 from hush_core.history import Earlier, RunHistory, RunText
 from hush_core.history.retired import with_retired
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.champion import Champion, fetch_champion
+from tasks.refutation import refuted_runs
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store
@@ -77,7 +79,9 @@ class Before(BaseModel):
 def run_history() -> RunHistory:
     """Of this home's store."""
     place = home()
-    return RunHistory(place.store, key=place.identity_key(), identity=place.fingerprint("identity"))
+    return RunHistory(
+        place.store, key=place.identity_key(), identity=place.fingerprint("identity"), refuted=refuted_runs()
+    )
 
 
 def whole_files(examples: pl.DataFrame) -> list[str]:
@@ -90,7 +94,7 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
     of the same `version`, which would go on with it."""
     essential = config.model_copy(update={"train": config.train.essential()})
     said = essential.model_dump(mode="json", exclude={"tracking", "audit"})
-    return content_key("job", version, said, config.mechanism, list(tables))
+    return content_key("job", version, said, config.settings_digest, list(tables))
 
 
 @task(name="look back")
@@ -108,10 +112,15 @@ def look_back(
     the config does; for a job that has begun, as they were when it began.
 
     Not cached: what it looks at changes.
+
+    Raises:
+        InputError: an audit refuted one of these runs, which ends the promise.
     """
     store, history = Store(home().store), run_history()
     if (begun := history.before(job)) is not None:
-        return Before.model_validate_json(begun)
+        found = Before.model_validate_json(begun)
+        _refuse_refuted(config, history, store.read_frame(found.others.runs))
+        return found
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
     texts, files = frames[0]["text"].to_list(), whole_files(frames[0])
     roles = store.read_frame(weights)["role"].is_in([PLAIN, VALIDATION, HELD_OUT])
@@ -121,15 +130,16 @@ def look_back(
     while True:  # what only a run of other settings named is in its model too; that may lead to further runs
         table = frames[2]
         if config.train.start == "champion":
-            table = with_retired(frames[2], history.named(config.mechanism, made))
+            table = with_retired(frames[2], history.named(config.settings_digest, made))
         text = RunText.now(
             texts, frames[1], table, files=files, without_noise=without_noise, occurrences=places
         )
         earlier = history.earlier("", text)
-        others_too = earlier.runs.filter(pl.col("settings") != config.mechanism)["key"].to_list()
+        others_too = earlier.runs.filter(pl.col("settings") != config.settings_digest)["key"].to_list()
         if config.train.start != "champion" or made.issuperset(others_too):
             break
         made.update(others_too)
+    _refuse_refuted(config, history, earlier.runs)
     if table is not frames[2]:
         secrets = store.put_frame(table, kind="secrets")
     others = OtherRuns.of(earlier, store)
@@ -144,6 +154,30 @@ def look_back(
     return Before(others=others, secrets=secrets, champion=champion, without_rounds=without_rounds)
 
 
+def _refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> list[str]:
+    """Of `runs`, and of all of this promise, those that an audit of this home refuted: also one without certified
+    rounds, and one whose secrets stand in no text any more."""
+    counted = set(runs["key"].to_list()) | history.of_settings(config.settings_digest)
+    return sorted(counted & refuted_runs().keys())
+
+
+def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> None:
+    """No run follows one that an audit refuted, whatever is promoted by then (guarantee.md §8, Proposition 16).
+
+    Raises:
+        InputError: an audit of this home refuted one of these runs, or another of the promise.
+    """
+    broken = _refuted(config, history, runs)
+    if broken:
+        raise InputError(
+            "promise.runs",
+            f"an audit refuted run {broken[0][:12]} of this promise, which has ended with that: no bound of all "
+            "runs holds any more, and a choice made after an audit is not covered by one",
+            "find what broke it (`hush audit --code`, and the priors of the secrets that the audit names); then "
+            "begin a new promise in a fresh HUSH_HOME, from the public start, when all models of this one are gone",
+        )
+
+
 @task(name="next run")
 def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str:
     """In words: how many runs of the config's promise were made, and how many rounds one would make now; empty
@@ -154,10 +188,12 @@ def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str
     if config.promise is None:
         return ""
     store, history = Store(home().store), run_history()
-    made = history.made(config.mechanism)
+    made = history.made(config.settings_digest)
     words = f"{made} of {config.promise.runs} promised runs were made"
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
     text = RunText.now(frames[0]["text"].to_list(), *frames[1:])
+    if _refuted(config, history, history.earlier("", text).runs):
+        return f"{words}, and an audit refuted one of them: no other may follow"
     if made and quiet_nights(config) and history.trained_before(text):
         return f"{words}; no text of a secret is new since, so a run now makes no certified round"
     return f"{words}; a run now makes {config.after(made).train.rounds:,} certified rounds"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
@@ -34,6 +36,8 @@ class Extracted(BaseModel):
     replaced: Ref
     redaction_fingerprints: Ref
     coverage: Ref
+    skipped: Ref
+    """Source → (reason, path) of files that were not read; private."""
     n_examples: int
     n_public: int
     n_secrets: int
@@ -47,7 +51,7 @@ class Extracted(BaseModel):
     `commits/` tells which that is."""
 
 
-@cached_task(name="extract", version=6, ignore=["config"])
+@cached_task(name="extract", version=7, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -87,6 +91,10 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         **refs,
         redaction_fingerprints=kept,
         coverage=store.put_json(published(found.coverage), kind="coverage"),
+        skipped=store.put_json(
+            {label: facts["skipped_files"] for label, facts in found.coverage["repositories"].items()},
+            kind="skipped",
+        ),
         n_examples=found.examples.height,
         n_public=found.public.height,
         n_secrets=found.secrets.height,
@@ -107,6 +115,34 @@ def _note_commit(store: Store, commit: str) -> str:
     return fingerprint
 
 
+def protects_nothing(facts: dict[str, Any]) -> bool:
+    """Whether an entry of the coverage report holds no text at all: none noised, redacted or left out for it."""
+    unseen = facts["without_example"] - facts["only_in_dropped"]
+    elsewhere = facts["weak_secrets"] + facts["left_out_secrets"] + facts["redacted_places"]
+    return unseen == facts["secrets"] and not elsewhere
+
+
+def refuse_empty_entries(config: HushConfig, extracted: Extracted) -> None:
+    """Refuse to train where an entry protects nothing and was not allowed to.
+
+    Raises:
+        InputError: names all of them.
+    """
+    coverage = Store(home().store).read_json(extracted.coverage)
+    allowed = {entry.id for entry in config.secrets if entry.may_be_empty}
+    empty = [
+        name for name, facts in coverage["secrets"].items() if name not in allowed and protects_nothing(facts)
+    ]
+    if empty:
+        raise InputError(
+            ", ".join(f"secrets.{name}" for name in empty),
+            "protects nothing: no text holds it"
+            if len(empty) == 1
+            else "protect nothing: no text holds them",
+            "correct names, globs or file (`hush secrets` shows what is found), or write may_be_empty: true there",
+        )
+
+
 def refuse_without_edges(extracted: Extracted) -> None:
     """Refuse to plan noise for nothing.
 
@@ -117,5 +153,5 @@ def refuse_without_edges(extracted: Extracted) -> None:
         raise InputError(
             "secrets",
             "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",
-            "protect at least one entry by noise, or train with any other tool on the redacted examples",
+            "protect at least one entry by noise, or take mechanism: {kind: redaction}, which trains plainly",
         )

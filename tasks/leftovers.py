@@ -7,6 +7,8 @@ HUSH_HOME does not hold are never written to.
 
 from __future__ import annotations
 
+import os
+
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.context import FlowRunContext
@@ -44,7 +46,8 @@ def sweep(place: Home) -> int:
         if "PREFECT_API_URL" in owner.own:
             with get_client(sync_client=True) as client:
                 _crash(client, owner)
-        if "MLFLOW_TRACKING_URI" in owner.own and place.mlflow_database.exists():
+        served = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")
+        if "MLFLOW_TRACKING_URI" in owner.own and (served or place.mlflow_database.exists()):
             _fail(owner)
     return count
 

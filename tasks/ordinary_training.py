@@ -70,15 +70,18 @@ def train_untagged(
     settings: UntaggedConfig,
     precision: str,
     micro_batch: int,
+    repetition: int = 0,
 ) -> PlainlyTrained:
     """Ordinary training on the text without a secret, to the state that is best on validation text.
 
     None of the tables holds an example with a secret, so what comes out is the same for every candidate.
+    `repetition`: of a comparison; each has another order of the text.
     """
     store = Store(home().store)
     return _fit(
-        store, plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False
-    )
+        store, plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False,
+        seed=SEED + repetition,
+    )  # fmt: skip
 
 
 @cached_task(name="train_unprotected", version=3)
@@ -147,6 +150,7 @@ def _fit(
     *,
     stage: str = "untagged",
     merge: bool = True,
+    seed: int = SEED,
 ) -> PlainlyTrained:
     from hush_core.training import adapted, fit_untagged, load_model
 
@@ -158,7 +162,7 @@ def _fit(
         settings,
         micro_batch=micro_batch,
         precision=precision,
-        seed=SEED,
+        seed=seed,
         progress=lambda _, done, steps: told(stage, done, steps),
     )
     get_run_logger().info(

@@ -37,6 +37,8 @@ class Outcome(BaseModel):
     """The promoted version that this run went on from; None: the public start."""
     begun: Model
     """What this run began with: trained on public text alone, or the champion."""
+    begun_as: str = "pretrained"
+    """What `begun` is called where losses stand side by side: champion, pretrained, base model or untrained."""
     untagged: PlainlyTrained | None
     """After ordinary training on text without a secret; None where there was none."""
     tried: tuple[TriedRate, ...]
@@ -58,7 +60,7 @@ class Outcome(BaseModel):
 
 def start_label(outcome: Outcome) -> str:
     """What `begun` is called where losses stand side by side."""
-    return "champion" if outcome.champion else "pretrained"
+    return outcome.begun_as
 
 
 def losses(outcome: Outcome) -> dict[str, float]:
@@ -94,11 +96,12 @@ def learning_table(outcome: Outcome) -> pl.DataFrame:
 
 
 def worst_ratio(store: Store, outcome: Outcome) -> float:
-    """The largest bound/target over all secrets: at most 1."""
+    """The largest bound/target over all secrets: at most 1; 0 where none is left."""
     return float(
         store.read_frame(outcome.calibrated.bounds)
         .select((pl.col("bound") / pl.col("posterior")).max())
         .item()
+        or 0.0
     )
 
 

@@ -20,7 +20,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,6 +108,17 @@ def dead_owners(place: Home) -> Iterator[Owner]:
                 path.unlink(missing_ok=True)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def one_at_a_time(place: Home, what: str) -> Iterator[None]:
+    """Held by one process of the home; the others wait. The system gives it back when its holder ends, however."""
+    folder = place.root / "run"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(folder / f"{what}.lock", "ab") as file:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def remove_files(owner: Owner, store: Path) -> None:

@@ -6,10 +6,10 @@ graph.png: how large the secrets are, and which stand together. coverage.json: w
 labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
 baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
 protect; not written where none did. redacted.csv: in which files placeholders stand for which secret; not written
-where none do.
+where none do. skipped.csv: which files were neither scanned nor trained on, and why; not written where all were.
 
-files.csv, secrets.sarif, changes.csv, dropped.csv and redacted.csv name files of the repositories, so the folder is
-a private place; the tracker gets the others.
+files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, so
+the folder is a private place; the tracker gets the others.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from hush_core.secrets.report.tables import (
     files_beside,
     files_table,
     redacted_table,
+    skipped_table,
 )
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
@@ -123,6 +124,7 @@ def report_secrets(
         redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
         replaced=store.read_frame(extracted.replaced),
         coverage=store.read_json(extracted.coverage),
+        skipped=store.read_json(extracted.skipped),
         key=home().identity_key(),
         out=folder,
         baseline=baseline,
@@ -152,6 +154,7 @@ def write_report(
     baseline: Path | None = None,
     redacted: tuple[pl.DataFrame, pl.DataFrame] | None = None,
     replaced: pl.DataFrame | None = None,
+    skipped: dict[str, list[tuple[str, str]]] | None = None,
 ) -> Summary:
     """Write the files into `out`, each wholly or not at all.
 
@@ -162,6 +165,7 @@ def write_report(
         examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
         key: the identity key of that extraction.
         redacted: its tables `redacted` and `redactions`. replaced: where those stood.
+        skipped: source → (reason, path) of files that were not read.
 
     Raises:
         InputError: the baseline cannot be used (then nothing is written), or the folder cannot be written.
@@ -187,6 +191,7 @@ def write_report(
         "changes.csv",
         "dropped.csv",
         "redacted.csv",
+        "skipped.csv",
     )
     files = {name: out / name for name in names}
     shown = published(coverage)
@@ -217,6 +222,11 @@ def write_report(
         else:
             table = redacted_table(*redacted, examples)
             write_whole(files["redacted.csv"], table.write_csv().encode())
+        unread = skipped_table(skipped or {})
+        if unread.height:
+            write_whole(files["skipped.csv"], without_credentials(unread, key).write_csv().encode())
+        else:
+            files.pop("skipped.csv").unlink(missing_ok=True)
         write_whole(files["files.csv"], files_table(items, edges, examples).write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:

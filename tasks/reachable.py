@@ -6,19 +6,24 @@ MLflow's own client tries seven times over minutes, and Prefect's ends in a trac
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import os
 import re
+import shutil
 import socket
+import sqlite3
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hush_core.errors import InputError
+from tasks.runtime.environment import home
 
 PATIENCE = 5.0
 """Seconds for a server to answer; one that does not is not waited for by a job of hours either."""
@@ -26,6 +31,27 @@ _TRACKER, _ORCHESTRATOR = "MLFLOW_TRACKING_URI", "PREFECT_API_URL"
 _DATABASES = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _ELSEWHERE = ("databricks", "databricks-uc", "uc")
 """Addresses that only MLflow's own plugins can ask."""
+
+
+LEAST_ROOM = 256 << 20
+"""Bytes that must be free under HUSH_HOME for anything to be begun; what a training's checkpoints take is asked
+before its first round, when it is known."""
+
+
+def check_disk() -> None:
+    """Refuse to begin on a disk that is full.
+
+    Raises:
+        InputError: fewer than LEAST_ROOM bytes are free under HUSH_HOME.
+    """
+    root = home().root
+    free = shutil.disk_usage(root).free
+    if free < LEAST_ROOM:
+        raise InputError(
+            f"HUSH_HOME ({root})",
+            f"its disk has {free >> 20} MiB free, and nothing is begun below {LEAST_ROOM >> 20}",
+            "free some, or set HUSH_HOME to another disk",
+        )
 
 
 def check_tracker() -> None:
@@ -102,6 +128,47 @@ def _check_sqlite(uri: str) -> None:
         raise InputError(shown, error.strerror or "cannot be read", "name a database of MLflow") from None
     if head not in (b"", b"SQLite format 3\0"):
         raise InputError(shown, "is no SQLite database", "name a database of MLflow, or move this file away")
+    _check_schema(path, shown)
+
+
+def _check_schema(path: Path, shown: str) -> None:
+    """Of a database of MLflow: the one that the installed MLflow reads."""
+    try:
+        with closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
+        ) as file:
+            tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            found = file.execute("SELECT version_num FROM alembic_version").fetchall() if tables else []
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            raise InputError(
+                shown, "is no database of MLflow", "name another, or move this file away"
+            ) from None
+        return  # locked by who writes just now: MLflow waits for it
+    except sqlite3.DatabaseError:
+        raise InputError(shown, "is damaged", "restore it from a backup") from None
+    known, newest = _schemas()
+    if not found or not known or found[0][0] == newest:
+        return
+    if found[0][0] in known:
+        hint = f"keep a copy, then: mlflow db upgrade sqlite:///{path}"
+        raise InputError(shown, "has the schema of an older MLflow", hint)
+    raise InputError(
+        shown, "has the schema of a newer MLflow than is installed", "install that one, as pinned there"
+    )
+
+
+def _schemas() -> tuple[set[str], str]:
+    """(every schema that the installed MLflow knows, the one that it reads), without importing it."""
+    found = importlib.util.find_spec("mlflow")
+    folder = Path(str(found.origin)).parent / "store" / "db_migrations" / "versions" if found else Path()
+    after: dict[str, str] = {}
+    for file in folder.glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        named = dict(re.findall(r"^(revision|down_revision) = [\"']?(\w+)", text, re.M))
+        after[named.get("revision", "")] = named.get("down_revision", "")
+    last = set(after) - set(after.values()) - {""}
+    return set(after) - {""}, last.pop() if len(last) == 1 else ""
 
 
 def _check_port(uri: str, usual: int) -> None:
@@ -181,7 +248,7 @@ def _json(body: bytes) -> Any:
 
 def _refusal(name: str, uri: str, what: str, hint: str = "") -> InputError:
     """The address without its login."""
-    shown = re.sub(r"//[^/@]*@", "//…@", uri)
+    shown = re.sub(r"//.*@", "//…@", uri)
     shown = re.sub(r"[\x00-\x1f]", " ", shown)[:200]
     usual = f"start it, correct {name}, or unset it for the one that hush brings along"
     return InputError(f"{name} ({shown})", what, hint or usual)

@@ -6,49 +6,84 @@ from pathlib import Path
 
 import polars as pl
 from prefect import task
+from prefect.artifacts import create_markdown_artifact
+from prefect.states import State
 
 from hush_core import figures
 from hush_core.certificate import read_certificate, read_tables
 from hush_core.config import HushConfig
+from tasks.against import AgainstChampion
 from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
+from tasks.run_numbers import numbers_of
 from tasks.runtime.environment import home
-from tasks.runtime.registry import Registered, earlier_tags, record_run, registered_version
+from tasks.runtime.registry import Registered, earlier_tags, logged_version, record_run
 from tasks.runtime.store import Store
+from tasks.runtime.tracking import is_away
 
+PREVIEWED = 1000
+"""Rows of a table that are logged as CSV too."""
+AGAIN_AFTER = [10.0, 60.0, 300.0, 300.0]
+"""Seconds after which a record is delivered anew to a tracker that did not answer: with MLflow's own tries, half an
+hour. What was trained is in the store all the while; after it, the same command goes on from there."""
 RELEASED = "rounds_released"
 RUN, ALONE, TOGETHER = "runs_on_this_data", "worst_bound_to_target", "worst_all_runs_to_target"
 """Tags of a version: which run it is of, and its bounds of that run and of all so far nearest to their targets."""
 
 
-@task(name="record")
-def record(config: HushConfig, outcome: Outcome) -> Registered:
+def _tracker_is_away(task: object, run: object, state: State) -> bool:
+    """Whether a step failed because nobody answered, after MLflow's own tries (minutes): it may tomorrow."""
+    try:
+        state.result()
+    except Exception as error:
+        return is_away(error)
+    return False
+
+
+@task(
+    name="record",
+    task_run_name="record-run",
+    retries=len(AGAIN_AFTER),
+    retry_delay_seconds=AGAIN_AFTER,
+    retry_condition_fn=_tracker_is_away,
+)
+def record(
+    config: HushConfig, outcome: Outcome, warnings: list[str], against: AgainstChampion | None
+) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
     store = Store(home().store)
     certificate_dir = store.path(outcome.certificate, verify=True)
-    if (known := registered_version(config.tracking.model, certificate_dir)) is not None:
+    known = logged_version(config.tracking.experiment, config.tracking.model, certificate_dir)
+    if known is not None:
         return known  # before any picture is drawn
     with store.scratch() as folder:
         return record_run(
             experiment=config.tracking.experiment,
             model_name=config.tracking.model,
             params=_params(config, outcome),
-            metrics=_metrics(store, outcome),
+            metrics=numbers_of(store, outcome),
             tables=_tables(store, outcome, Path(folder)),
             pictures=draw(store, config, outcome, Path(folder)),
             certificate_dir=certificate_dir,
             model_dir=store.path(outcome.trained.model.files, verify=True),
             tags=_tags(store, outcome),
-            description=describe(store, config, outcome),
+            description=describe(store, config, outcome, warnings, against),
+            training=outcome.trained.run,
         )
+
+
+def publish_summary(summary: str, registered: Registered) -> None:
+    """A job's report in markdown, as an artifact of the flow's run: Prefect's UI shows no page."""
+    create_markdown_artifact(summary, key="hush-train", description=f"report of {registered.model_uri}")
 
 
 def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
     train = config.train
     return {
         "method": config.method,
+        "mechanism": config.mechanism.kind,
         "capacities": config.weights.capacities,
-        "c": outcome.weighed.c,
+        "c": float(f"{outcome.weighed.c:.12g}"),
         "rounds": outcome.calibrated.rounds,
         "goes_on_from": outcome.champion.uri if outcome.champion else "public start",
         "expected_batch": train.batch,
@@ -62,40 +97,6 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "trained_without_noise": outcome.weighed.trained_plain,
         **{f"source.{name}": mark[:16] for name, mark in outcome.extracted.commits.items()},
     }
-
-
-def _metrics(store: Store, outcome: Outcome) -> dict[str, float]:
-    extracted, weighed, trained = outcome.extracted, outcome.weighed, outcome.trained
-    metrics: dict[str, float] = {
-        "examples": extracted.n_examples,
-        "secrets": extracted.n_secrets,
-        "edges": extracted.n_edges,
-        "weight_retained": weighed.retained,
-        "weight_gap": weighed.gap,
-        "rounds_released": trained.rounds_released,
-        "worst_bound_to_target": worst_ratio(store, outcome),
-        "extracted_protected": outcome.attacked.extracted,
-    }
-    if outcome.calibrated.noise_multiplier is not None:
-        metrics["noise_multiplier"] = outcome.calibrated.noise_multiplier
-    if outcome.redacted_attacked:
-        metrics["redacted"] = extracted.n_redacted
-        metrics["redacted_places"] = extracted.n_redacted_places
-        metrics["extracted_redacted"] = outcome.redacted_attacked.extracted
-    if outcome.unprotected_attacked:
-        metrics["extracted_unprotected"] = outcome.unprotected_attacked.extracted
-    for method, calibrated in outcome.by_method.items():
-        if calibrated:
-            metrics[f"noise_multiplier_{method}"] = calibrated.noise_multiplier
-    if outcome.by_paper:
-        metrics["noise_multiplier_paper"] = outcome.by_paper
-    unit = trained.model.unit.replace(" ", "_")
-    for label, bits in losses(outcome).items():
-        metrics[f"bits_per_{unit}_{label}"] = bits
-    for label, bits in outcome.tagged_bits.items():
-        if bits is not None:
-            metrics[f"bits_per_{unit}_held_back_{label.replace(' ', '_')}"] = bits
-    return metrics
 
 
 def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
@@ -120,7 +121,19 @@ def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
     if (curves := learning_table(outcome)).height:
         paths["learning_curves"] = folder / "learning_curves.parquet"
         curves.write_parquet(paths["learning_curves"])
-    return paths
+    previews = {f"{name}.preview": preview(path, folder) for name, path in paths.items()}
+    return paths | {name: path for name, path in previews.items() if path}
+
+
+def preview(table: Path, folder: Path) -> Path | None:
+    """The first rows as CSV, as MLflow's UI shows no parquet; None of what is no table."""
+    if table.suffix != ".parquet":
+        return None
+    rows = pl.read_parquet(table, n_rows=PREVIEWED)
+    nested = [name for name, kind in rows.schema.items() if kind.is_nested()]
+    shown = rows.with_columns(pl.col(name).map_elements(str, return_dtype=pl.String) for name in nested)
+    shown.write_csv(folder / f"{table.parent.name}-{table.stem}.csv")
+    return folder / f"{table.parent.name}-{table.stem}.csv"
 
 
 def draw(store: Store, config: HushConfig, outcome: Outcome, folder: Path) -> dict[str, Path]:

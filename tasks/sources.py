@@ -40,9 +40,12 @@ def sources(config: HushConfig) -> Sources:
     Raises:
         InputError: a repository, revision, table or file that is not there.
     """
+    settings = config.model_dump(mode="json", include=SECTIONS)
+    for entry in settings["secrets"]:
+        del entry["may_be_empty"]  # decides nothing of what is extracted
     files = [(s.id, key, file) for s in config.secrets for key, file in s.files().items()]
     return Sources(
-        settings=config.model_dump(mode="json", include=SECTIONS),
+        settings=settings,
         revisions=source_revisions(config),
         files={f"{entry}.{key}": _sha256(entry, key, path) for entry, key, path in files},
         identity=home().fingerprint("identity"),

@@ -7,8 +7,9 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.accounting import noise_for_all
-from hush_core.config import Method
+from hush_core.config import HushMechanism, MechanismConfig, Method
 from hush_core.errors import HushError
+from hush_core.mechanisms import lay_out
 from hush_core.weights import (
     Coverage,
     Weighing,
@@ -20,13 +21,14 @@ from hush_core.weights import (
     relaxed_weights,
     sampling_rates,
     text_order,
-    weigh,
 )
 from hush_core.weights.roles import PLAIN, certified_edges
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.store import Ref, Store
+
+HUSH = HushMechanism()
 
 
 class Weighed(BaseModel):
@@ -38,6 +40,10 @@ class Weighed(BaseModel):
     """example_id · weight · role (`hush_core.weights.roles`)."""
     binding: Ref
     """By secret: capacity, load, price, what is lost for it (`hush_core.weights.binding_secrets`)."""
+    edges: Ref
+    """The graph of items, which every bound is of; that of the examples where an item is an example."""
+    pools: Ref | None = None
+    """Which examples' text an item may hold (`hush_core.mechanisms.POOLS`); None: the one that names it."""
     lost: Ref
     """Examples of weight below 1, and the secret that is the reason; stays in the store."""
     objective: float
@@ -81,24 +87,33 @@ class Weighed(BaseModel):
         )
 
 
-@cached_task(name="weigh", version=6)
+@cached_task(name="weigh", version=7)
 def weigh_examples(
-    examples: Ref, edges: Ref, secrets: Ref, n_examples: int, settings: WeightSettings
+    examples: Ref,
+    edges: Ref,
+    secrets: Ref,
+    n_examples: int,
+    settings: WeightSettings,
+    mechanism: MechanismConfig = HUSH,
 ) -> Weighed:
-    """Solve the program; examples that the certified rounds do not draw weigh 0."""
+    """What the rounds draw, and with which weights; examples that name no item weigh 0."""
     store = Store(home().store)
     graph = store.read_frame(edges)
-    found = weigh(
-        graph, store.read_frame(secrets), n_examples=n_examples, settings=settings,
+    layout = lay_out(
+        graph, store.read_frame(secrets), n_examples=n_examples, settings=settings, mechanism=mechanism,
         order=text_order(store.read_frame(examples)["text"].to_list()), progress=progress_log(),
     )  # fmt: skip
+    found, shown, items = layout.weighing, layout.shown, layout.items
     table = pl.DataFrame({"weight": found.weights, "role": found.roles}).with_row_index("example_id")
     drawn = certified_edges(graph, found.roles)
-    tagged = table.join(drawn.select("example_id").unique(), on="example_id", how="semi")["weight"]
+    kept = pl.DataFrame({"weight": shown.weights}).with_row_index("example_id")
+    tagged = kept.join(drawn.select("example_id").unique(), on="example_id", how="semi")["weight"]
     result = Weighed(
         weights=store.put_frame(table, kind="weights"),
-        binding=store.put_frame(binding_secrets(found, graph), kind="binding"),
-        lost=store.put_frame(lost_examples(found, graph), kind="lost"),
+        binding=store.put_frame(binding_secrets(shown, graph), kind="binding"),
+        edges=store.put_frame(items.edges, kind="edges") if items and items.pools is not None else edges,
+        pools=store.put_frame(items.pools, kind="pools") if items and items.pools is not None else None,
+        lost=store.put_frame(lost_examples(shown, graph), kind="lost"),
         objective=found.objective,
         upper_bound=found.upper_bound,
         gap=found.gap,
@@ -108,8 +123,8 @@ def weigh_examples(
         c=found.c,
         c_max=found.c_max,
         candidates=found.candidates,
-        retained=found.objective / max(found.candidates, 1),
-        kept=float((found.weights > 0).sum()) / max(found.candidates, 1),
+        retained=shown.objective / max(found.candidates, 1),
+        kept=float((shown.weights > 0).sum()) / max(found.candidates, 1),
         trained_plain=int((found.roles == PLAIN).sum()),
         with_secret=len(tagged),
         protected_retained=float(tagged.sum()) / max(len(tagged), 1),

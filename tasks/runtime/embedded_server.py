@@ -1,16 +1,22 @@
-"""The Prefect server that a command starts for itself where none is set up, out of reach of Ctrl-C.
+"""The Prefect server that a command starts for itself where none is set up, out of reach of what ends the command.
 
 With it everything begins that a flow needs: what killed runs left is swept, and this one's are marked as ours.
 
-A terminal sends Ctrl-C to every process of the command. A server that took it would be gone before the flow has
-said how it ended: the flow waits for it, and its run stays "Running" in the database for good.
+A terminal sends Ctrl-C to every process of the command, and `timeout` its SIGTERM. A server that took it would be
+gone before the flow has said how it ended: the flow waits for it for minutes, and its run stays "Running" in the
+database for good. So it leads a process group of its own, and ends when the command does, by `kill -9`, too
+(`tied`). What it says goes to HUSH_HOME/prefect/server.log.
 """
 
 from __future__ import annotations
 
 import logging
-import signal
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from prefect import tags
 from prefect.client.orchestration import get_client
@@ -18,20 +24,18 @@ from prefect.client.orchestration import get_client
 from tasks.leftovers import owner_tag, sweep
 from tasks.ownership import note_server
 from tasks.runtime.environment import home
+from tasks.runtime.tied import tied
+
+MOST_LOG = 1 << 20
 
 
 def start_server() -> None:
     """Start it, unless there is one to use; it ends with this process. Called in the main thread, once.
 
-    Flow runs from here on have this process's tag from their first moment. A process inherits which signals are
-    blocked, and the server unblocks none.
+    Flow runs from here on have this process's tag from their first moment.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        with get_client(sync_client=True):
-            pass
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with _own_group(), get_client(sync_client=True):
+        pass
     begun = sys.modules.get("prefect.server.api.server")  # Prefect loads it only to begin a server
     for server in begun.SubprocessASGIServer._instances.values() if begun else ():
         if server.server_process is not None:
@@ -42,3 +46,24 @@ def start_server() -> None:
         kind = type(error).__name__
         logging.getLogger("prefect").warning("what killed runs left could not be closed (%s)", kind)
     tags(owner_tag(home())).__enter__()  # for the rest of this process
+
+
+@contextmanager
+def _own_group() -> Iterator[None]:
+    """Prefect begins its server by `subprocess.Popen`; in here, in a process group of its own."""
+    begin = subprocess.Popen.__init__
+    path = home().prefect / "server.log"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    if os.fstat(log).st_size > MOST_LOG:
+        os.ftruncate(log, 0)
+
+    def alone(self: Any, args: Any, **options: Any) -> None:
+        begin(self, tied(args), **{"process_group": 0, "stdout": log, "stderr": log, **options})
+
+    subprocess.Popen.__init__ = alone  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        os.close(log)
+        subprocess.Popen.__init__ = begin  # type: ignore[method-assign]

@@ -73,6 +73,16 @@ class Home:
         login = _key(self.keys / "prefect.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
         return login.decode()
 
+    def mlflow_login(self) -> str:
+        """`user:password` of hush's account on the MLflow server that hush starts itself; mode 0600."""
+        login = _key(self.keys / "mlflow.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
+        return login.decode()
+
+    def password(self, name: str) -> str:
+        """A password that hush makes up for something that it starts itself; kept in `keys`, mode 0600."""
+        made = _key(self.keys / f"{name}.password", lambda: secrets.token_hex(16).encode(), 32)
+        return made.decode()
+
     def fingerprint(self, text: str) -> str:
         """A keyed digest (HMAC-SHA256, hexadecimal) of a commit id or a content hash.
 
@@ -122,7 +132,11 @@ def settings(place: Home) -> dict[str, str]:
         "PREFECT_RESULTS_LOCAL_STORAGE_PATH": str(place.results),
         # 20 s, the default, is too short for the embedded server on a busy machine
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        # a database that is restarted answers with 500: asked again for four minutes
+        "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
+        "PREFECT_CLIENT_MAX_RETRIES": "7",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4200",
         "DO_NOT_TRACK": "true",
         "MLFLOW_TRACKING_URI": f"sqlite:///{place.mlflow_database}",
@@ -130,6 +144,7 @@ def settings(place: Home) -> dict[str, str]:
         "MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "false",
         "MLFLOW_RECORD_ENV_VARS_IN_MODEL_LOGGING": "false",
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # where hush prints its own results
         "GIT_PYTHON_REFRESH": "quiet",
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from hush_core.errors import HushError
+from tasks.runtime.full_disk import is_full
 
 
 class _OneLine(logging.Filter):
@@ -16,7 +17,10 @@ class _OneLine(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, HushError):
+        if error is not None and not isinstance(error, HushError) and is_full(error):
+            record.exc_info, record.exc_text = None, None
+            record.msg, record.args = "the disk is full", ()
+        elif isinstance(error, HushError):
             record.exc_info, record.exc_text = None, None
             text = "see above" if error is self._told else str(error)
             record.msg, record.args = f"{type(error).__name__}: {text}", ()

@@ -17,13 +17,14 @@ import yaml
 
 from hush_core.certificate import Certificate
 from hush_core.files import file_sha256
+from hush_core.signing import BOM, SIGNATURE_FOLDER, bill_of_materials
 from hush_core.strict_yaml import read_yaml
 
 INSTALLED = ("mlflow", "torch", "transformers", "safetensors")
 """What a consumer needs to load the model; `facts.code` of the certificate has their versions, and Python's."""
 MLMODEL = "MLmodel"
 _TOKENIZER = ("tokenizer", "special_tokens", "added_tokens", "vocab", "merges", "spiece", "sentencepiece")
-_FOLDERS = {"model", "components", "certificate"}
+_FOLDERS = {"model", "components", "certificate", SIGNATURE_FOLDER}
 _DOWNLOADED = "registered_model_meta"
 """MLflow adds it to a copy that it downloads: name and version."""
 _STRING = [{"type": "string", "required": True}]
@@ -77,7 +78,7 @@ def check_package(root: Path, certificate: Certificate) -> list[str]:
     if missing := [name for name in (*INSTALLED, "python") if name not in code]:
         return [f"facts.code: does not name {', '.join(missing)}: registered by an older hush; certify again"]
     expected = environment_files(code)
-    known = {MLMODEL, _DOWNLOADED, *_FOLDERS, *expected}
+    known = {MLMODEL, BOM, _DOWNLOADED, *_FOLDERS, *expected}
     failures = [
         f"{name}: is not part of a model that hush registers"
         for name in sorted({path.name for path in root.iterdir()} - known)
@@ -85,12 +86,23 @@ def check_package(root: Path, certificate: Certificate) -> list[str]:
     for name, content in expected.items():
         if not (root / name).is_file() or (root / name).read_text("utf-8", "replace") != content:
             failures.append(f"{name}: is not what the certificate's facts.code makes it")
+    failures += _check_bill(root, certificate)
     failures += _check_tokenizer(root)
     if (root / _DOWNLOADED).is_file():
         keys = _mapping(root / _DOWNLOADED).keys()
         if keys - {"model_name", "model_version"}:
             failures.append(f"{_DOWNLOADED}: holds more than name and version")
     return failures + _check_mlmodel(root, code)
+
+
+def _check_bill(root: Path, certificate: Certificate) -> list[str]:
+    """Of a model of an older hush there is none."""
+    path = root / BOM
+    if not path.exists():
+        return []
+    if _mapping(path) == json.loads(bill_of_materials(certificate)):
+        return []
+    return [f"{BOM}: is not what the certificate makes it"]
 
 
 def _check_tokenizer(root: Path) -> list[str]:

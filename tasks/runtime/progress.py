@@ -1,25 +1,134 @@
-"""Progress of long steps as log lines: at most one every few seconds, and always the first and the last."""
+"""Progress of long steps as log lines, with rate and time left: at most one every few seconds, and always the first
+and the last; and on whatever screen a command shows bars.
+
+Between two lines a run that was suspended in the orchestrator's UI is stopped, as Ctrl-C would stop it: Prefect
+itself looks only between two tasks, and the certified rounds are one of hours.
+"""
 
 from __future__ import annotations
 
+import signal
+import statistics
+import threading
 import time
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from itertools import pairwise
+from typing import ParamSpec, TypeVar
 
+from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 
 from hush_core.progress import Progress
 
 EVERY_SECONDS = 10.0
+STOPPING = threading.Event()
+"""Set where a flow was asked to end while its tasks run in threads, which no signal reaches."""
+SCREENS: list[Progress] = []
+"""Where a command shows bars; told at every step, so each has to be quick."""
+A_LINE = {"hush_progress": True}
+"""Marks these lines: a terminal with a bar leaves them out."""
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+class Pace:
+    """How fast a stage goes since it was first heard of, which may be amid it: a resumed run is not that fast."""
+
+    def __init__(self, now: float, done: int) -> None:
+        self._since, self._from = now, done
+
+    def words(self, now: float, done: int, total: int) -> str:
+        """` (rate, time left)`; empty before a second has passed, or a step."""
+        taken, steps = now - self._since, done - self._from
+        if taken < 1 or steps < 1:
+            return ""
+        rate = steps / taken
+        each = f"{rate:.3g} a second" if rate >= 1 else f"{1 / rate:.3g} s each"
+        left = "" if done >= total else f", {time_in_words((total - done) / rate)} left"
+        return f" ({each}{left})"
+
+
+def time_in_words(seconds: float) -> str:
+    """In the two largest units.
+
+    >>> time_in_words(42.3), time_in_words(200), time_in_words(7_500), time_in_words(200_000)
+    ('42 s', '3 min 20 s', '2 h 5 min', '2 d 7 h')
+    """
+    whole = round(seconds)
+    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part} {smaller}"
+    return f"{whole} s"
 
 
 def progress_log() -> Progress:
-    """A callback (stage, done, total) that writes to the run's log. Must be made inside a task or flow."""
+    """A callback (stage, done, total) that writes to the run's log. Must be made inside a task or flow.
+
+    In the main thread it sends this process one SIGINT when the flow run is suspended: training ends after
+    the round with a checkpoint, all else at once. `suspendable` then says why.
+    """
     logger = get_run_logger()
     shown: dict[str, float] = {}
+    paces: dict[str, Pace] = {}
+    told = False
 
     def progress(stage: str, done: int, total: int) -> None:
+        nonlocal told
+        if STOPPING.is_set():
+            raise KeyboardInterrupt
+        main = threading.current_thread() is threading.main_thread()
+        if not told and main and suspended():
+            told = True
+            signal.raise_signal(signal.SIGINT)
+        for screen in SCREENS:
+            screen(stage, done, total)
         now = time.monotonic()
+        pace = paces.setdefault(stage, Pace(now, done))
         if stage not in shown or done >= total or now - shown[stage] >= EVERY_SECONDS:
             shown[stage] = now
-            logger.info("%s: %d of %d", stage, done, total)
+            logger.info("%s: %d of %d%s", stage, done, total, pace.words(now, done, total), extra=A_LINE)
 
     return progress
+
+
+def suspended() -> bool:
+    """Whether the flow run that this thread runs was suspended in the orchestrator's UI."""
+    context = FlowRunContext.get()
+    return context is not None and context.flow_run_suspension_request.is_requested()
+
+
+def suspendable(function: Callable[P, R]) -> Callable[P, R]:
+    """A flow's function whose run, when it was suspended and so stopped, ends as Prefect ends one: its state stays,
+    and Resume starts it again. The task that was stopped has ended as crashed by then.
+    """
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except KeyboardInterrupt:
+            context = FlowRunContext.get()
+            if context is not None:
+                context.flow_run_suspension_request.raise_if_requested()
+            raise
+
+    # Prefect checks a run's parameters against it, and would look for its names of types in this module
+    run.__signature__ = signature(function, eval_str=True)  # type: ignore[attr-defined]
+    return run
+
+
+class TimedProgress:
+    """The same callback, and the time between its calls."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._stamps = progress, list[float]()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self._stamps.append(time.monotonic())
+        self._progress(stage, done, total)
+
+    def seconds_a_step(self) -> float | None:
+        """The median time between two calls; None where there were no two."""
+        taken = [b - a for a, b in pairwise(self._stamps)]
+        return statistics.median(taken) if taken else None

@@ -1,5 +1,8 @@
 """One MLflow run a trained model, ending in a registered version that carries its own certificate.
 
+What a kill or a lost connection leaves half done, the next try finishes: a run that was begun for this
+certificate is gone on with, and a version whose registration was cut short gets what was left to write.
+
 >>> registered = record_run(experiment="hush", model_name="m", ...)      # doctest: +SKIP
 >>> certificate = download_certificate(registered.model_uri, folder)     # doctest: +SKIP
 
@@ -21,17 +24,25 @@ import mlflow
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.certificate import read_certificate
+from hush_core.certificate import Certificate, read_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
+from hush_core.signing import BOM, bill_of_materials, sign_package
+from tasks.ownership import one_at_a_time
+from tasks.runtime.environment import home
+from tasks.runtime.live import deliver, open_run
 from tasks.runtime.packaging import MLMODEL, check_package, environment_files, generation, tokenizer_files
 from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
+from tasks.runtime.trust import signing_key
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
 CHAMPION = "champion"
+SIGNER = "signed_by"
+"""The tag of a version with the fingerprint of the key that it was signed with; it finds, and proves nothing."""
 
 
 class Registered(BaseModel):
@@ -57,26 +68,58 @@ def record_run(
     model_dir: Path,
     tags: Mapping[str, str],
     description: str,
+    training: str | None = None,
 ) -> Registered:
     """Log one run and register its model as a new version, status `pending`.
 
-    Idempotent: where a version of `model_name` has this very certificate, that version is returned. `VERSION`
-    in `description` is replaced by the number. What fails midway leaves a FAILED run and no version.
+    One process of this home at a time. Idempotent: where a version of `model_name` has this very certificate,
+    that version is returned; one that was logged in other experiments alone is logged in this one, too, and not
+    registered again. `VERSION` in `description`, as in models:/NAME/VERSION, is replaced by the number. What
+    fails midway leaves a FAILED run and no version. `training`: the public name of the run's training; where a
+    run shows its live metrics, that one is taken, and what of them did not reach the tracker is delivered first.
     """
-    if (known := registered_version(model_name, certificate_dir)) is not None:
-        return known
+    with one_at_a_time(home(), "register"):
+        if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:
+            return logged
+        return _record(
+            experiment, model_name, training,
+            params=params, metrics=metrics, folders={"tables": tables, "pictures": pictures},
+            certificate_dir=certificate_dir, model_dir=model_dir, tags=tags, description=description,
+        )  # fmt: skip
+
+
+def _record(
+    experiment: str,
+    model_name: str,
+    training: str | None,
+    *,
+    params: Mapping[str, Any],
+    metrics: Mapping[str, float],
+    folders: Mapping[str, Mapping[str, Path]],
+    certificate_dir: Path,
+    model_dir: Path,
+    tags: Mapping[str, str],
+    description: str,
+) -> Registered:
+    known = registered_version(model_name, certificate_dir)
     digest = file_sha256(certificate_dir / "certificate.json")
     client = tracker()
     experiment_id = experiment_of(client, experiment)
-    with mlflow.start_run(
-        experiment_id=experiment_id, run_name=f"{model_name} {digest[:8]}", tags=owned()
-    ) as run:
-        mlflow.set_tags({**tags, DIGEST: digest})
+    shown = open_run(experiment, training) if training else None
+    marks = {**owned(), DIGEST: digest, MLFLOW_RUN_NAME: f"{model_name} {digest[:8]}"}
+    with _begun_or_new(client, experiment_id, marks, shown) as run:
+        if training:
+            deliver(run.info.run_id, training)
+        mlflow.set_tags(dict(tags))
         mlflow.log_params(dict(params))
-        mlflow.log_metrics(dict(metrics))
-        for folder, files in (("tables", tables), ("pictures", pictures)):
+        told = client.get_run(run.info.run_id).data.metrics
+        mlflow.log_metrics({name: value for name, value in metrics.items() if name not in told})
+        for folder, files in folders.items():
             log_files(folder, files)
         mlflow.log_artifacts(str(certificate_dir), "certificate")
+        if known is not None:
+            mlflow.set_tag("registered_as", known.model_uri)
+            return _in_run(known, experiment_id, run.info.run_id)
         info = _log_model(model_dir, certificate_dir)
         try:
             client.create_registered_model(model_name)
@@ -88,19 +131,75 @@ def record_run(
             source=info.model_uri,
             run_id=run.info.run_id,
             model_id=info.model_id,
-            tags={**tags, DIGEST: digest, STATUS: "pending"},
+            tags={**tags, DIGEST: digest, STATUS: "pending", **_signer()},
             description=description,
         )
-    client.update_model_version(model_name, made.version, description.replace("VERSION", str(made.version)))
-    return _registered(client, made)
+    return _finished(client, client.get_model_version(model_name, made.version))
+
+
+def _begun_or_new(
+    client: mlflow.MlflowClient, experiment_id: str, marks: Mapping[str, str], shown: str | None
+) -> mlflow.ActiveRun:
+    """The run that was begun for this certificate and did not finish, as whoever did it was killed or lost the
+    server; else the one that shows its training, or a new one. What it had logged of a model goes, as the model is
+    logged whole again."""
+    query = f"attributes.status != 'FINISHED' and tags.{DIGEST} = '{marks[DIGEST]}'"
+    left = client.search_runs([experiment_id], query, max_results=1)
+    if not left:
+        run = mlflow.start_run(run_id=shown, experiment_id=experiment_id)
+        mlflow.set_tags(dict(marks))
+        return run
+    run_id = left[0].info.run_id
+    of_run = f"source_run_id = '{run_id}'"
+    for model in client.search_logged_models([experiment_id], filter_string=of_run):
+        client.delete_logged_model(model.model_id)
+    run = mlflow.start_run(run_id=run_id)
+    mlflow.set_tags(dict(marks))
+    return run
+
+
+def _finished(client: mlflow.MlflowClient, entry: ModelVersion) -> Registered:
+    """A version, with what comes after its registration: its number in its description, and the end of its run. A
+    process that was killed in between left these undone."""
+    unnumbered = f"models:/{entry.name}/VERSION"
+    if unnumbered in (entry.description or ""):
+        numbered = entry.description.replace(unnumbered, f"models:/{entry.name}/{entry.version}")
+        client.update_model_version(entry.name, entry.version, numbered)
+    if client.get_run(entry.run_id).info.status != "FINISHED":
+        client.set_terminated(entry.run_id, "FINISHED")  # registering came last
+    return _registered(client, entry)
+
+
+def logged_version(experiment: str, model_name: str, certificate_dir: Path) -> Registered | None:
+    """The version that has this very certificate, with its run in this experiment; None without one."""
+    known, client = registered_version(model_name, certificate_dir), tracker()
+    if known is None:
+        return None
+    place = experiment_of(client, experiment)
+    if client.get_run(known.run_id).info.experiment_id == place:
+        return known
+    digest = file_sha256(certificate_dir / "certificate.json")
+    query = f"attributes.status = 'FINISHED' and tags.{DIGEST} = '{digest}'"
+    runs = client.search_runs([place], query, max_results=1)
+    return _in_run(known, place, runs[0].info.run_id) if runs else None
+
+
+def _in_run(known: Registered, experiment_id: str, run_id: str) -> Registered:
+    return known.model_copy(update={"run_id": run_id, "link": link_of(experiment_id, run_id)})
 
 
 def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
-    """The version of `model_name` that has this very certificate, if there is one."""
-    digest = file_sha256(certificate_dir / "certificate.json")
+    """The version of `model_name` that has this very certificate, if there is one; where there is a key to sign
+    with, one that was signed with it."""
+    wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
-    known = (v for v in _versions(client, model_name) if v.tags.get(DIGEST) == digest)
-    return next((_registered(client, version) for version in known), None)
+    known = (v for v in _versions(client, model_name) if wanted.items() <= v.tags.items())
+    return next((_finished(client, version) for version in known), None)
+
+
+def _signer() -> dict[str, str]:
+    key = signing_key()
+    return {SIGNER: key.fingerprint} if key else {}
 
 
 def find_version(model_uri: str) -> ModelVersion:
@@ -108,6 +207,7 @@ def find_version(model_uri: str) -> ModelVersion:
 
     Raises:
         InputError: the form is another one, or there is no such version.
+        VerificationError: the registry answers with another one than it was asked for.
     """
     match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
     if not match:
@@ -117,11 +217,16 @@ def find_version(model_uri: str) -> ModelVersion:
     name, number, alias = match.groups()
     client = tracker()
     try:
-        return client.get_model_version(name, number) if number else _by_alias(client, name, alias)
+        found = client.get_model_version(name, number) if number else _by_alias(client, name, alias)
     except MlflowException as error:
         if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
             raise
         raise InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI") from None
+    if found.name != name or (number and int(found.version) != int(number)):
+        raise VerificationError(
+            [f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"]
+        )
+    return found
 
 
 def earlier_versions(model_uri: str) -> list[str]:
@@ -136,6 +241,21 @@ def earlier_tags(model_name: str) -> list[dict[str, str]]:
     """The tags of all versions of `model_name`, the first one first."""
     versions = _versions(tracker(), model_name)
     return [dict(version.tags) for version in sorted(versions, key=lambda version: int(version.version))]
+
+
+def versions_tagged(key: str, value: str) -> list[ModelVersion]:
+    """Every version of any model that carries this tag."""
+    found = tracker().search_model_versions(f"tags.`{key}` = '{value}'")
+    return [version for version in found if version.status == "READY"]
+
+
+def certificate_of(entry: ModelVersion, into: Path) -> Certificate:
+    """The document that travels with a version, read alone: its tables are not looked at.
+
+    Raises:
+        VerificationError: there is none, or it was edited.
+    """
+    return read_certificate(download_certificate(f"models:/{entry.name}/{entry.version}", into))
 
 
 def download_certificate(model_uri: str, into: Path) -> Path:
@@ -184,10 +304,14 @@ class _CertifiedFlavor:
         (root / "LICENSE.txt").unlink(
             missing_ok=True
         )  # of a hub that was not asked, with the path of the store
-        for name, content in environment_files(read_certificate(certificate_dir).facts.code).items():
+        certificate = read_certificate(certificate_dir)
+        for name, content in environment_files(certificate.facts.code).items():
             (root / name).write_text(content)
+        (root / BOM).write_text(bill_of_materials(certificate))
         mlflow_model.flavors["transformers"].pop("source_model_name", None)  # the same path
         mlflow_model.save(str(root / MLMODEL))
+        if key := signing_key():
+            sign_package(root, certificate, key)  # the last: all that stands here is signed
 
 
 def _log_model(model_dir: Path, certificate_dir: Path) -> Any:

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import mlflow
+import requests
 from mlflow.exceptions import MlflowException
 
 from hush_core.errors import InputError
 from hush_core.files import beside, put_in_place, sync
 from tasks.ownership import RUN_TAG, token_of
 from tasks.runtime.environment import home
+from tasks.runtime.tracker_server import MODEL_TRAINING
+
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""What the experiment is. MLflow 3.17's pages do not look at it (`tracker_server`); those before did."""
+
+PAGES = "HUSH_MLFLOW_PAGES"
+"""In the environment: where a browser finds the tracker, if not where this process does (in a container, say)."""
+
+
+_ONE_AT_A_TIME = threading.Lock()
+"""MLflow makes its tables by migrations that two threads cannot run at once."""
 
 
 def tracker() -> mlflow.MlflowClient:
     """MLflow's client, of the server that the environment names or of the database under HUSH_HOME."""
     database = home().mlflow_database
-    if mlflow.get_tracking_uri() == f"sqlite:///{database}":
-        make_database(database)
-    return mlflow.MlflowClient()
+    with _ONE_AT_A_TIME:
+        if mlflow.get_tracking_uri() == f"sqlite:///{database}":
+            make_database(database)
+        return mlflow.MlflowClient()
 
 
 def make_database(database: Path) -> None:
@@ -49,6 +65,15 @@ def make_database(database: Path) -> None:
         part.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True)
+class ChildRun:
+    """A run that is shown below another."""
+
+    name: str
+    params: Mapping[str, Any]
+    metrics: Mapping[str, float]
+
+
 def log_run(
     *,
     experiment: str,
@@ -56,8 +81,10 @@ def log_run(
     params: Mapping[str, Any],
     metrics: Mapping[str, float],
     files: Iterable[Path],
+    children: Iterable[ChildRun] = (),
 ) -> str | None:
-    """Log a run that registers nothing; files that are not there are left out. Where a server shows it, or None."""
+    """Log a run that registers nothing, with the runs below it; files that are not there are left out. Where a
+    server shows it, or None."""
     client = tracker()
     experiment_id = experiment_of(client, experiment)
     with mlflow.start_run(experiment_id=experiment_id, run_name=run_name, tags=owned()) as run:
@@ -66,6 +93,12 @@ def log_run(
         for path in files:
             if path.is_file():
                 mlflow.log_artifact(str(path))
+        for child in children:
+            with mlflow.start_run(
+                experiment_id=experiment_id, run_name=child.name, nested=True, tags=owned()
+            ):
+                mlflow.log_params(dict(child.params))
+                mlflow.log_metrics(dict(child.metrics))
     return link_of(experiment_id, run.info.run_id)
 
 
@@ -88,7 +121,7 @@ def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
     known = client.get_experiment_by_name(name)
     if known is None:
         try:
-            return client.create_experiment(name, home().artifacts.as_uri() if embedded else None)
+            return client.create_experiment(name, home().artifacts.as_uri() if embedded else None, tags=KIND)
         except MlflowException as error:
             known = client.get_experiment_by_name(name)
             if error.error_code != "RESOURCE_ALREADY_EXISTS" or known is None:
@@ -97,12 +130,32 @@ def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
         raise InputError(
             f"tracking.experiment: {name}", "was deleted in MLflow", "restore it or name another"
         )
+    for key, value in KIND.items():
+        if key not in known.tags:  # of an older hush
+            client.set_experiment_tag(known.experiment_id, key, value)
     return known.experiment_id
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether a call failed because the server, or its database, did not answer; not because of what was asked."""
+    while error is not None:
+        if isinstance(
+            error, (ConnectionError, requests.exceptions.ConnectionError, requests.exceptions.Timeout)
+        ):
+            return True
+        if isinstance(error, MlflowException) and error.error_code in (
+            "INTERNAL_ERROR",
+            "TEMPORARILY_UNAVAILABLE",
+        ):
+            return bool(re.search(r"Max retries exceeded|error code 50[0234]|OperationalError", str(error)))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def link_of(experiment_id: str, run_id: str) -> str | None:
     """Where a tracking server shows a run; None without a server."""
     uri = mlflow.get_tracking_uri()
-    return (
-        f"{uri.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}" if uri.startswith("http") else None
-    )
+    if not uri.startswith("http"):
+        return None
+    pages = os.environ.get(PAGES) or uri
+    return f"{pages.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}{MODEL_TRAINING}"

@@ -196,17 +196,25 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
                 break
         else:
             raise AssertionError(seen[-3000:])
-        os.kill(child.pid, signal.SIGKILL)  # of the command alone: its server is left
+        assert servers_of(job.home)
+        os.kill(child.pid, signal.SIGKILL)  # of the command alone, in a group of its own
         child.wait()
+        deadline = time.monotonic() + 60
+        while servers_of(job.home):  # and not only when the next command starts
+            assert time.monotonic() < deadline, "its server is left"
+            time.sleep(0.3)
     assert "RUNNING" in states(job, "flow_run")
     job.hush("secrets", job.config)
     assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
     assert not {"RUNNING", "PENDING"} & set(states(job, "task_run"))
+    assert servers_of(job.home) == [] and list((job.home / "run").iterdir()) == []
+
+
+def servers_of(home):
     left = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
-    mine = [
-        line for line in left.splitlines() if "uvicorn" in line and _home_of(line.split()[0]) == str(job.home)
+    return [
+        line for line in left.splitlines() if "uvicorn" in line and _home_of(line.split()[0]) == str(home)
     ]
-    assert mine == [] and list((job.home / "run").iterdir()) == []
 
 
 def _home_of(pid):

@@ -1,7 +1,9 @@
 """A tracker or an orchestrator that is not there is told in seconds, in one line, without its login."""
 
 import http.server
+import shutil
 import socket
+import sqlite3
 import threading
 from contextlib import contextmanager
 
@@ -99,3 +101,47 @@ def test_what_is_not_set_is_not_asked_for(monkeypatch):
     for name, check in CHECKS.items():
         monkeypatch.delenv(name, raising=False)
         check()
+
+
+def test_a_disk_that_is_full_is_told_first(monkeypatch):
+    reachable.check_disk()
+    monkeypatch.setattr(reachable, "LEAST_ROOM", 1 << 62)  # as if so much were needed
+    with pytest.raises(InputError, match="MiB free") as caught:
+        reachable.check_disk()
+    assert "\n" not in str(caught.value) and "HUSH_HOME" in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """One that MLflow made itself."""
+    from tasks.runtime.tracking import make_database
+
+    path = tmp_path_factory.mktemp("tracker") / "mlflow.db"
+    make_database(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [(None, ""), ("451aebb31d03", "older MLflow"), ("ffffffffffff", "newer MLflow")],
+)
+def test_the_schema_of_a_trackers_database_is_looked_at_first(database, monkeypatch, tmp_path, schema, says):
+    copy = tmp_path / "mlflow.db"
+    shutil.copyfile(database, copy)
+    if schema:
+        with sqlite3.connect(copy) as opened:
+            opened.execute("UPDATE alembic_version SET version_num = ?", (schema,))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{copy}")
+    if not says:
+        return reachable.check_tracker()
+    with pytest.raises(InputError, match=says) as caught:
+        reachable.check_tracker()
+    assert "Hint: " in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_database_of_something_else_is_refused(monkeypatch, tmp_path):
+    with sqlite3.connect(tmp_path / "other.db") as opened:
+        opened.execute("CREATE TABLE pets (name TEXT)")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'other.db'}")
+    with pytest.raises(InputError, match="no database of MLflow"):
+        reachable.check_tracker()

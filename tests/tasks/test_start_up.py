@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from flows.cli import METHODS
+from flows.commands.jobs import METHODS
 from hush_core.config import Method
 
 ROOT = Path(__file__).parents[2]

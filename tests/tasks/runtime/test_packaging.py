@@ -8,6 +8,7 @@ import yaml
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate
 from hush_core.errors import VerificationError
+from hush_core.signing import BOM
 from tasks.runtime.environment import home
 from tasks.runtime.packaging import check_package, environment_files
 from tasks.runtime.registry import find_version
@@ -42,6 +43,10 @@ def test_an_edit_of_any_file_is_refused(root):
         with pytest.raises(VerificationError):
             verify_target(str(root))
         path.unlink()
+        if path.name == BOM:  # a model of an older hush has none, and no code is loaded by it
+            assert verify_target(str(root)).model_seen
+            path.write_bytes(before)
+            continue
         with pytest.raises(VerificationError):
             if path.name == "MLmodel":  # a folder without one is no model of MLflow's
                 raise VerificationError(failures(root))

@@ -77,3 +77,76 @@ def test_a_strange_part_or_tokenizer_is_refused(register, tmp_path):
     shutil.rmtree(artifact(uri) / "certificate")
     with pytest.raises(VerificationError, match="certificate is missing"):
         download_certificate(uri, tmp_path / "b")
+
+
+# what a kill, or a server that goes away, leaves half done
+
+
+def status_of(name):
+    client = mlflow.MlflowClient()
+    experiment = client.get_experiment_by_name("tests").experiment_id
+    return [r.info.status for r in client.search_runs([experiment], f"attributes.run_name LIKE '{name} %'")]
+
+
+CALLS = (
+    "set_terminated",
+    "create_model_version",
+    "create_registered_model",
+    "update_model_version",
+    "get_run",
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_registration_that_was_cut_is_finished_by_the_next(register, monkeypatch, call, when):
+    """At each call, before and after it was heard; the run is left as a kill -9 leaves it, RUNNING."""
+    name = f"cut-{call.replace('_', '-')}-{when}"
+    real = getattr(mlflow.MlflowClient, call)
+
+    def cut(self, *arguments, **options):
+        if when == "after":
+            real(self, *arguments, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mlflow.MlflowClient, call, cut)
+        with pytest.raises(KeyboardInterrupt):
+            register(name)
+    client = mlflow.MlflowClient()
+    experiment = client.get_experiment_by_name("tests").experiment_id
+    for run in client.search_runs([experiment], f"attributes.run_name LIKE '{name} %'"):
+        if run.info.status != "FINISHED":
+            client.update_run(run.info.run_id, status="RUNNING")
+    while mlflow.active_run():
+        mlflow.end_run("RUNNING")
+    done = register(name)
+    assert done == register(name) and done.model_uri == f"models:/{name}/1"
+    (entry,) = client.search_model_versions(f"name = '{name}'")
+    assert entry.description == f"check models:/{name}/1"
+    assert status_of(name) == ["FINISHED"]
+    run = client.get_run(done.run_id)
+    assert len(client.get_metric_history(run.info.run_id, "secrets")) == 1
+    assert len(client.search_logged_models([experiment], f"source_run_id = '{run.info.run_id}'")) == 1
+
+
+def test_two_that_register_the_same_at_once_make_one_version(register, certified):
+    """Two processes of one home: the second waits, and finds the first one's version."""
+    import subprocess
+    import sys
+
+    code = f"""
+from pathlib import Path
+from tasks.runtime.environment import prepare_environment
+prepare_environment()
+from tasks.runtime.registry import record_run
+print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{}}, tables={{}}, pictures={{}},
+    certificate_dir=Path({str(certified[1])!r}), model_dir=Path({str(certified[0])!r}), tags={{}},
+    description="models:/raced/VERSION").version)
+"""
+    mlflow.MlflowClient().search_experiments()  # the database is there before both
+    both = [subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True) for _ in range(2)]
+    told = [child.communicate(timeout=300) for child in both]
+    assert [out.split()[-1:] for out, _ in told] == [["1"], ["1"]], told
+    assert len(mlflow.MlflowClient().search_model_versions("name = 'raced'")) == 1
+    assert status_of("raced") == ["FINISHED"]

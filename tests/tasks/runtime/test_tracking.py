@@ -61,3 +61,24 @@ def test_an_empty_file_is_no_database_yet(tmp_path):
     (tmp_path / "home" / "mlflow.db").touch()
     done = run(MAKE.format(statements=10**9), tmp_path / "home")
     assert done.returncode == 0, done.stderr
+
+
+def test_two_threads_make_the_database_of_a_new_home(tmp_path):
+    """As live metrics and the flow do in the first run: MLflow's migrations cannot run twice at once."""
+    program = """
+import threading
+from tasks.runtime.environment import prepare_environment
+prepare_environment()
+from tasks.runtime.tracking import tracker
+failed = []
+def use():
+    try:
+        tracker().search_experiments()
+    except Exception as error:
+        failed.append(repr(error))
+threads = [threading.Thread(target=use) for _ in range(2)]
+[one.start() for one in threads]; [one.join() for one in threads]
+assert not failed, failed
+"""
+    done = run(program, tmp_path / "home")
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -1,0 +1,61 @@
+"""A new version beside the promoted one, as reports show it; imports nothing heavy."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+NAMED = 20
+"""Names of secrets of each sort that a report lists; the counts are of all."""
+
+
+class SecretChanges(BaseModel):
+    """What became of the secrets: those of this version alone, of the champion alone, and whose bounds moved.
+
+    n_up, n_down: bounds that changed by more than 1 %. moved: (name, of the champion, of this version), those whose
+    ratio is furthest from 1 first. Bounds are of all runs where the certificate has one, else of the run.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    n_added: int
+    added: tuple[str, ...]
+    n_removed: int
+    removed: tuple[str, ...]
+    n_up: int
+    n_down: int
+    moved: tuple[tuple[str, float, float], ...]
+
+
+class AgainstChampion(BaseModel):
+    """(what, of the champion, of this version), where both have the number."""
+
+    model_config = ConfigDict(frozen=True)
+
+    uri: str
+    rows: tuple[tuple[str, float, float], ...]
+    secrets: SecretChanges | None = None
+    """None where the champion's certificate cannot be read."""
+
+    def table(self) -> list[str]:
+        """In markdown, with the difference."""
+        rows = [f"| {name} | {old:.5g} | {new:.5g} | {new - old:+.3g} |" for name, old, new in self.rows]
+        head = [f"| | champion `{self.uri}` | this version | difference |", "|---|---|---|---|"]
+        return [*head, *rows, "", self.secrets_in_words()]
+
+    def secrets_in_words(self) -> str:
+        """One line; the names are on the reviewer's page."""
+        moved = self.secrets
+        if moved is None:
+            return "Its secrets could not be compared: its certificate cannot be read by this hush."
+        return (
+            f"Secrets: {moved.n_added:,} added, {moved.n_removed:,} gone; bounds: {moved.n_up:,} moved up, "
+            f"{moved.n_down:,} down."
+        )
+
+
+NO_OTHER = "No other version is champion."
+
+
+def difference(against: AgainstChampion | None) -> list[str]:
+    """Lines of markdown."""
+    return [NO_OTHER] if against is None else against.table()

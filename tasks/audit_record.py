@@ -1,0 +1,120 @@
+"""An audit beside its certificate: artifacts and tags of the version's run, and a signed copy in the home."""
+
+from __future__ import annotations
+
+import hmac
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mlflow
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+from prefect import task
+
+from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
+from hush_core.certificate.document import files_digest
+from hush_core.errors import VerificationError
+from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on
+from tasks.runtime import decisions
+from tasks.runtime.environment import home
+from tasks.runtime.registry import certificate_of, find_version, versions_tagged
+from tasks.runtime.tracking import tracker
+
+if TYPE_CHECKING:
+    from hush_core.certificate import Verification
+
+OUTCOME = "audit"
+"""The tag of a version with the outcome of its last audit."""
+AUDITOR = "hush audit"
+_PURPOSE = "audit"
+
+
+def signed(document: AuditDocument) -> AuditDocument:
+    """With the signature of this home."""
+    return document.model_copy(update={"signature": home().sign(_PURPOSE, document.unsigned())})
+
+
+@task(name="record audit")
+def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *runs: str) -> None:
+    """Keep the signed document in the home and, with tables and pictures, beside the version's run; tag it.
+
+    One that refutes is kept in the home for good, for every certificate of the model and all that rests on its
+    `runs`, whatever a later audit finds; and takes the champion's alias before anything else can fail.
+    """
+    entry, client = find_version(model_uri), tracker()
+    keep(document, *runs)
+    if document.outcome == REFUTED:
+        decisions.decide(model_uri, decisions.REFUTED, by=AUDITOR, why=document.in_words()[:2000])
+    for path in files:
+        client.log_artifact(entry.run_id, str(path), FOLDER)
+    client.log_text(entry.run_id, document.to_bytes().decode(), f"{FOLDER}/{AUDIT}")
+    client.set_model_version_tag(entry.name, entry.version, OUTCOME, document.outcome)
+
+
+def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
+    """The verification with what audits say: of the version itself, that of this home, if it has one, first; and
+    those that refuted a run which its bounds count.
+
+    Raises:
+        VerificationError: the document beside the version is gone, of another certificate, or not signed by the
+            home that it names, if that is this one.
+    """
+    certificate = verification.certificate
+    mine, told = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
+    if told is not None:
+        if told.certificate_digest != certificate.digest:
+            raise VerificationError([f"{FOLDER}/{AUDIT}: is an audit of another certificate"])
+        if told.store == home().fingerprint("identity") and not _ours(told):
+            raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
+    counted, found = verification.tables["runs.parquet"]["key"].to_list(), mine or told
+    refuted = {**_refuted_elsewhere(counted), **refuted_runs()} if counted else {}
+    stands = resting_on(certificate, counted, refuted, found)
+    if not stands.words:
+        return verification
+    known = [one for one in (found, *(refuted[run] for run in counted if run in refuted)) if one is not None]
+    checked = (
+        "signed with the key of this home"
+        if all(_ours(one) for one in known)
+        else "its signature NOT CHECKED: of another home"
+    )
+    return replace(verification, audit=f"{stands.words}; {checked}", refuted=stands.refuted)
+
+
+def _refuted_elsewhere(counted: list[str]) -> dict[str, AuditDocument]:
+    """By run, of those counted, what the registry says that another home refuted; this home keeps its own."""
+    found, mine = {}, home().fingerprint("identity")
+    for entry in versions_tagged(OUTCOME, REFUTED):
+        try:
+            document = _registered(entry)
+            if document is None or document.store == mine:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                certificate = certificate_of(entry, Path(folder))
+        except VerificationError:
+            continue  # damaged or deleted: that is for the verification of that version to say
+        if document.certificate_digest == certificate.digest and certificate.facts.run in counted:
+            found[certificate.facts.run] = document
+    return found
+
+
+def _registered(entry: ModelVersion) -> AuditDocument | None:
+    if OUTCOME not in entry.tags:
+        return None
+    try:
+        text = mlflow.artifacts.load_text(f"runs:/{entry.run_id}/{FOLDER}/{AUDIT}")
+    except (MlflowException, OSError):
+        missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
+        raise VerificationError([missing]) from None
+    told = read_audit(text.encode(), f"{FOLDER}/{AUDIT}")
+    if told.outcome != entry.tags[OUTCOME]:
+        raise VerificationError(
+            [f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"]
+        )
+    return told
+
+
+def _ours(document: AuditDocument) -> bool:
+    right = home().sign(_PURPOSE, document.unsigned())
+    return hmac.compare_digest(document.signature, right)

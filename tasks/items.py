@@ -1,0 +1,70 @@
+"""Step 4b: which text fills which item, where items are more than examples; and what (ε, δ) promises of each
+secret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import MechanismConfig, UserWiseMechanism
+from hush_core.corpus.prompted import texts_of
+from hush_core.corpus.records import ItemText
+from hush_core.mechanisms import PERPLEXITY, filling, item_texts, scores, with_implied_targets
+from tasks.models import Model
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class ItemTexts(BaseModel):
+    """Which examples' text each item holds. Protected: it may follow from the text, and stays in the store."""
+
+    model_config = ConfigDict(frozen=True)
+
+    filling: Ref
+    """item · example_id (`hush_core.mechanisms.selection.FILLING`)."""
+    pools: Ref
+    pieces_of: int | None
+    """Join an item's texts and cut them anew into pieces of so many bytes; None: as they are."""
+
+    def load_pools(self, store: Store) -> pl.DataFrame:
+        return store.read_frame(self.pools)
+
+    def fill(self, texts: Sequence[bytes], store: Store) -> list[ItemText]:
+        """By example_id, the text of the item that an example names."""
+        return item_texts(texts, store.read_frame(self.filling), pieces_of=self.pieces_of)
+
+
+@cached_task(name="fill", version=1)
+def fill_items(
+    examples: Ref, weights: Ref, pools: Ref, mechanism: MechanismConfig, chunk_bytes: int, start: Model
+) -> ItemTexts:
+    """Choose what fills each item; `start` is the model made without protected text, for perplexity."""
+    store = Store(home().store)
+    texts, table = texts_of(store.read_frame(examples)), store.read_frame(pools)
+    loss = None
+    if mechanism.select in PERPLEXITY:
+        from hush_core.training import load_model
+        from hush_core.training.text_loss import loss_by_itself
+
+        loss = loss_by_itself(load_model(store.path(start.files, verify=True)))
+    score = scores(texts, table, mechanism.select, loss)
+    found = filling(mechanism, store.read_frame(weights)["weight"].to_numpy(), table, score)
+    get_run_logger().info("%d items are filled from pools", found["item"].n_unique())
+    pieces = isinstance(mechanism, UserWiseMechanism) and mechanism.select == "chunks"
+    return ItemTexts(
+        filling=store.put_frame(found, kind="filling"), pools=pools, pieces_of=chunk_bytes if pieces else None
+    )
+
+
+@cached_task(name="imply", version=1)
+def imply_targets(secrets: Ref, epsilon: float, delta: float) -> Ref:
+    """The secrets with the targets that (ε, δ) implies, in place of their levels."""
+    store = Store(home().store)
+    return store.put_frame(with_implied_targets(store.read_frame(secrets), epsilon, delta), kind="secrets")

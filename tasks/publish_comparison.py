@@ -1,0 +1,157 @@
+"""What a comparison leaves: a table, a picture, and an MLflow run with a child for every rival and seed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+from prefect import task
+from pydantic import BaseModel, ConfigDict
+
+from hush_core import figures
+from hush_core.config import HushConfig
+from hush_core.corpus.prompted import text_columns
+from hush_core.files import put_in_place, sync
+from hush_core.rivals import CONFIDENCE, Verdict
+from tasks.runtime.caching import cached_task
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+from tasks.runtime.tracking import ChildRun, log_run
+
+FILES = ("comparison.csv", "runs.csv", "comparison.png")
+
+
+class RivalRun(BaseModel):
+    """One rival at one seed. All of it is public: counts, and losses on text that no secret names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rival: str
+    seed: int
+    loss: float | None
+    """Bits on the text that every rival held out."""
+    noise_multiplier: float | None
+    """None: no certified round."""
+    effective_noise: float | None
+    """σC/B, of each number of the released mean."""
+    rounds: int
+    kept: int
+    """Examples whose text training may see."""
+    worst_bound_to_target: float
+    extracted: int
+    """Secrets whose value the attack found first among its alternatives."""
+    seconds_a_round: float | None
+    peak_memory: int | None
+
+    def metrics(self, unit: str) -> dict[str, float]:
+        """Those that are known, for the tracker."""
+        known = self.model_dump(exclude={"rival", "seed", "loss"}) | {
+            f"bits_per_{unit.replace(' ', '_')}_held_out": self.loss
+        }
+        return {name: float(value) for name, value in known.items() if value is not None}
+
+
+class RivalRow(BaseModel):
+    """One rival over all seeds, or the reason why it has none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rival: str
+    runs: tuple[RivalRun, ...] = ()
+    loss: float | None = None
+    half_width: float | None = None
+    """Of Student's interval over seeds; None of a single one."""
+    perplexity: float | None = None
+    why: str = ""
+
+    @property
+    def losses(self) -> list[float]:
+        return [run.loss for run in self.runs if run.loss is not None]
+
+
+class PublishedComparison(BaseModel):
+    """Where it lies."""
+
+    model_config = ConfigDict(frozen=True)
+
+    folder: str
+    run_url: str | None
+
+
+@cached_task(name="common text", version=1)
+def common_texts(tables: list[Ref]) -> Ref:
+    """The texts that stand in every one of these tables, in the order of the first."""
+    store = Store(home().store)
+    first, *others = (text_columns(store.read_frame(table)) for table in tables)
+    for other in others:
+        first = first.join(other.select("text").unique(), on="text", how="semi", maintain_order="left")
+    return store.put_frame(first, kind="texts_common")
+
+
+def table_of(rows: list[RivalRow], verdict: Verdict) -> pl.DataFrame:
+    """One row a rival, in the order in which they were asked for."""
+    kinds = {
+        "rival": pl.String, "loss": pl.Float64, "half_width": pl.Float64, "perplexity": pl.Float64,
+        "seeds": pl.UInt32, "noise_multiplier": pl.Float64, "effective_noise": pl.Float64, "kept": pl.UInt32,
+        "worst_bound_to_target": pl.Float64, "extracted": pl.UInt32, "seconds_a_round": pl.Float64,
+        "peak_memory": pl.UInt64, "chosen": pl.Boolean, "alike": pl.Boolean, "why": pl.String,
+    }  # fmt: skip
+    found = []
+    for row in rows:
+        told = row.runs[0].model_dump() if row.runs else {}
+        timed = [run.seconds_a_round for run in row.runs if run.seconds_a_round is not None]
+        taken = [run.peak_memory for run in row.runs if run.peak_memory is not None]
+        told |= {"seconds_a_round": min(timed, default=None), "peak_memory": max(taken, default=None)}
+        told |= row.model_dump(include={"rival", "loss", "half_width", "perplexity", "why"})
+        told |= {"seeds": len(row.runs), "extracted": max((run.extracted for run in row.runs), default=None)}
+        told |= {"chosen": row.rival == verdict.chosen, "alike": row.rival in verdict.alike}
+        found.append({name: told.get(name) for name in kinds})
+    return pl.DataFrame(found, schema=kinds)
+
+
+@task(name="publish-comparison")
+def publish_comparison(
+    config: HushConfig, rows: list[RivalRow], verdict: Verdict, unit: str, folder: str
+) -> PublishedComparison:
+    """Write table and picture to `folder`, and log them with every run to the tracker. Registers nothing."""
+    out = Path(folder)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    table, runs = table_of(rows, verdict), [run for row in rows for run in row.runs]
+    with tempfile.TemporaryDirectory(dir=out) as work:
+        staged = Path(work)
+        table.write_csv(staged / FILES[0])
+        pl.DataFrame([run.model_dump() for run in runs], infer_schema_length=None).write_csv(
+            staged / FILES[1]
+        )
+        figures.rivals(table, staged / FILES[2], unit=unit)
+        for file in sorted(staged.iterdir()):
+            file.chmod(0o600)
+            sync(file)
+            put_in_place(file, out / file.name)
+    children = [
+        ChildRun(f"{run.rival} {run.seed}", {"rival": run.rival, "seed": run.seed}, run.metrics(unit))
+        for run in runs
+    ]
+    url = log_run(
+        experiment=config.tracking.experiment,
+        run_name="comparison",
+        params=_params(config, rows, verdict),
+        metrics={"rivals": len(rows), "failed": sum(not row.runs for row in rows), "confidence": CONFIDENCE},
+        files=[out / name for name in FILES],
+        children=children,
+    )
+    return PublishedComparison(folder=str(out), run_url=url)
+
+
+def _params(config: HushConfig, rows: list[RivalRow], verdict: Verdict) -> Mapping[str, object]:
+    return {
+        "rivals": ", ".join(row.rival for row in rows),
+        "chosen": verdict.chosen,
+        "why": verdict.why,
+        "method": config.method,
+        "rounds": config.train.rounds,
+        "expected_batch": config.train.batch,
+        "clip_norm": config.train.clip_norm,
+    }

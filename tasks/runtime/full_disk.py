@@ -1,0 +1,30 @@
+"""Whether an error is a disk that is full, whoever met it: a file, SQLite below MLflow, or the Prefect server."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+
+from tasks.runtime.environment import home
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOTHING_LEFT = 1 << 20
+"""Bytes free under HUSH_HOME below which another error is put down to it: a server that can write no more answers
+with one of its own."""
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether the error, or one that it came of, says so; or nothing is left under HUSH_HOME."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if isinstance(error, sqlite3.Error) and "disk is full" in str(error):
+            return True
+        error = getattr(error, "orig", None) or error.__cause__ or error.__context__
+    try:
+        return shutil.disk_usage(home().root).free < NOTHING_LEFT
+    except OSError:
+        return False

@@ -1,0 +1,68 @@
+"""Where the organisation's keys come from: the environment or a file of HUSH_HOME, never a parameter or a config.
+
+The home's own key (`identity.key`, HMAC) is another thing: it names secrets and signs for this home alone, so
+only who can read it can check it. The organisation's key signs for everybody who holds its public half. Where
+there is one, it signs what leaves the home (models, certificates, decisions); the home's key then signs audits
+alone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hush_core.errors import InputError
+from hush_core.signing.keys import SigningKey, TrustRoot, read_signing_key, read_trust, trust_in
+from tasks.runtime.environment import home
+
+SIGNING_KEY, TRUST = "HUSH_SIGNING_KEY", "HUSH_TRUST"
+
+
+def trust_root() -> TrustRoot | None:
+    """Whose signatures count here: HUSH_TRUST, or `keys/trust` of the home (a file or a folder of public keys), or
+    the public half of the signing key; None where there is none of these.
+
+    Raises:
+        InputError: what is named is not there, or is no trust root.
+    """
+    path = _named(TRUST, "trust", "trust.pem")
+    if path is not None:
+        return read_trust(path)
+    key = _key()
+    return trust_in(key) if key else None
+
+
+def signing_key() -> SigningKey | None:
+    """The organisation's private key, for who signs: HUSH_SIGNING_KEY, or `keys/signing.pem` of the home; None
+    where there is neither a key nor a trust root.
+
+    Raises:
+        InputError: it cannot be used; or there is a trust root that would not take its signature.
+    """
+    key, trust = _key(), trust_root()
+    if trust is None:
+        return None
+    if key is None:
+        raise InputError(
+            SIGNING_KEY,
+            f"names no key, and only what one of {trust.where} signed counts here",
+            "let it name the file of the organisation's private key, on the machines that train and review",
+        )
+    if trust.find(key.fingerprint) is None:
+        raise InputError(
+            str(key.path), f"is none of the keys that {trust.where} trusts", "add its public half there"
+        )
+    return key
+
+
+def _key() -> SigningKey | None:
+    path = _named(SIGNING_KEY, "signing.pem")
+    return read_signing_key(path) if path else None
+
+
+def _named(variable: str, *files: str) -> Path | None:
+    """What the environment names, there or not; else the first of the home's files that is there."""
+    if given := os.environ.get(variable):
+        return Path(given).expanduser()
+    found = (home().keys / name for name in files)
+    return next((path for path in found if path.exists()), None)

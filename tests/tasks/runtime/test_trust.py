@@ -1,0 +1,216 @@
+"""Models signed by an organisation: what was registered, what others can check of it, and what is refused."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import pytest
+from signing_keys import write_pair
+
+from flows.reports.verification import verdict
+from flows.review import review
+from flows.verify import verify_target
+from hush_core.certificate import read_certificate
+from hush_core.errors import InputError, VerificationError
+from hush_core.signing import BOM, read_signing_key, read_trust, sign_package
+from tasks.runtime.environment import home
+from tasks.runtime.registry import find_version
+from tasks.runtime.trust import signing_key, trust_root
+
+
+@pytest.fixture
+def acme(tmp_path, monkeypatch):
+    """The organisation's folder of public keys; the environment names it and the private key."""
+    private, trust = write_pair(tmp_path / "keys", "acme")
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
+    monkeypatch.setenv("HUSH_TRUST", str(trust))
+    return trust
+
+
+def copy_of(uri, to):
+    """A copy of the registered folder, as a consumer downloads it."""
+    return mlflow.artifacts.download_artifacts(uri, dst_path=str(to))
+
+
+@pytest.fixture
+def package(register, acme, tmp_path):
+    uri = register("signed").model_uri
+    (tmp_path / "copy").mkdir()
+    return Path(copy_of(uri, tmp_path / "copy"))
+
+
+def stock(folder, public):
+    """The exit status of model-signing's own command."""
+    command = [sys.executable, "-m", "model_signing", "verify", "key", "--signature"]
+    command += [folder / "signature" / "model.sig", "--public_key", public, folder]
+    return subprocess.run([*map(str, command)], capture_output=True, timeout=60).returncode
+
+
+def test_stock_model_signing_verifies_the_whole_folder(package, acme, tmp_path):
+    public = acme / "acme.pem"
+    assert (package / "registered_model_meta").is_file()  # as MLflow leaves a download
+    assert stock(package, public) == 0
+    assert stock(package, write_pair(tmp_path / "keys", "stranger")[1] / "stranger.pem") != 0
+    for name in ("certificate/bounds.parquet", "MLmodel"):
+        before = (package / name).read_bytes()
+        (package / name).write_bytes(before + b" ")
+        assert stock(package, public) != 0, name
+        (package / name).write_bytes(before)
+
+
+def test_hush_says_who_signed(package, acme, monkeypatch):
+    assert "signed by acme (key" in verify_target(str(package)).signature
+    alone = verify_target(str(package / "certificate"))
+    assert alone.signature.startswith("signed by acme") and "model's files NOT looked at" in alone.signature
+    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(name)
+    unknown = verify_target(str(package))
+    assert any(line.startswith("WARNING: NOT CHECKED who signed it") for line in verdict(unknown))
+    assert "signed by acme" in verify_target(str(package), trust=read_trust(acme / "acme.pem")).signature
+
+
+def test_a_self_made_certificate_is_refused(package, tmp_path):
+    """Everything as hush makes it, and verified: but by a key that nobody trusts, or by none."""
+    stranger = read_signing_key(write_pair(tmp_path / "keys", "stranger")[0])
+    shutil.rmtree(package / "signature")
+    with pytest.raises(VerificationError, match="no organisation signed"):
+        verify_target(str(package))
+    sign_package(package, read_certificate(package / "certificate"), stranger)
+    with pytest.raises(VerificationError, match="none of those that are trusted"):
+        verify_target(str(package))
+    with pytest.raises(VerificationError, match="none of those that are trusted"):
+        verify_target(str(package / "certificate"))
+
+
+@pytest.mark.parametrize("part", ["model.sig", "certificate.intoto.json"])
+def test_half_a_signature_is_none(package, part, tmp_path):
+    stranger = read_signing_key(write_pair(tmp_path / "keys", "stranger")[0])
+    other = tmp_path / "other"
+    shutil.copytree(package, other)
+    shutil.rmtree(other / "signature")
+    sign_package(other, read_certificate(other / "certificate"), stranger)
+    shutil.copy(other / "signature" / part, package / "signature" / part)
+    with pytest.raises(VerificationError, match="none of those that are trusted"):
+        verify_target(str(package))
+    (package / "signature" / part).unlink()
+    with pytest.raises(VerificationError, match="is missing"):
+        verify_target(str(package))
+
+
+def test_the_signature_of_another_model_is_refused(package, register, acme, certified, tmp_path):
+    """Both are acme's: the attestation is of another certificate."""
+    other = tmp_path / "other"
+    shutil.copytree(package, other)
+    envelope = json.loads((other / "signature" / "certificate.intoto.json").read_text())
+    document = json.loads((other / "certificate" / "certificate.json").read_text())
+    document["facts"]["name"] = "better"
+    from forging import sealed
+
+    (other / "certificate" / "certificate.json").write_bytes(sealed(document))
+    shutil.rmtree(other / "signature")
+    sign_package(other, read_certificate(other / "certificate"), signing_key())
+    assert json.loads((other / "signature" / "certificate.intoto.json").read_text()) != envelope
+    shutil.copy(other / "signature" / "certificate.intoto.json", package / "signature")
+    with pytest.raises(VerificationError, match="attests another certificate"):
+        verify_target(str(package))
+
+
+def test_the_bill_of_materials_names_model_data_and_code(package):
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    text = (package / BOM).read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    told, certificate = json.loads(text), read_certificate(package / "certificate")
+    model = told["metadata"]["component"]
+    assert model["type"] == "machine-learning-model" and model["name"] == "tiny"
+    hashes = {file["name"]: file["hashes"][0]["content"] for file in model["components"]}
+    assert hashes == certificate.model_files
+    code = {one["name"]: one["version"] for one in told["components"] if one["type"] == "library"}
+    assert code | {"python": certificate.facts.code["python"]} == certificate.facts.code
+    assert {"torch", "polars", "sqlalchemy"} <= code.keys()  # what it needs, and what that needs
+    data = {one["name"] for one in told["components"] if one["type"] == "data"}
+    assert data == {"repo", "examples"}
+
+
+def test_a_version_is_signed_anew_where_a_key_is_new(register, tmp_path, monkeypatch):
+    unsigned = register("later")
+    private, _ = write_pair(tmp_path / "keys", "acme")
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
+    with pytest.raises(VerificationError, match="no organisation signed"):
+        verify_target(unsigned.model_uri)
+    again = register("later")
+    assert again.version == "2" and "signed by acme" in verify_target(again.model_uri).signature
+    assert register("later") == again
+
+
+def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch):
+    assert signing_key() is None and trust_root() is None
+    private, trust = write_pair(tmp_path / "keys", "acme")
+    monkeypatch.setenv("HUSH_TRUST", str(trust))
+    with pytest.raises(InputError, match="names no key"):
+        signing_key()
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(write_pair(tmp_path / "keys", "stranger")[0]))
+    with pytest.raises(InputError, match="none of the keys"):
+        signing_key()
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
+    assert signing_key().fingerprint == trust_root().keys[0].fingerprint
+    monkeypatch.delenv("HUSH_SIGNING_KEY")
+    monkeypatch.delenv("HUSH_TRUST")
+    kept = home().keys / "signing.pem"
+    shutil.copy(private, kept)
+    try:
+        assert signing_key().fingerprint == read_signing_key(private).fingerprint
+    finally:
+        kept.unlink()
+
+
+# decisions
+
+
+def approve(uri):
+    return review(uri, reviewer="ada", decision="approve", reason="fine")
+
+
+@pytest.mark.usefixtures("prefect_harness")
+def test_an_approval_is_signed_for_others(register, acme, monkeypatch):
+    uri = register("decided").model_uri
+    approve(uri)
+    monkeypatch.delenv("HUSH_SIGNING_KEY")  # a machine that trusts, and cannot sign
+    elsewhere = type(home())(acme.parent / "home").create()
+    monkeypatch.setenv("HUSH_HOME", str(elsewhere.root))
+    assert "approved by ada" in (said := verify_target("models:/decided@champion").approval)
+    assert "signed by acme" in said
+    client = mlflow.MlflowClient()
+    client.set_model_version_tag("decided", "1", "review_reason", "better")
+    with pytest.raises(VerificationError, match="is another decision"):
+        verify_target("models:/decided@champion")
+    client.set_model_version_tag("decided", "1", "review_reason", "fine")
+    kept = find_version(uri).tags["review_signature"]
+    client.set_model_version_tag("decided", "1", "review_signature", "0" * 64)
+    with pytest.raises(VerificationError, match="no signed envelope"):
+        verify_target("models:/decided@champion")
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(acme.parent / "acme.key"))
+    register("decided-too")
+    for key, value in {**find_version(uri).tags, "review_signature": kept}.items():
+        client.set_model_version_tag("decided-too", "1", key, value)
+    client.set_registered_model_alias("decided-too", "champion", "1")
+    with pytest.raises(VerificationError, match="is another decision"):
+        verify_target("models:/decided-too@champion")
+
+
+@pytest.mark.usefixtures("prefect_harness")
+def test_an_approval_by_the_homes_key_is_none_where_there_is_a_trust_root(register, acme, monkeypatch):
+    private = str(acme.parent / "acme.key")
+    uri = register("downgraded").model_uri
+    approve(uri)
+    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(name)
+    approve(uri)
+    assert "key of this home" in verify_target("models:/downgraded@champion").approval
+    monkeypatch.setenv("HUSH_SIGNING_KEY", private)
+    with pytest.raises(VerificationError, match="no signed envelope"):
+        verify_target("models:/downgraded@champion")
