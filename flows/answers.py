@@ -3,7 +3,8 @@
 `hush run` on what it ran on before would start Prefect, ask for the result of every step, and register nothing.
 Where both servers are the home's own, the report that it printed is kept, and printed again if all that it rests on
 is what it was: the config with its changes, the commits and files that it names, the rules and hush itself, every
-object in the store (hashed anew), and the registered version. Anything else is left to the flow, which knows why.
+object in the store (hashed anew), the registered version, and that no audit has refuted it. Anything else is left
+to the flow, which knows why.
 
 Kept under HUSH_HOME/store/answers, named by a keyed hash. A promise over several runs is never answered from here:
 what such a run comes to depends on the runs between.
@@ -24,6 +25,7 @@ from hush_core.config import ByteGptModel, HushConfig
 from hush_core.files import write_whole
 from tasks.runtime.environment import home, settings
 from tasks.runtime.store import Ref, Store, canonical_json, refs_in
+from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ def find_answer(config: HushConfig) -> Report | None:
     store = Store(home().store)
     if not all(store.holds(ref) for ref in kept.refs) or not _registered(kept.report.model_uri):
         return None
+    if _refuted(Path(kept.report.certificate_dir)):
+        return None
     return kept.report.model_copy(update={"reused": True})
 
 
@@ -68,6 +72,15 @@ def keep_answer(config: HushConfig, outcome: Outcome, report: Report) -> None:
     write_whole(file, Answer(report=report, refs=refs).model_dump_json().encode())
 
 
+def _refuted(certificate: Path) -> bool:
+    """Whether an audit has refuted the answer since; the flow then says why."""
+    if not any((home().store / "audits").glob("run-*.json")):
+        return False
+    from tasks.refutation import refuted_answer  # with all that reads a certificate
+
+    return bool(refuted_answer(certificate))
+
+
 def _answerable(config: HushConfig) -> bool:
     """No promise over several runs, no model from elsewhere, and nobody's servers but the home's own."""
     own = settings(home())["MLFLOW_TRACKING_URI"]
@@ -80,7 +93,9 @@ def _answerable(config: HushConfig) -> bool:
 
 
 def _file(config: HushConfig, inputs: Sources) -> Path:
-    body = [config.model_dump(mode="json"), inputs.model_dump(mode="json"), _software()]
+    key = signing_key()  # who signs from now on has an unsigned version registered anew
+    signer = key.fingerprint if key else None
+    body = [config.model_dump(mode="json"), inputs.model_dump(mode="json"), _software(), signer]
     return home().store / "answers" / home().fingerprint("answer " + canonical_json(body).decode())
 
 

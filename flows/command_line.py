@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hush_core.errors import HushError, InputError
+from flows.output import OUTPUT, fail
+from hush_core.errors import HushError, InputError, VerificationError
 from hush_core.progress import Progress
 
 if TYPE_CHECKING:
@@ -69,9 +70,10 @@ def check(config_file: Path, given: Changes | None = None, *, trains: bool = Tru
 
 
 def answer() -> None:
-    """Tell a server that is named in the environment and is not there."""
-    from tasks.reachable import check_orchestrator, check_tracker
+    """Tell a disk that is full, and a server that is named in the environment and is not there."""
+    from tasks.reachable import check_disk, check_orchestrator, check_tracker
 
+    check_disk()
     check_tracker()
     check_orchestrator()
 
@@ -98,11 +100,17 @@ def console() -> Console:
     """Where reports go."""
     from rich.console import Console
 
+    if OUTPUT.json:
+        return Console(highlight=False, stderr=True, width=None if sys.stderr.isatty() else 120)
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def progress() -> Progress:
-    return lambda stage, done, total: console().print(f"[dim]{stage}: {done} of {total}[/dim]")
+    def told(stage: str, done: int, total: int) -> None:
+        if not OUTPUT.quiet:
+            console().print(f"[dim]{stage}: {done} of {total}[/dim]")
+
+    return told
 
 
 @contextmanager
@@ -110,10 +118,11 @@ def owned() -> Iterator[None]:
     """What is started in here carries this process's mark from its first moment: a later command sees who died."""
     from prefect import tags
 
+    from flows.bars import bars
     from tasks.leftovers import owner_tag
     from tasks.runtime.environment import home
 
-    with tags(owner_tag(home())):
+    with tags(owner_tag(home())), bars():
         yield
 
 
@@ -127,7 +136,14 @@ def exit_status():
         asked.set()
         raise KeyboardInterrupt
 
+    def hung_up(number: int, frame: Any) -> None:
+        """The terminal is closed: whoever takes a SIGTERM by now takes this too."""
+        signal.raise_signal(signal.SIGTERM)
+
     before = signal.signal(signal.SIGTERM, end)
+    terminal = signal.getsignal(signal.SIGHUP)
+    if terminal == signal.SIG_DFL:  # and not where nohup asked for it to be passed over
+        signal.signal(signal.SIGHUP, hung_up)
     try:
         with _told_apart():
             yield
@@ -138,6 +154,7 @@ def exit_status():
         _interrupted()
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGHUP, terminal)
 
 
 @contextmanager
@@ -146,9 +163,20 @@ def _told_apart() -> Iterator[None]:
         yield
     except InputError as error:
         print(f"hush: {error}", file=sys.stderr)
+        fail(2, where=error.where, what=error.what, hint=error.hint)
         sys.exit(2)
     except HushError as error:
         print(f"hush: {error}", file=sys.stderr)
+        failures = error.failures if isinstance(error, VerificationError) else []
+        fail(1, what=str(error), **({"failures": failures} if failures else {}))
+        sys.exit(1)
+    except Exception as error:
+        from tasks.runtime.full_disk import is_full
+
+        if not is_full(error):
+            raise
+        print("hush: the disk is full; free some, and start the same command again", file=sys.stderr)
+        fail(1, what="the disk is full", hint="free some, and start the same command again")
         sys.exit(1)
     except (KeyboardInterrupt, SystemExit) as end:
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
@@ -158,4 +186,5 @@ def _told_apart() -> Iterator[None]:
 
 def _interrupted() -> NoReturn:
     print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
+    fail(INTERRUPTED, what="interrupted", hint="the next run of the same command goes on from here")
     sys.exit(INTERRUPTED)

@@ -10,15 +10,20 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.check import check_config
+from flows.remedies import Remedy, remedies
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import PlanReport, build_report, markdown
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
-from hush_core.config import Changes, HushConfig
+from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
+from hush_core.errors import InputError
 from tasks.earlier_runs import next_run
 from tasks.extraction import Extracted, extract_secrets, refuse_without_edges
+from tasks.items import imply_targets
 from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
 from tasks.runtime.environment import home
+from tasks.runtime.names import named
+from tasks.runtime.progress import suspendable
 from tasks.runtime.store import Store
 from tasks.sources import sources
 from tasks.weighing import Relaxation, relax_target
@@ -28,8 +33,12 @@ SOLVED_AGAIN = 5
 
 
 @flow(
-    name="plan", validate_parameters=True, task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
+    name="plan",
+    flow_run_name=named("plan"),
+    validate_parameters=True,
+    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),
 )
+@suspendable
 def plan(
     config_file: str,
     changes: Changes | None = None,
@@ -50,26 +59,48 @@ def plan(
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
     config = check_config(Path(config_file), changes, trains=False)
+    if not makes_noise(config.mechanism):
+        raise InputError(
+            "mechanism", f"{config.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
+        )
     scales = scales_of(config, sweep, noise)
     extracted = extract_secrets(sources(config), config)
     refuse_without_edges(extracted)
-    asked = sweep or noise or config.weights.noise_multiplier is not None
+    if target := unit_dp(config.mechanism):
+        implied = imply_targets(extracted.secrets, *target)
+        extracted = extracted.model_copy(update={"secrets": implied})
+    program = isinstance(config.mechanism, HushMechanism)
+    asked = sweep or noise or config.weights.noise_multiplier is not None or not program
     points = sweep_points(config, extracted, scales, extend=not asked)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method)
     weighed = relaxations = other = None
+    helps: list[Remedy] = []
     by_runs: list[NoiseOfRuns] = []
     if chosen is not None:
         best = points[chosen]
-        by_runs = noise_by_runs(best.weighed.weights, best.method, extracted, config)
+        helps = remedies(best, extracted, config)
+        by_runs = noise_by_runs(best.weighed.weights, best.weighed.edges, best.method, extracted, config)
         other = row_of(other_choice(points[chosen], extracted, config), config)
-        weighed, relaxations = points[chosen].weighed, relax_point(points[chosen], extracted, config)
+        weighed = best.weighed
+        if program:
+            relaxations = relax_point(best, extracted, config)
     folder = out or str(home().report_folder("plans", Path(config_file)))
     published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder)
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = build_report(
-        config, extracted, rows, chosen, other, relaxations or [], by_runs, published, notes, next_run=now
+        config,
+        extracted,
+        rows,
+        chosen,
+        other,
+        relaxations or [],
+        by_runs,
+        published,
+        notes,
+        remedies=helps,
+        next_run=now,
     )
     create_markdown_artifact(markdown(report), key="hush-plan", description="noise by c, and what binds")
     return report

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict
 from flows.check import check_config
 from flows.reports.rehearsal import RehearsalReport, build_report, markdown
 from flows.sweep import noise_by_runs, refusal
-from hush_core.config import Changes, HushConfig
+from hush_core.config import Changes, HushConfig, HushMechanism
 from hush_core.errors import HushError, InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
 from hush_core.weights import weight_settings
 from tasks.calibration import estimate_noise
-from tasks.extraction import Extracted, extract_secrets
+from tasks.extraction import Extracted, extract_secrets, refuse_empty_entries
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
@@ -26,6 +26,8 @@ from tasks.publish_rehearsal import LossOfRuns, publish_rehearsal
 from tasks.rehearse import Priced, Stage, cast_stand_ins, loss_of, play_point, time_rounds
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
+from tasks.runtime.names import named
+from tasks.runtime.progress import suspendable
 from tasks.runtime.store import Store
 from tasks.sources import sources
 from tasks.texts import split_texts
@@ -66,7 +68,8 @@ class Effort(BaseModel):
                 raise InputError(f"--{name}", "is not a positive number", "give one")
 
 
-@flow(name="rehearse", validate_parameters=True)
+@flow(name="rehearse", flow_run_name=named("rehearse"), validate_parameters=True)
+@suspendable
 def rehearse(
     config_file: str, changes: Changes | None = None, effort: Effort | None = None, out: str | None = None
 ) -> RehearsalReport:
@@ -84,7 +87,13 @@ def rehearse(
     effort = effort or Effort()
     effort.check()
     config = check_config(Path(config_file), changes)
+    if config.mechanism != HushMechanism():
+        raise InputError(
+            "mechanism", "a rehearsal searches the weights of hush, planned for the secrets' levels",
+            "leave `mechanism` out to rehearse; `hush compare` sets the others beside it",
+        )  # fmt: skip
     extracted = extract_secrets(sources(config), config)
+    refuse_empty_entries(config, extracted)
     stage = set_stage(config, extracted)
     search = open_search(config, extracted, stage, effort)
     play_all(search, config, extracted, stage, effort.trials)
@@ -219,7 +228,7 @@ def play_by_runs(
 
     return [
         LossOfRuns(**row.model_dump(), loss_anew=loss(row.anew), loss_going_on=loss(row.going_on))
-        for row in noise_by_runs(priced.weights, here.method, extracted, here)
+        for row in noise_by_runs(priced.weights, extracted.edges, here.method, extracted, here)
     ]
 
 

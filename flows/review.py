@@ -10,7 +10,6 @@ import getpass
 import sys
 import tempfile
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +21,7 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.flow_runs import pause_flow_run
 from prefect.input import RunInput
+from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 from rich.markdown import Markdown
@@ -39,11 +39,14 @@ from hush_core.errors import InputError, VerificationError
 from hush_core.figures import short_name
 from hush_core.files import file_sha256
 from hush_core.progress import Progress
+from hush_core.signing import TrustRoot, check_signature
+from tasks.audit_record import with_audit
 from tasks.leftovers import claim_flow_run
 from tasks.redaction import check_redaction
-from tasks.runtime.decisions import APPROVED, AT, BY, SIGNATURE, WHY, check_approval, signature
+from tasks.runtime.decisions import APPROVED, REJECTED, check_approval, decide, dethrone, note_last
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.environment import home
+from tasks.runtime.names import named
 from tasks.runtime.registry import (
     CHAMPION,
     DIGEST,
@@ -55,6 +58,7 @@ from tasks.runtime.registry import (
 )
 from tasks.runtime.store import directory_sha256
 from tasks.runtime.tracking import tracker
+from tasks.runtime.trust import signing_key, trust_root
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""
@@ -79,14 +83,17 @@ class Reviewed(BaseModel):
     decision: Literal["approve", "reject"]
     reviewer: str
     certificate_sha256: str
+    no_champion: bool = False
+    """It was the champion, and was rejected: no version is champion now."""
 
 
-@flow(name="review", validate_parameters=True)
+@flow(name="review", flow_run_name=named("review", "model_uri"), validate_parameters=True)
 def review(
     model_uri: str,
     reviewer: str | None = None,
     decision: Literal["approve", "reject"] | None = None,
     reason: str | None = None,
+    certificate: str | None = None,
 ) -> Reviewed:
     """Verify a registered version, decide on it, and move the alias `champion`.
 
@@ -95,29 +102,41 @@ def review(
         reviewer: who decides; free text, so as good as the server's own login.
         decision: given, it is carried out; not given, the run pauses and the Prefect UI asks.
         reason: why.
+        certificate: SHA-256 of the certificate.json that was read before; another one is not decided on.
 
     Raises:
         VerificationError: the certificate does not hold. The version becomes `failed`, champion no more.
     """
     claim_flow_run()
+    signing_key()  # a mistake in it is told before a person is asked
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
     with tempfile.TemporaryDirectory() as folder:
         verification, contents = check_registered(fixed, Path(folder) / "before")
+        digest = certificate_digest(Path(folder) / "before")
+        if certificate not in (None, digest):
+            raise VerificationError([f"{fixed}: changed since it was read"])
         page = facts_page(fixed, verification)
         create_markdown_artifact(page, key="hush-review", description=f"certificate of {fixed}")
-        answer = _given(decision, reviewer, reason) if decision else _ask(page, reviewer)
+        answer = (
+            _given(decision, reviewer, reason) if decision else _ask(form_page(fixed, verification), reviewer)
+        )
         if not decision:
             # the decision was about these bytes; it does not carry over to others
-            _, now = check_registered(fixed, Path(folder) / "after")
+            verification, now = check_registered(fixed, Path(folder) / "after")  # an audit may have come
             if now != contents:
                 _mark_failed(fixed)
                 raise VerificationError([f"{fixed}: changed while it was under review"])
-    _carry_out(fixed, answer)
-    digest = entry.tags[DIGEST]
+    if answer.decision == "approve" and verification.refuted:
+        raise InputError(fixed, verification.audit, "train again; a refuted model cannot be approved")
+    status = APPROVED if answer.decision == "approve" else REJECTED
+    dethroned = decide(fixed, status, by=answer.reviewer, why=answer.reason, certificate=digest)
+    if dethroned:
+        get_run_logger().warning("%s was the champion: no version is, until another is approved", fixed)
     return Reviewed(
-        model_uri=fixed, decision=answer.decision, reviewer=answer.reviewer, certificate_sha256=digest
-    )
+        model_uri=fixed, decision=answer.decision, reviewer=answer.reviewer, certificate_sha256=digest,
+        no_champion=dethroned,
+    )  # fmt: skip
 
 
 @task(name="verify", cache_policy=NO_CACHE)
@@ -139,6 +158,7 @@ def review_in_terminal(
     console: Console,
 ) -> Reviewed:
     """Verify, show the facts, ask for whatever is not given, then run the flow (which verifies by itself)."""
+    certificate = None
     if decision is None or not reason:
         if not sys.stdin.isatty():
             raise InputError("review", "there is no terminal to ask on", "give --decision and --reason")
@@ -146,15 +166,42 @@ def review_in_terminal(
         model_uri = f"models:/{fixed.name}/{fixed.version}"
         with tempfile.TemporaryDirectory() as folder:
             verification, _ = check_registered.fn(model_uri, Path(folder))
+            certificate = certificate_digest(Path(folder))
         console.print(Markdown(facts_page(model_uri, verification)))
         while decision not in ("approve", "reject"):
             decision = typer.prompt("approve or reject")
         reason = reason or typer.prompt("why")
     start_server()
-    done = review(model_uri, reviewer=reviewer or getpass.getuser(), decision=decision, reason=reason)
+    return review(
+        model_uri,
+        reviewer=reviewer or getpass.getuser(),
+        decision=decision,
+        reason=reason,
+        certificate=certificate,
+    )
+
+
+def render_review(done: Reviewed, console: Console) -> None:
+    """One line: what was decided, and what that means for the alias."""
     champion = f"; {CHAMPION} is this version now" if done.decision == "approve" else ""
+    if done.no_champion:
+        champion = f"; it was the {CHAMPION}, and no version is now, until another is approved"
     console.print(f"{done.model_uri}: {done.decision}, by {done.reviewer}{champion}", soft_wrap=True)
-    return done
+
+
+def form_page(model_uri: str, verification: Verification) -> str:
+    """What stands above the fields of the form: the verdict with every warning, and no more: they are in reach.
+    `facts_page`, the run's artifact, is the whole."""
+    return "\n".join(
+        [
+            f"## {model_uri}: the certificate holds",
+            "",
+            *(f"- {line}" for line in verdict(verification)[:-1]),
+            "",
+            "**Read first** the artifact `hush-review` of this run (tab *Artifacts*): the promise, what it leaves "
+            "out, what nothing could check, the secrets nearest to their targets.",
+        ]
+    )
 
 
 def facts_page(model_uri: str, verification: Verification) -> str:
@@ -200,13 +247,20 @@ def facts_page(model_uri: str, verification: Verification) -> str:
 
 
 def verify_registered(
-    model_uri: str, into: Path, progress: Progress | None = None, *, chained: bool = True
+    model_uri: str,
+    into: Path,
+    progress: Progress | None = None,
+    *,
+    chained: bool = True,
+    trust: TrustRoot | None = None,
 ) -> tuple[Verification, str]:
-    """Download a version to `into` and verify it, and that it counts what earlier versions knew of runs; asked for
-    by the champion's alias, that a review of this home put it there.
+    """Download a version to `into` and verify it, who signed it, and that it counts what earlier versions knew of
+    runs; asked for by the champion's alias, that a review put it there.
 
     Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
+    `trust`: whose signatures count, instead of the environment's.
     """
+    trust = trust or trust_root()
     entry = find_version(model_uri)
     tag = entry.tags.get(DIGEST)
     certificate_dir = download_certificate(model_uri, into)
@@ -217,15 +271,24 @@ def verify_registered(
     verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
     if chained:
         verification = after_earlier_versions(verification, model_uri, into / "earlier")
+    verification = with_audit(verification, entry)
+    root = model_dir.parent
+    signed = check_signature(verification.certificate, root / certificate_dir.name, trust, whole=root)
+    verification = replace(verification, signature=signed)
     if model_uri.endswith(f"@{CHAMPION}"):
-        verification = replace(verification, approval=_approval(entry, verification))
+        verification = replace(verification, approval=_approval(entry, verification, trust))
     return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(model_dir.parent)}"
 
 
-def _approval(entry: ModelVersion, verification: Verification) -> str:
-    if verification.certificate.facts.store != home().fingerprint("identity"):
+def certificate_digest(folder: Path) -> str:
+    """Of the certificate that `verify_registered` downloaded to a folder and verified."""
+    return file_sha256(folder / "certificate" / "certificate.json")
+
+
+def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
+    if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
         return "NOT CHECKED whether a review put the alias there: that can the home which made the model"
-    return check_approval(entry)
+    return check_approval(entry, trust)
 
 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
@@ -261,35 +324,8 @@ def _ask(page: str, reviewer: str | None) -> Decision:
     return _given(answer.decision, answer.reviewer, answer.reason)
 
 
-def _carry_out(model_uri: str, answer: Decision) -> None:
-    """Write the decision to the registry; the alias moves last."""
-    entry, client = find_version(model_uri), tracker()
-    facts = {
-        STATUS: APPROVED if answer.decision == "approve" else "rejected",
-        BY: answer.reviewer,
-        WHY: answer.reason,
-        AT: datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    number = 1 + sum(key.startswith("decision_") for key in entry.tags)  # the others stay
-    facts[f"decision_{number}"] = f"{facts[STATUS]} by {answer.reviewer} at {facts[AT]}: {answer.reason}"
-    facts[SIGNATURE] = signature(entry.name, entry.version, entry.tags | facts)
-    for key, value in facts.items():
-        client.set_model_version_tag(entry.name, entry.version, key, value)
-    if answer.decision == "approve":
-        client.set_registered_model_alias(entry.name, CHAMPION, entry.version)
-    else:
-        _dethrone(model_uri)
-
-
 def _mark_failed(model_uri: str) -> None:
-    _dethrone(model_uri)
+    dethrone(model_uri)
     entry = find_version(model_uri)
+    note_last(entry.name, entry.version, "failed")
     tracker().set_model_version_tag(entry.name, entry.version, STATUS, "failed")
-
-
-def _dethrone(model_uri: str) -> None:
-    """Take the champion's alias from this version, if it has it."""
-    entry, client = find_version(model_uri), tracker()
-    aliases = client.get_registered_model(entry.name).aliases
-    if str(aliases.get(CHAMPION)) == str(entry.version):
-        client.delete_registered_model_alias(entry.name, CHAMPION)

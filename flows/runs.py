@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from flows.results import CountedRun, CountedRuns
 from flows.verify import verify_target
 from hush_core.certificate.other_stores import known_runs
 from hush_core.progress import Progress
@@ -25,6 +26,12 @@ def add_runs(target: str, progress: Progress | None = None) -> tuple[int, int]:
     runs = known_runs(verification, identity=home().fingerprint("identity"))
     added = [history.add(run.key, run.record, run.released) for run in runs]
     return sum(added), len(added) - sum(added)
+
+
+def counted_runs(new: int | None = None, known: int | None = None) -> CountedRuns:
+    """Every run that released anything; `new`, `known`: of those just added."""
+    runs = [CountedRun(**row) for row in run_history().listed().iter_rows(named=True)]
+    return CountedRuns(runs=runs, new=new, known=known)
 
 
 def render_runs(console: Console) -> None:

@@ -13,10 +13,13 @@ from tasks.extraction import extract_secrets
 from tasks.leftovers import claim_flow_run
 from tasks.publish_secrets import Summary, report_secrets
 from tasks.runtime.environment import home
+from tasks.runtime.names import named
+from tasks.runtime.progress import suspendable
 from tasks.sources import sources
 
 
-@flow(name="secrets", validate_parameters=True)
+@flow(name="secrets", flow_run_name=named("secrets"), validate_parameters=True)
+@suspendable
 def secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
     """Find the secrets of a config, and report where they stand and what changed since the last report.
 

@@ -2,9 +2,10 @@
 
 >>> hush serve examples/demo.yaml --cron "0 2 * * *" --with-servers      # in a shell
 
-The servers and the runner are children of one supervisor: a child that dies ends all, and so does SIGTERM or
-Ctrl-C. This module imports neither prefect nor mlflow at its top: the address of a server that it starts must
-be in the environment before Prefect is imported, so the runner is a process of its own.
+The servers and the runner are children of one supervisor: a server that dies is started again, a runner that
+dies ends all, and so does SIGTERM, Ctrl-C, `hush stop` or `kill -9` of it. This module imports neither prefect nor
+mlflow at its top: the address of a server that it starts must be in the environment before Prefect is imported, so
+the runner is a process of its own.
 """
 
 from __future__ import annotations
@@ -12,25 +13,36 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from flows.local_servers import start_servers
+from flows.supervision import STARTUP, Children
 from hush_core.config import load_config
-from hush_core.config.calendar import schedule_of, zone_of
+from hush_core.config.calendar import check_schedule, schedule_of, zone_of
 from hush_core.errors import HushError, InputError
-from tasks.runtime.environment import OWN_SERVERS, Home, home, prepare_environment
+from hush_core.files import write_whole
+from tasks.ownership import process_start
+from tasks.runtime.environment import Home, home, prepare_environment
 
-HOST = "127.0.0.1"
-STARTUP = 180.0
-"""Seconds for a server to answer, on a busy machine."""
+ABOUT = {
+    "train": "Train a protected model and register it with its certificate. The report is an artifact of the run.",
+    "plan": "What will it cost? Weights and noise for a range of c; trains nothing.",
+    "rehearse": "Which plan gives the best model? Certified rounds played through on text without a secret.",
+    "compare": "What does each way of protecting cost here? The rival mechanisms on this data, at one promise.",
+    "secrets": "Which files hold which secret, and what changed since the last report.",
+    "review": "Verify a registered model, ask a person, promote or reject it.",
+    "audit": "Attack a registered model, and hold what comes out against its certificate.",
+}
+"""What the UI says of each deployment, by flow; deploy/prefect.yaml says the same."""
+SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ")
+RECORD = "servers.json"
+"""In HUSH_HOME/run, while a supervisor with servers is there: its process, and whether all of it answers."""
 
 
 def serve(
@@ -39,14 +51,17 @@ def serve(
     cron: str | None = None,
     timezone: str | None = None,
     with_servers: bool = False,
+    postgres: bool = False,
     prefect_port: int = 4200,
     mlflow_port: int = 5000,
+    postgres_port: int = 5433,
 ) -> None:
-    """Serve the deployments train, plan, rehearse, secrets and review until interrupted.
+    """Serve the deployments train, plan, rehearse, secrets, review and audit until interrupted.
 
     `train` runs on the schedule when `config_file` is given: by `cron` and `timezone`, or as its promise counts
     (`promise.cron`), or every night. With `with_servers`, a Prefect and an MLflow
-    server are started on loopback in place of those that the environment does not name.
+    server are started on loopback in place of those that the environment does not name; with `postgres`, on a
+    PostgreSQL server that is started for them.
 
     Raises:
         InputError: no Prefect server is named or asked for, a port is taken, or the schedule is no schedule or
@@ -58,13 +73,106 @@ def serve(
     environment = dict(os.environ)
     if not with_servers and not environment.get("PREFECT_API_URL"):
         raise InputError("PREFECT_API_URL", "names no Prefect server", "set it, or give --with-servers")
-    children = _Children()
-    with children:
+    children = Children()
+    port = postgres_port if postgres else None
+    with _recorded(home, with_servers, port) as record, children:
         if with_servers:
-            _start_servers(children, home, environment, prefect_port, mlflow_port)
+            start_servers(
+                children, home, environment, prefect_port=prefect_port, mlflow_port=mlflow_port,
+                postgres_port=port,
+            )  # fmt: skip
         job = {"config_file": config_file and str(config_file), "cron": cron, "timezone": timezone}
-        children.start("runner", [sys.executable, "-m", "flows.serve", json.dumps(job)], environment)
+        runner = [sys.executable, "-m", "flows.serve", json.dumps(job)]
+        children.start("runner", runner, environment, again=False, first=True)
+        record(True)
         children.wait()
+
+
+@contextmanager
+def _recorded(home: Home, with_servers: bool, postgres_port: int | None) -> Iterator[Callable[[bool], None]]:
+    """While it is held, the record says who supervises; the function that is given says whether all has begun.
+
+    Raises:
+        InputError: another supervisor of this home has its servers up.
+    """
+    path = home.root / "run" / RECORD
+
+    def write(ready: bool) -> None:
+        own = {
+            "pid": os.getpid(), "began": process_start(os.getpid()), "ready": ready, "postgres": postgres_port,
+        }  # fmt: skip
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_whole(path, json.dumps(own).encode())
+
+    if not with_servers:
+        yield lambda ready: None
+        return
+    if (other := supervisor(home)) is not None:
+        raise InputError(
+            str(path), f"process {other['pid']} runs the servers of this home", "hush stop ends them"
+        )
+    write(False)
+    try:
+        yield write
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def supervisor(home: Home) -> dict[str, Any] | None:
+    """Who runs the servers of a home: `pid`, `ready` (all of it has begun), `postgres` (its port); None: nobody."""
+    try:
+        record = json.loads((home.root / "run" / RECORD).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return record if record["began"] and process_start(record["pid"]) == record["began"] else None
+
+
+def serve_in_background(arguments: list[str]) -> str:
+    """Start `hush serve ARGUMENTS` apart from this terminal, and wait until it has begun; what it said.
+
+    Raises:
+        HushError: it ended; its last lines.
+    """
+    home = prepare_environment()
+    log = home.root / "servers.log"
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "serve", *arguments],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+    deadline = time.monotonic() + 3 * STARTUP
+    while time.monotonic() < deadline:
+        if child.poll() is not None:
+            raise HushError(f"hush serve ended:\n{log.read_text('utf-8', 'replace')[-2000:]}")
+        found = supervisor(home)
+        if found and found["pid"] == child.pid and found["ready"]:
+            said = [
+                line for line in log.read_text("utf-8", "replace").splitlines() if line.startswith(SERVERS)
+            ]
+            return "\n".join([*said, f"their log: {log}; `hush stop` ends them"])
+        time.sleep(0.3)
+    child.terminate()
+    raise HushError(f"the servers do not answer; see {log}")
+
+
+def stop(patience: float = 120.0) -> bool:
+    """End the servers of this home, and the runs that their runner has begun, each with a checkpoint; whether
+    any were there.
+
+    Raises:
+        HushError: they have not ended after `patience` seconds.
+    """
+    home = prepare_environment()
+    found = supervisor(home)
+    if found is None:
+        return False
+    os.kill(found["pid"], signal.SIGTERM)
+    deadline = time.monotonic() + patience
+    while supervisor(home) is not None:
+        if time.monotonic() > deadline:
+            raise HushError(f"process {found['pid']} has not ended after {patience:.0f} s")
+        time.sleep(0.2)
+    return True
 
 
 def register(config_file: str | None, cron: str, timezone: str) -> None:
@@ -74,6 +182,8 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from prefect.deployments.runner import EntrypointType
     from prefect.schedules import Cron
 
+    from flows.audit import audit
+    from flows.compare import compare
     from flows.plan import plan
     from flows.rehearse import rehearse
     from flows.review import review
@@ -87,128 +197,21 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
-    common: dict[str, Any] = {"name": "hush", "entrypoint_type": EntrypointType.MODULE_PATH}
+
+    def deployed(flow: Any, **options: Any) -> Any:
+        about = {"name": f"hush-{flow.name}", "description": ABOUT[flow.name]}
+        return flow.to_deployment(**about, entrypoint_type=EntrypointType.MODULE_PATH, **options)
+
     schedules = [Cron(cron, timezone=timezone, slug="retrain")] if config_file else []
     run_deployments(
-        train.to_deployment(**common, **given, schedules=schedules, concurrency_limit=one),
-        plan.to_deployment(**common, **given),
-        rehearse.to_deployment(**common, **given),
-        secrets.to_deployment(**common, **given),
-        review.to_deployment(**common),
+        deployed(train, **given, schedules=schedules, concurrency_limit=one),
+        deployed(plan, **given),
+        deployed(rehearse, **given),
+        deployed(compare, **given, concurrency_limit=one),
+        deployed(secrets, **given),
+        deployed(review),
+        deployed(audit),
     )
-
-
-def _start_servers(
-    children: _Children, home: Home, environment: dict[str, str], prefect_port: int, mlflow_port: int
-) -> None:
-    """Start what the environment does not name, and put its address there."""
-    own: list[str] = []
-    if not environment.get("PREFECT_API_URL"):
-        _check_free(prefect_port, "Prefect")
-        # the UI's own origin alone may call the API: any web page could otherwise start a run
-        environment["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = f"http://{HOST}:{prefect_port}"
-        # no Host check either, so a login keeps out a page that rebinds its name, and other local users
-        environment["PREFECT_SERVER_API_AUTH_STRING"] = home.prefect_login()
-        environment["PREFECT_API_AUTH_STRING"] = home.prefect_login()
-        environment["PREFECT_UI_API_URL"] = f"http://{HOST}:{prefect_port}/api"
-        arguments = ["-m", "prefect", "server", "start", "--host", HOST, "--port", str(prefect_port)]
-        own.append("PREFECT_API_URL")
-        children.start("Prefect server", [sys.executable, *arguments], environment)
-        environment["PREFECT_API_URL"] = f"http://{HOST}:{prefect_port}/api"
-        children.await_answer(environment["PREFECT_API_URL"] + "/health")
-        print(f"Prefect: http://{HOST}:{prefect_port}, login in {home.keys / 'prefect.login'}", flush=True)
-    if environment.get("MLFLOW_TRACKING_URI", "").startswith("sqlite:"):
-        _check_free(mlflow_port, "MLflow")
-        if environment["MLFLOW_TRACKING_URI"] == f"sqlite:///{home.mlflow_database}":
-            from tasks.runtime.tracking import make_database
-
-            make_database(home.mlflow_database)
-        arguments = ["--host", HOST, "--port", str(mlflow_port), "--workers", "1", "--serve-artifacts"]
-        arguments += ["--backend-store-uri", environment["MLFLOW_TRACKING_URI"]]
-        arguments += ["--artifacts-destination", str(home.artifacts)]
-        server = {**environment, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-        children.start("MLflow server", [sys.executable, "-m", "mlflow", "server", *arguments], server)
-        own.append("MLFLOW_TRACKING_URI")
-        environment["MLFLOW_TRACKING_URI"] = f"http://{HOST}:{mlflow_port}"
-        children.await_answer(environment["MLFLOW_TRACKING_URI"] + "/health")
-        print(f"MLflow: {environment['MLFLOW_TRACKING_URI']}", flush=True)
-    environment[OWN_SERVERS] = " ".join(own)
-
-
-@dataclass
-class _Children:
-    """Child processes that live and die together; each leads a process group, so grandchildren go too."""
-
-    running: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
-    previous: Any = None
-
-    def __enter__(self) -> _Children:
-        self.previous = signal.signal(signal.SIGTERM, _interrupt)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for _name, child in reversed(self.running):  # the runner first: it reports to the servers
-            _stop(child)
-        signal.signal(signal.SIGTERM, self.previous)
-
-    def start(self, name: str, command: list[str], environment: dict[str, str]) -> None:
-        child = subprocess.Popen(command, env=environment, start_new_session=True)
-        self.running.append((name, child))
-
-    def check(self) -> None:
-        for name, child in self.running:
-            if child.poll() is not None:
-                raise HushError(
-                    f"the {name} ended by itself (status {child.returncode}); see its last lines above"
-                )
-
-    def await_answer(self, url: str) -> None:
-        deadline = time.monotonic() + STARTUP
-        while time.monotonic() < deadline:
-            self.check()
-            try:
-                with urllib.request.urlopen(url, timeout=5) as answer:
-                    if answer.status == 200:
-                        return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.3)
-        raise HushError(f"{url} does not answer after {STARTUP:.0f} s")
-
-    def wait(self) -> None:
-        while True:
-            self.check()
-            time.sleep(0.5)
-
-
-def _stop(child: subprocess.Popen[bytes], patience: float = 20.0) -> None:
-    """Ask the child's whole group to end, then make it."""
-    for sign, seconds in (
-        (signal.SIGINT, patience),
-        (signal.SIGTERM, patience / 2),
-        (signal.SIGKILL, patience),
-    ):
-        if child.poll() is not None:
-            break
-        os.killpg(child.pid, sign)
-        try:
-            child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            continue
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def _check_free(port: int, name: str) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            raise InputError(
-                f"port {port}", f"is taken, so no {name} server can start", "stop what uses it"
-            ) from None
 
 
 def _schedule(config_file: Path | None, cron: str | None, timezone: str | None) -> tuple[str, str]:
@@ -222,8 +225,11 @@ def _schedule(config_file: Path | None, cron: str | None, timezone: str | None) 
         raise InputError(
             "--timezone", "is not a known time zone", "write one such as Europe/Berlin"
         ) from None
-    if len(cron.split()) != 5:
-        raise InputError("--cron", "is not a schedule of five fields", 'write one such as "0 2 * * *"')
+    try:
+        check_schedule(cron)
+    except ValueError as error:
+        what, _, hint = str(error).partition("; ")
+        raise InputError("--cron", what, hint) from None
     return cron, timezone
 
 

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from prefect.futures import PrefectFuture
 
-from hush_core.config import ByteGptModel, HushConfig, Method
+from hush_core.config import (
+    ByteGptModel,
+    CorrelatedMechanism,
+    HushConfig,
+    HushMechanism,
+    Method,
+    composes_over_runs,
+    unit_dp,
+)
 from hush_core.errors import HushError, InputError
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
@@ -46,7 +54,7 @@ def sweep_points(
         more = [
             Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales
         ]
-        weigh_all(more, extracted)
+        weigh_all(more, extracted, config)
         price_all(more, extracted, config)
         points += more
         own = frame_of([row_of(p, config) for p in points if p.method == config.method])
@@ -57,6 +65,14 @@ def sweep_points(
 
 def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] | None) -> list[Scale]:
     """The points to try: what was asked for, else a default sweep around what the config says."""
+    if not isinstance(config.mechanism, HushMechanism):
+        if sweep or noise:
+            raise InputError(
+                "sweep",
+                f"mechanism {config.mechanism.kind} solves no program",
+                "leave --sweep and --noise out",
+            )
+        return [Scale(c=1.0)]
     if sweep and noise:
         raise InputError("sweep", "c and σ are both swept", "give one of the two")
     if sweep and not all(0 < c <= 1 for c in sweep):
@@ -71,17 +87,20 @@ def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] 
 
 def methods_of(config: HushConfig) -> tuple[Method, ...]:
     """The paper's method and the config's own, or the tight one where that is the paper's."""
+    if isinstance(config.mechanism, CorrelatedMechanism):  # its bound is exact: there is no other
+        return (config.method,)
     return ("kl", config.method if config.method != "kl" else "best")
 
 
-def weigh_all(points: list[Point], extracted: Extracted) -> None:
+def weigh_all(points: list[Point], extracted: Extracted, config: HushConfig) -> None:
     """Solve the programs in parallel; points with equal settings share one."""
     graph = {
         "examples": extracted.examples, "edges": extracted.edges, "secrets": extracted.secrets,
         "n_examples": extracted.n_examples,
     }  # fmt: skip
     running = {
-        s: weigh_examples.submit(**graph, settings=s) for s in dict.fromkeys(p.settings for p in points)
+        s: weigh_examples.submit(**graph, settings=s, mechanism=config.mechanism)
+        for s in dict.fromkeys(p.settings for p in points)
     }
     for point in points:
         result = running[point.settings].result(raise_on_failure=False)
@@ -101,8 +120,9 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
             point.note = f"train.batch: at most {point.weighed.largest_batch} can be drawn from this weight"
             continue
         future = estimate_noise.submit(
-            point.weighed.weights, extracted.edges, extracted.secrets, rounds=settings.rounds,
+            point.weighed.weights, point.weighed.edges, extracted.secrets, rounds=settings.rounds,
             expected_batch=settings.batch, method=point.method, in_all=config.rounds_in_all,
+            mechanism=config.mechanism,
         )  # fmt: skip
         running.append((point, future))
     for point, future in running:
@@ -114,15 +134,17 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
 
 
 def noise_by_runs(
-    weights: Ref, method: Method, extracted: Extracted, config: HushConfig
+    weights: Ref, edges: Ref, method: Method, extracted: Extracted, config: HushConfig
 ) -> list[NoiseOfRuns]:
     """The noise of these weights, were every target promised for so many runs: begun anew each time, or going on
-    from the model before."""
+    from the model before. None where the mechanism has no promise of several runs."""
+    if unit_dp(config.mechanism) or not composes_over_runs(config.mechanism):
+        return []
     rounds, later = config.train.rounds, later_rounds(config)
 
     def noise(in_all: int) -> PrefectFuture:
         return estimate_noise.submit(
-            weights, extracted.edges, extracted.secrets, rounds=rounds,
+            weights, edges, extracted.secrets, rounds=rounds,
             expected_batch=config.train.batch, method=method, in_all=in_all,
         )  # fmt: skip
 
@@ -166,7 +188,7 @@ def other_choice(point: Point, extracted: Extracted, config: HushConfig) -> Poin
     """The same point with the other thing done to examples without a secret."""
     other = "noise" if point.settings.without_secret == "plain" else "plain"
     changed = Point(point.method, point.settings.model_copy(update={"without_secret": other}))
-    weigh_all([changed], extracted)
+    weigh_all([changed], extracted, config)
     price_all([changed], extracted, config)
     return changed
 

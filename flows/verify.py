@@ -3,40 +3,74 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hush_core.certificate import Verification, carried_on, verify_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.progress import Progress
+from hush_core.signing import TrustRoot, check_signature
 from tasks.redaction import check_redaction
 from tasks.runtime.packaging import MLMODEL, check_package
+from tasks.runtime.trust import trust_root
 
 
-def verify_target(target: str, progress: Progress | None = None, after: str | None = None) -> Verification:
+def verify_target(
+    target: str,
+    progress: Progress | None = None,
+    after: str | None = None,
+    trust: TrustRoot | None = None,
+) -> Verification:
     """Verify a certificate's directory, an MLflow model directory, or `models:/NAME/VERSION`.
 
     `after`: one that was written earlier in the same store; what it counts of runs must be counted. Of a registered
-    version it is the nearest earlier one of its store, unless given.
+    version it is the nearest earlier one of its store, unless given. `trust`: the public keys whose signatures
+    count, instead of those that the environment names; where there are any, what none of them signed does not
+    verify.
 
     Raises:
         VerificationError: it does not hold.
         InputError: there is no such directory or version.
     """
-    verification = _verified(target, progress, chained=after is None)
+    trust = trust or trust_root()
+    verification = _verified(target, progress, trust, chained=after is None)
     if after is None:
         return verification
-    before = _verified(after, progress, chained=False)
+    before = _verified(after, progress, trust, chained=False)
     return carried_on(before.certificate, before.tables, verification, after)
 
 
-def _verified(target: str, progress: Progress | None, *, chained: bool) -> Verification:
+def _verified(
+    target: str, progress: Progress | None, trust: TrustRoot | None, *, chained: bool
+) -> Verification:
     if target.startswith("models:"):
         from flows.review import (
             verify_registered,  # with orchestrator and tracker, which a folder does not need
         )
 
         with tempfile.TemporaryDirectory() as folder:
-            return verify_registered(target, Path(folder), progress, chained=chained)[0]
+            found = verify_registered(target, Path(folder), progress, chained=chained, trust=trust)[0]
+        if found.refuted:
+            raise VerificationError([f"{target}: {found.audit}"])
+        return found
+    return _not_refuted(_verified_folder(target, progress, trust), target)
+
+
+def _not_refuted(verification: Verification, target: str) -> Verification:
+    """With what this home's audits say of a certificate in a folder.
+
+    Raises:
+        VerificationError: one refuted it, or what it rests on.
+    """
+    from tasks.refutation import standing
+
+    stands = standing(verification.certificate, verification.tables["runs.parquet"]["key"].to_list())
+    if stands.refuted:
+        raise VerificationError([f"{target}: {stands.words}"])
+    return replace(verification, audit=stands.words) if stands.words else verification
+
+
+def _verified_folder(target: str, progress: Progress | None, trust: TrustRoot | None) -> Verification:
     path = Path(target)
     if not path.is_dir():
         raise InputError(target, "is neither a directory nor models:/NAME/VERSION", "name one of the two")
@@ -44,5 +78,9 @@ def _verified(target: str, progress: Progress | None, *, chained: bool) -> Verif
         verification = check_redaction(verify_certificate(path / "certificate", path / "model", progress))
         if (path / MLMODEL).is_file() and (failures := check_package(path, verification.certificate)):
             raise VerificationError(failures)
-        return verification
-    return check_redaction(verify_certificate(path, None, progress))
+        signed = check_signature(verification.certificate, path / "certificate", trust, whole=path)
+        return replace(verification, signature=signed)
+    if not any(path.glob("*certificate*.json")) and not any(path.glob("*.parquet")):
+        raise InputError(target, "holds no certificate", "name the folder that has a certificate.json")
+    verification = check_redaction(verify_certificate(path, None, progress))
+    return replace(verification, signature=check_signature(verification.certificate, path, trust))

@@ -1,4 +1,4 @@
-"""`hush demo`: the main job on real code with planted credentials, and whether each of them was found."""
+"""`hush demo`: the main job on real code with planted credentials, whether each was found, and an audit."""
 
 from __future__ import annotations
 
@@ -6,24 +6,50 @@ import hashlib
 import hmac
 from pathlib import Path
 
+import polars as pl
 from rich.console import Console
 
+from flows.audit import audit
 from flows.demo.repository import Demo, build_demo_repository
 from flows.reports.job import Report
-from flows.reports.job_screen import render
 from flows.train import train
+from hush_core.auditing.document import AUDIT, REFUTED, read_audit
+from hush_core.errors import VerificationError
 from tasks.runtime.environment import home
+
+ALTERNATIVES = 300
+"""That each value is ranked among, as in the demo's own job."""
 
 
 def run_demo(directory: Path, console: Console) -> Report:
-    """Build the repository, run the job on it, print the one-screen report."""
+    """Build the repository, run the job on it, attack what comes out; the report, with what was found of both."""
     demo = build_demo_repository(directory)
     console.print(f"built {demo.repository}: {len(demo.planted)} planted values, commit {demo.commit[:12]}")
     report = train(str(demo.config))
     found = planted_found(demo, {row.name for row in report.rows}, home().identity_key())
     report = report.model_copy(update={"planted": len(demo.planted), "planted_found": found})
-    render(report, console)
-    return report
+    return audited(report, directory / "audit")
+
+
+def audited(report: Report, out: Path) -> Report:
+    """The report with what `hush audit` finds of its version beside what is certified; pictures in `out`.
+
+    A refutation is told in the report: the flow has recorded it, and the caller fails.
+    """
+    try:
+        audit(report.model_uri, ALTERNATIVES, str(out))
+    except VerificationError as error:
+        if not (out / AUDIT).is_file():
+            raise error from None
+    document = read_audit((out / AUDIT).read_bytes(), str(out))
+    table = pl.read_parquet(out / "secrets.parquet")
+    found = {row["name"]: row for row in table.iter_rows(named=True)}
+    rows = [
+        row.model_copy(update={"attacked": one["written"], "every_step": one["every_step"]})
+        for row, one in ((row, found[row.name]) for row in report.rows)
+    ]
+    told = {"rows": rows, "audit": document.in_words(), "audit_refuted": document.outcome == REFUTED}
+    return report.model_copy(update=told | {"audit_picture": str(out / "audit.png")})
 
 
 def planted_found(demo: Demo, names: set[str], identity_key: bytes) -> int:

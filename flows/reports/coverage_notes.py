@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hush_core.figures import short_name
+from tasks.extraction import protects_nothing
+
 
 def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
@@ -11,8 +14,7 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     for entry, facts in coverage["secrets"].items():
         dropped = facts["only_in_dropped"]
         unseen = facts["without_example"] - dropped
-        elsewhere = facts["weak_secrets"] + facts["left_out_secrets"] + facts["redacted_places"]
-        if unseen == facts["secrets"] and not elsewhere:
+        if protects_nothing(facts):
             notes.append(
                 f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
             )
@@ -39,10 +41,11 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
                 f"{facts['weak_examples_dropped']:,} examples with them were left out: rotate them "
                 "(dropped.csv of `hush secrets` says where)"
             )
+        notes += _documentation(entry, facts.get("documentation", {}))
     skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
     if skipped:
         notes.append(
-            f"{skipped:,} files could not be scanned and were left out (the coverage report says why)"
+            f"{skipped:,} files could not be scanned and were left out (skipped.csv of `hush secrets` names them)"
         )
     if cut := coverage.get("propagation", {}).get("decoded_in_part"):
         notes.append(
@@ -50,3 +53,19 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
             "unpacked): copies of values behind that are not found; leave such files out, or name them in an entry"
         )
     return notes
+
+
+def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
+    """What became of the values that the config calls examples; by name, which is keyed."""
+    words = {
+        "left_out": "called documentation by the config, and so no secrets",
+        "stands_elsewhere": "named as documentation, but standing in other files too: they stay secrets",
+        "not_sought": "named as documentation, but not looked for elsewhere (a common word): they stay "
+        "secrets",
+        "not_found": "named as documentation, and not found: take them out of it",
+    }
+    return [
+        f"{entry}: {len(states[state])} values {said}: {', '.join(map(short_name, states[state]))}"
+        for state, said in words.items()
+        if states.get(state)
+    ]

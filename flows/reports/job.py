@@ -13,13 +13,26 @@ from flows.reports.job_rows import SecretRow, redacted_row
 from flows.reports.job_warnings import warnings_of
 from hush_core.certificate import read_tables
 from hush_core.config import HushConfig
-from tasks.description import model_in_words
+from tasks.against import AgainstChampion
+from tasks.description import mechanism_in_words, model_in_words
 from tasks.outcome import Outcome, all_runs, gain, losses
 from tasks.runtime.registry import Registered
 from tasks.runtime.store import Store
 
 
-def build_report(config: HushConfig, outcome: Outcome, registered: Registered, store: Store) -> Report:
+def gather_warnings(config: HushConfig, outcome: Outcome, store: Store) -> list[str]:
+    """Those of the report, before there is one."""
+    return warnings_of(config, outcome, store, _rows(store, outcome))
+
+
+def build_report(
+    config: HushConfig,
+    outcome: Outcome,
+    registered: Registered,
+    store: Store,
+    warnings: list[str],
+    against: AgainstChampion | None,
+) -> Report:
     """Gather the report of a finished job from its tables."""
     extracted, weighed, calibrated = outcome.extracted, outcome.weighed, outcome.calibrated
     certificate = store.path(outcome.certificate)
@@ -39,6 +52,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         trained_without_noise=weighed.trained_plain,
         goes_on_from=outcome.champion.uri if outcome.champion else None,
         untagged_steps=outcome.untagged.steps if outcome.untagged else None,
+        mechanism=mechanism_in_words(config),
         gap=weighed.gap,
         noise_multiplier=calibrated.noise_multiplier,
         method=calibrated.method,
@@ -50,6 +64,7 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         earlier_runs=together.earlier,
         worst_of_all_runs=together.worst,
         expected_batch=calibrated.expected_batch,
+        cycle_batch=calibrated.cycle_batch,
         clip_norm=calibrated.clip_norm,
         model=model_in_words(config),
         learning_rate=outcome.learning_rate,
@@ -61,7 +76,8 @@ def build_report(config: HushConfig, outcome: Outcome, registered: Registered, s
         loss_unit=outcome.trained.model.unit,
         reused=_older_than_this_run(certificate),
         redacted=redacted_row(outcome),
-        warnings=warnings_of(config, outcome, store, rows),
+        against=against,
+        warnings=warnings,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from flows.reports.job_rows import RedactedRow, SecretRow
+from tasks.against import AgainstChampion
 
 
 class Report(BaseModel):
@@ -17,6 +18,8 @@ class Report(BaseModel):
     """Where a tracking server shows the run; None where the tracker is a local file."""
     tracker: str
     certificate_dir: str
+    page: str | None = None
+    """The reviewer's page, as this home keeps it; the run has it as report.html."""
     examples: int
     public_examples: int
     secrets: int
@@ -33,6 +36,8 @@ class Report(BaseModel):
     """The model of an earlier run that this one began with; None: the public start."""
     untagged_steps: int | None
     """Of ordinary training on them, up to the best on validation text; None where there was none."""
+    mechanism: str = ""
+    """In words; empty for hush itself, which solves a program for the weights."""
     gap: float
     noise_multiplier: float | None
     """None: no text of a secret was new, and no certified round was made."""
@@ -50,6 +55,8 @@ class Report(BaseModel):
     worst_of_all_runs: float | None = None
     """The largest bound/target over all runs; None where nothing is promised of them."""
     expected_batch: int
+    cycle_batch: float | None = None
+    """Of a cycle: the items of a round on average."""
     clip_norm: float
     model: str
     learning_rate: float | None
@@ -67,4 +74,10 @@ class Report(BaseModel):
     reused: bool
     """Nothing was trained: the model and its certificate are those of an earlier run."""
     redacted: RedactedRow | None = None
+    against: AgainstChampion | None = None
+    """The version that is champion now, beside this one."""
+    audit: str | None = None
+    """What `hush audit` came to, in words; None where it was not run with the job."""
+    audit_refuted: bool = False
+    audit_picture: str | None = None
     warnings: list[str]

@@ -34,6 +34,10 @@ class SecretRow(BaseModel):
     unprotected_rank: int | None = None
     unprotected_exposure_bits: float | None = None
     unprotected_extracted: bool | None = None
+    every_step: float | None = None
+    """Of an audit: how likely the best guess at every noisy step names it; None where none was made."""
+    attacked: float | None = None
+    """The same of the model: how likely it writes the value out; None also where there is no value."""
 
 
 class RedactedRow(BaseModel):

@@ -11,6 +11,7 @@ from rich.table import Table
 from flows.reports.job_report import Report
 from flows.reports.job_rows import SecretRow
 from hush_core.figures import METHOD_LABELS, short_name
+from tasks.batch_words import batch_in_words
 
 MOST_ROWS = 15
 MOST_WARNINGS = 5
@@ -29,13 +30,18 @@ def render(report: Report, console: Console) -> None:
     planted = ""
     if report.planted is not None:
         planted = f"; [bold]{report.planted_found} of {report.planted}[/bold] planted values found"
-    line("secrets", f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges){planted}")
+    held = f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges)"
+    if not report.edges:
+        held = (
+            f"[bold]none is left[/bold] in any of {report.examples:,} examples: all were redacted or left out"
+        )
+    line("secrets", f"{held}{planted}")
     of = "the examples" if report.without_secret == "noise" else "those with a secret"
-    line(
-        "weight",
-        f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept "
-        f"(the program solved within {max(report.gap, 0.0):.1e})",
-    )
+    solved = f"(the program solved within {max(report.gap, 0.0):.1e})"
+    if report.mechanism:
+        line("mechanism", escape(report.mechanism))
+        solved = ""
+    line("weight", f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept {solved}")
     if report.goes_on_from:
         line("goes on from", f"{escape(report.goes_on_from)}, whose releases are counted in")
     if report.untagged_steps is not None:
@@ -45,7 +51,7 @@ def render(report: Report, console: Console) -> None:
             f"{report.untagged_steps} steps; no entry names anything in them",
         )
     if report.noise_multiplier is not None:
-        line("noise", _noise(report))
+        line("noise", noise_in_words(report))
     if report.paper_noise and report.noise_multiplier and report.method != "kl":
         line("", _paper(report, report.paper_noise / report.noise_multiplier))
     chosen = (
@@ -56,12 +62,17 @@ def render(report: Report, console: Console) -> None:
     line(
         "training",
         f"{report.rounds_released} of {report.rounds} rounds released, "
-        f"expected batch {report.expected_batch}, clip norm {report.clip_norm:g}"
+        f"{batch_in_words(report.expected_batch, report.cycle_batch)}, clip norm {report.clip_norm:g}"
         if report.rounds
-        else "no certified round: no text of a secret is new since the runs before",
+        else "no certified round: "
+        + (
+            "the mechanism makes none"
+            if report.mechanism
+            else "no text of a secret is new since the runs before"
+        ),
     )
     if report.promised_runs or report.earlier_runs:
-        line("runs", _runs(report))
+        line("runs", runs_so_far_in_words(report))
     if report.losses:
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
         line("loss", bits)
@@ -72,6 +83,8 @@ def render(report: Report, console: Console) -> None:
         line("", f"{bits} [dim]on held-back text WITH one[/dim]")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
+    if report.audit:
+        line("audit", _audit(report))
     if report.redacted is not None:
         line("redacted", report.redacted.in_words())
     console.print(_table(report), width=WIDTH)
@@ -84,13 +97,15 @@ def render(report: Report, console: Console) -> None:
         console.print(f"[yellow]![/yellow] {escape(warning)}", soft_wrap=True)
     if len(report.warnings) > MOST_WARNINGS:
         console.print(f"[dim]… and {len(report.warnings) - MOST_WARNINGS} more warnings[/dim]")
-    line("look", escape(report.run_url or f"mlflow ui --backend-store-uri {report.tracker}"))
+    line("look", escape(report.run_url or f"mlflow ui --app-name hush --backend-store-uri {report.tracker}"))
+    if report.page:
+        line("page", escape(report.page.replace(str(Path.home()), "~", 1)))
     line("check", escape(f"hush verify {report.model_uri}"))
     line("decide", escape(f"hush review {report.model_uri}"))
     line("proof", escape(report.certificate_dir.replace(str(Path.home()), "~", 1)))
 
 
-def _noise(report: Report) -> str:
+def noise_in_words(report: Report) -> str:
     text = f"σ = [bold]{report.noise_multiplier:.3g}[/bold] by {report.method}"
     others = {m: s for m, s in report.noise_by_method.items() if m != report.method}
     if not others:
@@ -99,7 +114,7 @@ def _noise(report: Report) -> str:
     return f"{text} [dim](on these weights {shown})[/dim]"
 
 
-def _runs(report: Report) -> str:
+def runs_so_far_in_words(report: Report) -> str:
     before = report.earlier_runs
     text = f"after {before} earlier {'one' if before == 1 else 'ones'} in this store"
     if report.promised_runs:
@@ -131,6 +146,22 @@ def _came_out(report: Report) -> str:
     return f"first of {len(attacked)}: {first}; extracted {whole}"
 
 
+def _audit(report: Report) -> str:
+    """Certified above, attacked below: how near the attacks came, and where the picture is."""
+    near = max(
+        (row.every_step / row.bound for row in report.rows if row.every_step is not None), default=None
+    )
+    worst = max((row.attacked / row.bound for row in report.rows if row.attacked is not None), default=None)
+    said = "[red]REFUTED[/red]" if report.audit_refuted else "not refuted"
+    if near is not None:
+        said += f"; [bold]best guess[/bold] at every noisy step: {near:.0%} of its bound at most"
+    if worst is not None:
+        said += f"; [bold]written[/bold] out by the model: {worst:.2g} of it"
+    if report.audit_picture:
+        said += f" [dim]({escape(report.audit_picture.replace(str(Path.home()), '~', 1))})[/dim]"
+    return said
+
+
 def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow]:
     """The rows to show: values that came out or rank high first, then bounds nearest to their targets."""
 
@@ -153,6 +184,9 @@ def _table(report: Report) -> Table:
     several = any(row.earlier_runs for row in report.rows)
     if several:
         table.add_column("all runs", justify="right", no_wrap=True)
+    if report.audit:
+        table.add_column("best guess", justify="right", no_wrap=True)
+        table.add_column("written", justify="right", no_wrap=True)
     bare = any(row.unprotected_rank is not None for row in report.rows)
     ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
     if ranks > 1:
@@ -170,6 +204,8 @@ def _table(report: Report) -> Table:
         cells += [f"{value:.1e}" for value in (row.prior, row.target, row.bound)]
         if several:
             cells.append(_all_runs(row))
+        if report.audit:
+            cells += ["[dim]-[/dim]" if p is None else f"{p:.1e}" for p in (row.every_step, row.attacked)]
         if ranks > 1:
             cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
             cells.append(_cell(row.rank, row.exposure_bits, row.extracted))

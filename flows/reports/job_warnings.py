@@ -6,8 +6,10 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_rows import SecretRow
 from hush_core.config import HushConfig
 from tasks.description import runs_in_words
-from tasks.outcome import Outcome, all_runs
+from tasks.outcome import Outcome, all_runs, losses, start_label
 from tasks.runtime.store import Store
+
+BITS_OF_A_BYTE = 8.0
 
 
 def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[SecretRow]) -> list[str]:
@@ -31,6 +33,8 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
             f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
             "no entry names, or no search found, may be learned by heart (`without_secret: noise` noises all text)"
         )
+    if worthless := no_better(outcome):
+        notes.append(worthless)
     notes += coverage_notes(coverage)
     if unranked := not_attacked(rows):
         notes.append(
@@ -43,6 +47,23 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
     if config.pretrain.steps and not outcome.extracted.n_public:
         notes.append("nothing was pre-trained on: no example is public")
     return notes
+
+
+def no_better(outcome: Outcome) -> str:
+    """Said where the protected model predicts no better than what it began with, or than none at all."""
+    bits, start = losses(outcome), start_label(outcome)
+    protected = bits.get("protected")
+    if protected is None:
+        return ""
+    if outcome.trained.model.unit == "byte" and protected >= BITS_OF_A_BYTE:
+        return f"the protected model is no better than none: {protected:.3f} bits per byte, of 8 by guessing"
+    before = bits.get("without secrets", bits.get(start))
+    if before is not None and protected >= before and outcome.calibrated.rounds:
+        return (
+            f"the protected model is no better than before its certified rounds: {protected:.3f}, was {before:.3f} "
+            f"bits per {outcome.trained.model.unit}; `hush plan` says what a larger batch would do"
+        )
+    return ""
 
 
 def not_attacked(rows: list[SecretRow]) -> int:

@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.remedies import WORTH_ASKING, Remedy, share
+from flows.sweep import parameters_of
 from hush_core.config import HushConfig
 from hush_core.figures import short_name
 from hush_core.weights import RULE
@@ -38,6 +40,12 @@ class PlanReport(BaseModel):
     noise_by_runs: list[NoiseOfRuns]
     """At the recommended point: the noise multiplier, were they promised for so many runs."""
     published: Published
+    expected_batch: int
+    noise_share: float | None
+    """How long the noise of all rounds is at the recommended point, against the longest that their gradients can
+    add up to (`flows.remedies.share`); None where nothing is recommended, or the model's size is not known."""
+    remedies: list[Remedy]
+    """What would make it shorter, the best one first; empty where it is short."""
     next_run: str
     """What a run would be now, under a promise of several; else empty."""
     notes: list[str]
@@ -65,8 +73,14 @@ def build_report(
     published: Published,
     notes: list[str],
     *,
+    remedies: list[Remedy],
     next_run: str,
 ) -> PlanReport:
+    best = None if chosen is None else rows[chosen].noise_multiplier
+    train = config.train
+    noise_share = best and share(
+        best, batch=train.batch, rounds=train.rounds, parameters=parameters_of(config)
+    )
     return PlanReport(
         secrets=extracted.n_secrets,
         examples=extracted.n_examples,
@@ -79,6 +93,9 @@ def build_report(
         runs=config.runs,
         noise_by_runs=noise_by_runs,
         published=published,
+        expected_batch=train.batch,
+        noise_share=noise_share,
+        remedies=remedies,
         next_run=next_run,
         notes=notes,
     )
@@ -101,15 +118,36 @@ def headline(report: PlanReport) -> str:
     )
 
 
-def drowned(report: PlanReport) -> str:
-    """A warning where even the recommended point is of no use, else empty."""
-    if report.recommended is None or not report.rows[report.recommended].drowned:
+def verdict(report: PlanReport) -> str:
+    """What the noise at the recommended point leaves to be learned; empty where nothing is recommended."""
+    if report.recommended is None:
         return ""
+    sigma, part = report.rows[report.recommended].noise_multiplier or 0.0, report.noise_share
+    ratio = f"σ/B = {sigma / report.expected_batch:.3g}"
+    if part is None:
+        return f"{ratio}; the config does not say how many parameters are trained, so there is no verdict"
+    if part >= 1:
+        return (
+            f"HOPELESS: {ratio}, so the noise of all rounds is {part:.3g} times as long as their gradients can "
+            "add up to, even if all point the same way: training would learn next to nothing. Take a larger "
+            "batch, more rounds, a smaller model or adapters, or higher targets"
+        )
+    word = "POOR: " if part >= WORTH_ASKING else ""
     return (
-        "training would learn next to nothing here: the noise of all rounds is longer than their gradients can add "
-        "up to, even if all point the same way (σ/B ≥ √(T/d), d parameters). Take a larger batch, more rounds, a "
-        "smaller model or adapters, or higher targets"
+        f"{word}{ratio}, so the noise of all rounds is {part:.2g} of the longest that their gradients can add up "
+        "to; they add up to less"
     )
+
+
+def remedies_in_words(report: PlanReport) -> list[str]:
+    """Each with its price, on the same weights."""
+    told = []
+    for r in report.remedies:
+        left = "" if r.noise_share is None else f", noise {r.noise_share:.2g} of the longest sum"
+        told.append(
+            f"{r.change}: σ = {r.noise_multiplier:.3g}, σ/B = {r.noise_multiplier / r.expected_batch:.3g}{left}"
+        )
+    return told
 
 
 WITHOUT_SECRET = {
@@ -202,8 +240,11 @@ def render(report: PlanReport, console: Console) -> None:
         console.print(f"[bold]{'or' if place else '':<6}[/bold]{escape(choice)}", soft_wrap=True)
     if runs := retraining(report):
         console.print(f"[bold]runs[/bold]  {escape(runs)}", soft_wrap=True)
-    if useless := drowned(report):
-        console.print(f"[yellow]![/yellow]     {escape(useless)}", soft_wrap=True)
+    if judged := verdict(report):
+        mark = "[yellow]![/yellow]     " if judged.startswith(("HOPELESS", "POOR")) else "[bold]noise[/bold] "
+        console.print(f"{mark}{escape(judged)}", soft_wrap=True)
+    for number, remedy in enumerate(remedies_in_words(report)):
+        console.print(f"[bold]{'' if number else 'or':<6}[/bold]{escape(remedy)}", soft_wrap=True)
     if report.recommended is not None:
         _render_costs(report, console)
     for note in report.notes:
@@ -251,7 +292,9 @@ def markdown(report: PlanReport) -> str:
         *(f"- {choice}" for choice in choices(report)),
         "",
         *([retraining(report), ""] if report.noise_by_runs else []),
-        *([f"**!** {drowned(report)}.", ""] if drowned(report) else []),
+        *([f"**!** {verdict(report)}.", ""] if verdict(report) else []),
+        *(f"- {remedy}" for remedy in remedies_in_words(report)),
+        "",
         "| " + " | ".join(name or "note" for name in names) + " |",
         "|" + "---|" * len(names),
         *("| " + " | ".join(cells(report, row)) + " |" for row in report.own),

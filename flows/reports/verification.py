@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from rich.console import Console
+from rich.markup import escape
+
 from hush_core.certificate import Verification
 from hush_core.certificate.document import PlanFacts
+from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
 
 
@@ -17,9 +21,12 @@ def verdict(verification: Verification) -> list[str]:
         "or a models:/ URI"
     )
     confirmed, looked, points = verification.curve_points
+    kept = f"{rows.height} secrets {_mechanism(facts.plan)}, worst bound/target "
+    kept += f"{(rows['bound'] / rows['posterior']).max() or 0:.4f}; this bound is of this run alone"
+    if not rows.height:
+        kept = f"no secret is left in any example {_mechanism(facts.plan)}"
     lines = [
-        f"{model}: {rows.height} secrets {_mechanism(facts.plan)}, "
-        f"worst bound/target {(rows['bound'] / rows['posterior']).max():.4f}; this bound is of this run alone",
+        f"{model}: {kept}",
         f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
         f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
         f"{looked} curve points tried ({points} in all)",
@@ -29,9 +36,15 @@ def verdict(verification: Verification) -> list[str]:
     lines += _over_all_runs(verification)
     if verification.chain:
         lines.append(verification.chain)
+    if verification.signature:
+        unchecked = verification.signature.startswith("NOT")
+        lines.append(f"WARNING: {verification.signature}" if unchecked else verification.signature)
     if verification.approval:
         unchecked = verification.approval.startswith("NOT")
         lines.append(f"WARNING: {verification.approval}" if unchecked else cell(verification.approval))
+    if verification.audit:
+        warned = verification.refuted or "NOT" in verification.audit
+        lines.append(f"WARNING: {cell(verification.audit)}" if warned else cell(verification.audit))
     if facts.training.started_from:
         lines.append(
             f"goes on from the model of run {facts.training.started_from[:12]}: of the model itself the bounds "
@@ -55,10 +68,26 @@ def verdict(verification: Verification) -> list[str]:
     return lines
 
 
+def render_verdict(verification: Verification, console: Console) -> None:
+    """The lines on a terminal, what is verified in green and warnings in red; then the digest."""
+    first, *rest = verdict(verification)
+    console.print(f"[green]{escape(first)}[/green]")
+    for line in rest:
+        console.print(f"[bold red]{escape(line)}[/bold red]" if line.startswith("WARNING") else escape(line))
+    console.print(f"Digest {verification.certificate.digest}")
+
+
 def _mechanism(plan: PlanFacts) -> str:
+    if needs_no_rounds(plan.mechanism):
+        return f"and no certified round, as mechanism {plan.mechanism.kind} makes none"
     if plan.noise_multiplier is None:
         return "and no certified round, as no text of a secret was new since the runs before"
-    return f"at noise multiplier {plan.noise_multiplier:.4g}"
+    words = f"at noise multiplier {plan.noise_multiplier:.4g}"
+    if plan.mechanism.kind == "hush" and plan.mechanism.epsilon is None:
+        return words
+    given = plan.mechanism.model_dump(exclude_none=True, exclude={"kind"})
+    said = "".join(f", {key} {value}" for key, value in given.items())
+    return f"{words} by mechanism {plan.mechanism.kind}{said}"
 
 
 def _over_all_runs(verification: Verification) -> list[str]:
@@ -89,7 +118,8 @@ def _over_all_runs(verification: Verification) -> list[str]:
     if nothing := ratio.null_count():
         lines.append(
             f"WARNING: of {nothing} secrets nothing is promised over all runs: up to {earlier.max()} EARLIER RUNS, "
-            "of which one was planned otherwise, does not say how it drew, or trained on the text without noise"
+            "of which one was planned otherwise, does not say how it drew, trained on the text without noise, or "
+            "was refuted by an audit"
         )
     return lines
 

@@ -182,6 +182,15 @@ CASES |= {
     "a model with a slash": (at(tracking={"model": "a/b"}), "tracking.model"),
     "unprotected by number": (at(audit={"unprotected": 7}), "unprotected"),
     "no sources": (at(repos=[]), "no source"),
+    "a number in quotation marks": (at(train__rounds="3"), "train: rounds is text"),
+    "a number of a list in quotation marks": (at(train__learning_rate=["a", 0.1]), "learning_rate.1 is text"),
+    "a level in quotation marks": (at(levels__high="0.1x"), "levels.high is text"),
+    "yes in quotation marks": (at(audit={"unprotected": "yes "}), "unprotected is text"),
+    "an entry that may be empty, in words": (at(secrets__alpha__may_be_empty="maybe"), "may_be_empty is text"),
+    "a schedule of the 99th hour": (
+        at(promise={"since": "2027-01-01", "until": "2027-12-31", "cron": "99 99 * * *"}), "cron"
+    ),
+    "a hundred thousand layers": (at(model={"layers": 100_000, "width": 32, "heads": 2}), "layers"),
     # what cannot be on this machine
     "a NUL in a path": (at(repos__0__path="a\0b"), "repos.1.path"),
     "half a character": ('version: 1\nrepos: [{path: "\\ud800"}]\n', "repos.1.path"),
@@ -268,6 +277,10 @@ def safetensors(*, cut=0):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
+    return files_of(tmp_path_factory)
+
+
+def files_of(tmp_path_factory):
     """A repository, tables, files of secrets and model folders: each good one beside its broken kin."""
     import polars as pl
 
@@ -341,6 +354,27 @@ def test_a_bad_config_is_one_line_that_names_where_and_the_mend(folder, case):
     assert (CANARY not in told and "job.yaml" in told) or says != ":1"
 
 
+def table():
+    """The rows of docs/refusals.md: `python tests/flows/test_bad_configs.py` prints them."""
+    from tempfile import TemporaryDirectory
+    from types import SimpleNamespace
+
+    with TemporaryDirectory() as place:
+        made = files_of(SimpleNamespace(mktemp=lambda _: Path(place)))
+        for case, (data, _) in CASES.items():
+            try:
+                check_config(write(made, data))
+            except InputError as error:
+                told = str(error).replace(f"{place}/", "").replace("|", "/")
+                yield f"| {case.replace('__', '.')} | {told[:300]}{'…' * (len(told) > 300)} |"
+
+
+def test_every_kind_of_mistake_is_in_the_table():
+    page = (ROOT / "docs" / "refusals.md").read_text()
+    missing = [case for case in CASES if f"| {case.replace('__', '.')} | " not in page]
+    assert not missing, "python tests/flows/test_bad_configs.py > docs/refusals.md"
+
+
 @pytest.mark.parametrize("name", ["demo", "company", "documents", "finetune"])
 def test_the_examples_still_load(name):
     from hush_core.config import load_config
@@ -385,3 +419,15 @@ def test_the_command_says_it_in_one_line_and_starts_nothing(folder, tmp_path, ca
     assert says in done.stderr and done.stderr.startswith("hush: ") and done.stderr.count("\n") == 1
     assert done.stdout == "" and CANARY not in done.stderr
     assert not list(tmp_path.rglob("*.db*")), "a server, or a tracker, was started"
+
+
+if __name__ == "__main__":
+    print("# What a wrong config prints\n")
+    print(
+        "Each is refused before anything starts: one line on the terminal, exit status 2. What is wrong, and the"
+    )
+    print(
+        "line, without its `hush: `; tests/flows/test_bad_configs.py has the configs, and made this table.\n"
+    )
+    print("| what is wrong | what is printed |\n|---|---|")
+    print("\n".join(table()))

@@ -85,6 +85,22 @@ def told(job):
     return [*run_all(job, order), job.hush("plan", config("spent", "q3"), "--c", "0.4")]
 
 
+@pytest.fixture(scope="module")
+def refuted(job, told):
+    """What came of everything when an audit had refuted the first model, and another that knows nothing of it."""
+
+    def config(name, rev):
+        return job.write(f"{name}.yaml", 12, 1, TEXT, rev=rev, later=2, heads=2, runs=4)
+
+    versions = [(told[n]["model_uri"], False) for n in (FIRST, SECOND, QUIET, SPENT)]
+    before = [(told[SECOND]["model_uri"], False), (config("first", "b0"), "refute")]
+    again = [(config("first", "b0"), False), (config("third", "b2"), False), (config("after", "q4"), False)]
+    return [
+        *run_all(job, [*before, *versions, *again]),
+        job.hush("plan", config("after", "q4"), "--c", "0.4"),
+    ]
+
+
 FIRST, SECOND, THIRD, FOURTH = FINISHED = (0, 2, 4, 8)
 QUIET, SPENT = 5, 11
 
@@ -152,7 +168,7 @@ def test_the_reviewer_reads_the_bounds_of_all_runs_and_not_of_the_last_alone(tol
 
 
 def test_a_promoted_model_whose_files_are_others_is_refused(told):
-    assert "has not the files that any run counted by this promise ended in" in told[7]
+    assert "does not verify" in told[7] and "not the model that was certified" in told[7]
 
 
 def test_another_model_than_the_one_before_is_refused(told):
@@ -219,3 +235,24 @@ def test_such_nights_go_on_when_all_runs_are_spent(told):
     assert facts(told, SPENT).training.started_from in {facts(told, n).run for n in (THIRD, FOURTH)}
     for row, then in zip(told[SPENT]["rows"], told[FOURTH]["rows"], strict=True):
         assert row["all_runs"] == pytest.approx(then["all_runs"], rel=0.02)
+
+
+def test_what_goes_on_from_a_refuted_model_is_refuted_with_it(told, refuted):
+    """The second goes on from the first; the quiet night and the spent one from what went on from that."""
+    assert refuted[0] == ["", "approve"], "nothing was wrong before the audit"
+    first, *later = refuted[2:6]
+    name = facts(told, FIRST).run[:12]
+    assert "REFUTED: an attack" in first[0]
+    for verified, approved in later:
+        assert f"REFUTED with run {name}: this model goes on from earlier runs" in verified
+        assert "a refuted model cannot be approved" in approved
+
+
+def test_no_run_follows_a_refuted_one_whatever_is_promoted(told, refuted):
+    """The champion is of the second run by now, and the night has no text of a secret."""
+    assert f"an audit refuted run {facts(told, FIRST).run[:12]} of this promise" in refuted[8]
+    assert "no other may follow" in " ".join(refuted[9].split())
+
+
+def test_a_job_that_ended_in_a_refuted_model_is_not_answered_with_it_again(refuted):
+    assert all("of this promise, which has ended with that" in told for told in refuted[6:8])

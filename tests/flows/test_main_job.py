@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -44,6 +45,12 @@ def first(runs):
     return runs[0]
 
 
+def told(job, database, query):
+    """The first column of all rows, joined."""
+    with sqlite3.connect(f"file:{job.home / database}?mode=ro", uri=True) as opened:
+        return "\n".join(str(row[0]) for row in opened.execute(query))
+
+
 def states(output):
     """Task name → how its runs ended, in order."""
     found = re.findall(r"Task run '(\w+)-\w+' - Finished in state (\w+)", output)
@@ -62,6 +69,36 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_pat
     assert {p.name for p in (tmp_path / "dp").iterdir()} == {"privacy.csv", "trade_off.csv", "trade_off.png"}
     proof = Path(re.search(r"proof\s+(\S+)", first).group(1)).expanduser()
     assert "UNPROTECTED model" in (proof / "certificate.json").read_text()
+    html, document = (
+        next((job.home / "mlartifacts").rglob(f"report.{kind}")).read_text() for kind in ("html", "json")
+    )
+    assert html == (job.home / "reports" / "job-1.html").read_text() and html.count("data:image/png") >= 6
+    words = " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    assert "4 of 4 rounds released" in words and "UNPROTECTED model" in words
+    assert str(job.home / "reports" / "job-1.html") in first
+    assert not any(value.decode() in page for value in job.values for page in (html, document))
+    shown = told(
+        job, "mlflow.db", "SELECT step FROM metrics WHERE key = 'training/rounds_released' ORDER BY step"
+    )
+    assert shown.split()[0] == "1" and shown.split()[-1] == "4", "from the first round to the last"
+    assert told(job, "mlflow.db", "SELECT status FROM runs") == "FINISHED"  # and the model is in the same run
+    assert not list((job.home / "store" / "live").iterdir())
+    progress = told(job, "prefect/prefect.db", "SELECT data FROM artifact WHERE key = 'hush-rounds'")
+    assert float(progress) == 100
+    pages = {
+        "orchestrator": told(job, "prefect/prefect.db", "SELECT data FROM artifact WHERE key = 'hush-train'"),
+        "tracker": words,
+        "registry": told(job, "mlflow.db", "SELECT description FROM model_versions"),
+    }
+    for place, page in pages.items():  # as loud where a reviewer looks as in the terminal
+        assert "arnings" in page and "protected 7." in " ".join(re.sub(r"[|]", " ", page).split()), place
+        assert "No other version is champion" in page, place
+        assert not any(value.decode() in page for value in job.values), place
+    assert "custom_model_development" in told(job, "mlflow.db", "SELECT value FROM experiment_tags")
+    assert "| `quants` |" in pages["orchestrator"] and ">quants<" in html
+    assert "train job" in told(job, "prefect/prefect.db", "SELECT name FROM flow_run")
+    (bounds,) = (job.home / "mlartifacts").rglob("bounds.preview.csv")
+    assert "posterior" in bounds.read_text().splitlines()[0]
     work = {path.name for path in (job.home / "store" / "work").rglob("*.*") if path.is_file()}
     assert work == {"releases.jsonl", "checkpoint.pt"}  # the count, and one checkpoint
 
@@ -138,6 +175,30 @@ def test_an_answer_is_not_given_for_another_job_or_registry_or_server(job, kept,
     monkeypatch.undo()
 
 
+def test_an_answer_ends_with_an_audit_that_refutes_it(kept):
+    """Of its model or of the run that trained it; one of another run changes nothing."""
+    from hush_core.auditing.document import AuditDocument
+    from hush_core.certificate import read_certificate
+    from hush_core.certificate.document import files_digest
+    from tasks.refutation import keep
+
+    home, config = kept
+    certificate = read_certificate(Path(find_answer(config).certificate_dir))
+
+    def refuted(digest, model_files, run):
+        document = AuditDocument(
+            model="models:/job/1", certificate_digest=digest, model_files=model_files, made_at="2027-01-01",
+            store="0" * 64, outcome="refuted", attacks=(), tables={}, code={},
+        )  # fmt: skip
+        shutil.rmtree(home / "store" / "audits", ignore_errors=True)
+        keep(document, run)
+        return find_answer(config) is None
+
+    assert not refuted("0" * 64, "0" * 64, "0" * 64)
+    assert refuted(certificate.digest, "0" * 64, "0" * 64)
+    assert refuted("0" * 64, files_digest(certificate.model_files), "0" * 64)
+
+
 def test_an_answer_ends_with_its_registered_version(kept):
     home, config = kept
     with sqlite3.connect(home / "mlflow.db") as registry:
@@ -146,12 +207,19 @@ def test_an_answer_ends_with_its_registered_version(kept):
 
 
 def test_a_changed_method_runs_again_from_calibration_on(job, first):
+    job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "first", "--reviewer", "ada")
     output = job.hush("run", job.config, "--method", "renyi")
     ended = states(output)
     assert set(ended["extract"] + ended["weigh"] + ended["pretrain"]) == {"Cached"}
     assert ended["train"] == ["Completed"]
     assert "models:/job/2" in output and "an earlier run was planned otherwise" in " ".join(output.split())
     job.hush("verify", "models:/job/2")
+    for page in (
+        told(job, "prefect/prefect.db", "SELECT data FROM artifact WHERE key = 'hush-train'"),
+        told(job, "mlflow.db", "SELECT description FROM model_versions WHERE version = 2"),
+    ):
+        assert "an earlier run was planned otherwise" in page, "a warning that no reviewer sees"
+        assert "champion `models:/job/1`" in page and "| noise multiplier | 0." in page
 
 
 def test_no_value_reaches_log_tracker_or_orchestrator(job, first):
@@ -254,11 +322,41 @@ def test_a_graph_without_edges_is_refused(tmp_path):
     assert "hush: secrets: no example" in output
 
 
+def test_an_entry_that_protects_nothing_stops_the_job_unless_it_may(tmp_path):
+    job = Job(tmp_path, seed=19)
+    (tmp_path / "codenames.txt").write_text("a-name-that-nobody-wrote\n")
+    output = job.hush("run", job.config, status=2)
+    last = output.splitlines()[-2:]
+    assert "hush: secrets.names: protects nothing" in output and "may_be_empty" in output, last
+    assert "Task run 'weigh" not in output and job.versions() == []
+    text = CONFIG.replace("level: high, bits: 20}}", "level: high, bits: 20, may_be_empty: true}}")
+    output = job.hush("run", job.write(text=text))
+    assert "names: protects NOTHING" in output and "Task run 'extract" in output
+    assert states(output)["extract"] == ["Cached"]  # the key decides nothing of what is extracted
+    assert job.versions() == [1]
+
+
+def test_a_rerun_under_another_experiment_is_logged_there(job, first):
+    text = CONFIG.replace("experiment: job", "experiment: elsewhere")
+    output = job.hush("run", job.write("elsewhere.yaml", text=text))
+    assert "models:/job/1" in output and "reused" in output
+    query = "SELECT e.name FROM runs r JOIN experiments e ON r.experiment_id = e.experiment_id"
+    once = told(job, "mlflow.db", query).splitlines()
+    assert once.count("elsewhere") == 1
+    job.hush("run", job.write("elsewhere.yaml", text=text + "# the same again\n"))
+    assert told(job, "mlflow.db", query).splitlines() == once and 1 in job.versions()
+
+
 def test_an_interrupted_run_goes_on(tmp_path):
     job = Job(tmp_path, seed=7)
     config = job.write(rounds=400)
-    # as a terminal does: to every process of the command; as `kill` and a supervisor do: to the command itself
-    for end in (lambda pid: os.killpg(pid, signal.SIGINT), lambda pid: os.kill(pid, signal.SIGTERM)):
+    # as a terminal does: to every process of the command; as `timeout` does: to the command itself, as a supervisor
+    # would, and to all of it; as a terminal does that is closed
+    for end in (
+        lambda pid: os.killpg(pid, signal.SIGINT),
+        lambda pid: (os.kill(pid, signal.SIGTERM), os.killpg(pid, signal.SIGTERM)),
+        lambda pid: os.kill(pid, signal.SIGHUP),
+    ):
         child = job.start("run", config)
         seen = ""
         for line in child.stdout:
@@ -270,6 +368,12 @@ def test_an_interrupted_run_goes_on(tmp_path):
         seen += child.stdout.read()
         assert child.wait(timeout=120) == 130, seen[-4000:]
         assert "goes on from here" in seen and "Traceback" not in seen and job.versions() == []
+        with sqlite3.connect(f"file:{job.home}/prefect/prefect.db?mode=ro", uri=True) as database:
+            found = {row[0] for row in database.execute("SELECT state_type FROM flow_run")}
+        assert found == {"CRASHED"}, "a run would stay Running"
+        port = re.search(r"temporary server on http://127.0.0.1:(\d+)", seen)[1]
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", int(port))), "its server still listens"
     output = job.hush("run", config)
     assert states(output)["extract"] == ["Cached"]
     assert "resumed: 400 rounds released, 0 of them lost" in output

@@ -8,6 +8,10 @@ import pytest
 from jobs import Job
 from PIL import Image
 
+from flows.remedies import share
+from hush_core.config import load_config
+from hush_core.weights import drowns
+
 SWEEP = ("--c", "0.1", "--c", "0.3", "--c", "1")
 
 
@@ -39,6 +43,35 @@ def test_the_frontier_has_every_point_and_one_is_recommended(job, planned):
         planned.split()
     )
     assert "rule: the most weight" in planned and "train" not in re.findall(r"Task run '(\w+)-", planned)
+
+
+def test_it_says_whether_the_plan_is_hopeless_and_what_would_help(job, planned):
+    row = pl.read_csv(job.folder / "out" / "frontier.csv").filter("recommended").row(0, named=True)
+    config = load_config(job.config)
+    rounds, batch = config.train.rounds, config.train.batch
+    parameters = config.model.parameters(config.chunk_bytes)
+    part = row["noise_multiplier"] / batch * (parameters / rounds) ** 0.5
+    said = " ".join(planned.split())
+    assert f"σ/B = {row['noise_multiplier'] / batch:.3g}" in said
+    assert ("HOPELESS" in said) == (part >= 1) == bool(row["drowned"]), part
+    assert ("POOR" in said) == (0.1 <= part < 1)
+    helps = re.findall(
+        r"(train\.\w+|spread): \S+ σ = ([\d.e+-]+), σ/B = ([\d.e+-]+), noise ([\d.e+-]+) of", said
+    )
+    assert {"train.batch", "train.rounds"} <= {name for name, *_ in helps}, "a part of 10 % is asked about"
+    parts = [float(left) for *_, left in helps]
+    assert parts == sorted(parts) and max(parts) <= part * 1.01
+    for name, sigma, ratio, _ in helps:  # another batch is divided by, another number of rounds is not
+        divided = float(sigma) / float(ratio)
+        assert divided > batch * 1.5 if name == "train.batch" else abs(divided - batch) < 0.05 * batch
+
+
+def test_the_share_of_noise_is_one_where_it_drowns():
+    for sigma in (0.1, 0.9, 1.1, 40.0):
+        given = {"rounds": 50, "parameters": 4000}
+        part = share(sigma, batch=9, **given)
+        assert (part >= 1) == drowns(sigma, expected_batch=9, **given)
+    assert share(1.0, batch=9, rounds=50, parameters=None) is None
 
 
 def test_it_says_what_the_other_choice_for_text_without_a_secret_would_give(planned):

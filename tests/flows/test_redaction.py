@@ -44,6 +44,12 @@ def holding(job, *, private):
     return found
 
 
+def verify_line(job, uri):
+    lines = job.hush("verify", uri).splitlines()
+    (line,) = (line for line in lines if line.startswith(("audit of", "WARNING: audit")))
+    return line
+
+
 def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job):
     output = job.hush("run", job.config)
     assert job.token not in output
@@ -68,6 +74,13 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
     assert (
         "attack exposure of redacted values: 0 of 1 succeeded" in page and "the examples are the same" in page
     )
+
+    audited = job.hush("audit", uri, "--alternatives", "300")
+    assert "written out, redacted values" in audited and "not refuted" in verify_line(job, uri)
+    assert job.token not in audited and job.codename not in audited and holding(job, private=False) == []
+    again = job.hush("audit", uri, "--alternatives", "300")
+    assert "audit_rank_redacted" in again and again.count("Cached(type=COMPLETED)") >= 8
+    assert "is not in the registry" in job.hush("audit", "models:/job/9", status=2)
 
     report = job.hush("secrets", job.config, "--out", job.folder / "out")
     assert "creds: 1 values were redacted, in 7 places" in report and job.token not in report

@@ -1,6 +1,7 @@
 """The review flow under a real engine: who may become champion, and who stops being it."""
 
 import shutil
+from dataclasses import replace
 
 import mlflow
 import numpy as np
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 
 from flows.reports.verification import verdict
-from flows.review import facts_page, review
+from flows.review import Decision, facts_page, review
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate, read_tables, write_certificate
 from hush_core.errors import InputError, VerificationError
@@ -102,6 +103,21 @@ def test_a_champion_that_no_review_made_is_refused(register, way):
     assert "approved by ada" in verify_target(f"models:/{name}@champion").approval
 
 
+def test_the_tags_of_an_approval_do_not_come_back_after_a_rejection(register):
+    name = "put-back"
+    uri, client = register(name).model_uri, mlflow.MlflowClient()
+    assert not approve(uri).no_champion
+    kept = dict(find_version(uri).tags)
+    assert review(uri, reviewer="bob", decision="reject", reason="no").no_champion  # said, as the alias goes
+    for key, value in kept.items():
+        client.set_model_version_tag(name, "1", key, value)
+    client.set_registered_model_alias(name, "champion", "1")
+    with pytest.raises(VerificationError, match="a later decision of this home took back"):
+        verify_target(f"models:/{name}@champion")
+    approve(uri)
+    assert "approved by ada" in verify_target(f"models:/{name}@champion").approval
+
+
 def test_the_champion_of_another_home_is_told_as_not_checked(register, monkeypatch, tmp_path):
     uri = register("elsewhere").model_uri
     approve(uri)
@@ -117,6 +133,29 @@ def test_another_certificate_than_the_registered_one_is_refused(register):
     with pytest.raises(VerificationError, match="digest was registered"):
         approve(uri)
     assert champion("swapped") is None
+
+
+def test_a_model_that_was_refuted_while_a_person_thought_is_not_approved(register, monkeypatch):
+    uri, asked = register("slow").model_uri, []
+
+    def ask(*_):
+        asked.append(uri)
+        return Decision(decision="approve", reviewer="ada", reason="fine")
+
+    def audited(verification, _):
+        return replace(verification, audit="refuted meanwhile", refuted=bool(asked))
+
+    monkeypatch.setattr("flows.review._ask", ask)
+    monkeypatch.setattr("flows.review.with_audit", audited)
+    with pytest.raises(InputError, match="a refuted model cannot be approved"):
+        review(uri)
+    assert asked and champion("slow") is None
+
+
+def test_another_certificate_than_the_one_that_was_read_is_not_decided_on(register):
+    uri = register("read").model_uri
+    with pytest.raises(VerificationError, match="changed since it was read"):
+        review(uri, reviewer="ada", decision="approve", reason="fine", certificate="1" * 64)
 
 
 def test_an_answer_without_a_reason_is_no_answer(register):

@@ -10,48 +10,16 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PATIENCE = 150
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def until(check, what, seconds=PATIENCE, pause=0.5):
-    """The first truthy value of `check()`."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = check()
-        if value:
-            return value
-        time.sleep(pause)
-    raise AssertionError(f"waited {seconds} s for {what}")
-
-
-def stop(child):
-    """End the group of a process that these fixtures started."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        if child.poll() is None:
-            os.killpg(child.pid, sign)
-            try:
-                child.wait(30)
-            except subprocess.TimeoutExpired:
-                continue
+from local_servers import PATIENCE, ROOT, answers, free_port, stop, until
 
 
 @dataclass
@@ -74,7 +42,7 @@ class Servers:
             return json.loads(answer.read() or "null")
 
     def deployment(self, flow):
-        return self.call(f"/deployments/name/{flow}/hush")
+        return self.call(f"/deployments/name/{flow}/hush-{flow}")
 
     def start(self, flow, parameters):
         made = self.call(
@@ -105,7 +73,8 @@ def folder():
 
 @pytest.fixture(scope="session")
 def postgres(folder):
-    """host:port of a PostgreSQL with the databases prefect and mlflow; the server refuses to run as root."""
+    """{database: where it is, with the role and password of its own}, of a PostgreSQL that deploy/ has set up; the
+    server refuses to run as root."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         pytest.skip("PostgreSQL's server binaries are not installed")
@@ -121,7 +90,13 @@ def postgres(folder):
         folder.chmod(0o711)
         shutil.chown(data, entry.pw_uid, entry.pw_gid)
     quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", "timeout": 90, "check": True}
-    options = ["--auth=trust", "--username=hush", "--no-sync", "--encoding=UTF8", "--locale=C"]
+    given = folder / "secrets"
+    given.mkdir()
+    passwords = {name: secrets.token_hex(16) for name in ("postgres", "prefect_db", "mlflow_db")}
+    for name, password in passwords.items():
+        (given / f"{name}_password").write_text(password)
+    options = ["--auth=scram-sha-256", f"--pwfile={given / 'postgres_password'}"]
+    options += ["--username=hush", "--no-sync", "--encoding=UTF8", "--locale=C"]
     subprocess.run([binaries / "initdb", "-D", data, *options], **quiet, **user)
     port = free_port()
     settings = [
@@ -144,9 +119,16 @@ def postgres(folder):
         connect = ["-h", "127.0.0.1", "-p", str(port), "-U", "hush"]
         ready = [binaries / "pg_isready", *connect]
         until(lambda: subprocess.run(ready, stdout=subprocess.DEVNULL).returncode == 0, "PostgreSQL", 60, 0.2)
-        for name in ("prefect", "mlflow"):
-            subprocess.run([binaries / "createdb", *connect, name], **quiet)
-        yield f"hush@127.0.0.1:{port}"
+        environment = {
+            **os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "PGHOST": "127.0.0.1", "PGPORT": str(port),
+            "PGPASSWORD": passwords["postgres"], "POSTGRES_USER": "hush", "POSTGRES_DB": "postgres",
+            "HUSH_SECRETS": str(given),
+        }  # fmt: skip
+        subprocess.run([ROOT / "deploy" / "create-databases.sh"], env=environment, **quiet)
+        yield {
+            name: f"{name}:{passwords[f'{name}_db']}@127.0.0.1:{port}/{name}"
+            for name in ("prefect", "mlflow")
+        }
     finally:
         child.send_signal(signal.SIGINT)  # fast shutdown
         child.wait(30)
@@ -164,7 +146,7 @@ def servers(postgres, folder):
     login = f"hush:{secrets.token_hex(8)}"
     for_prefect = {
         **base,
-        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"postgresql+asyncpg://{postgres}/prefect",
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"postgresql+asyncpg://{postgres['prefect']}",
         "PREFECT_SERVER_API_AUTH_STRING": login,
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": prefect,
         "PREFECT_UI_API_URL": f"{prefect}/api",
@@ -172,7 +154,7 @@ def servers(postgres, folder):
     }
     for_mlflow = {
         **base,
-        "MLFLOW_BACKEND_STORE_URI": f"postgresql+psycopg2://{postgres}/mlflow",
+        "MLFLOW_BACKEND_STORE_URI": f"postgresql+psycopg2://{postgres['mlflow']}",
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
     artifacts = folder / "artifacts"
@@ -180,7 +162,15 @@ def servers(postgres, folder):
         "prefect": (["prefect", "server", "start"], [], for_prefect),
         "mlflow": (
             ["mlflow", "server"],
-            ["--workers", "1", "--serve-artifacts", "--artifacts-destination", str(artifacts)],
+            [
+                "--app-name",
+                "hush",
+                "--workers",
+                "1",
+                "--serve-artifacts",
+                "--artifacts-destination",
+                str(artifacts),
+            ],
             for_mlflow,
         ),
     }
@@ -196,7 +186,7 @@ def servers(postgres, folder):
                     )
                 )  # fmt: skip
         for url in (f"{prefect}/api/health", f"{mlflow}/health"):
-            until(lambda url=url: _answers(url), url)
+            until(lambda url=url: answers(url), url)
         client = {
             **base,
             "PREFECT_API_URL": f"{prefect}/api",
@@ -274,11 +264,3 @@ def scheduled(served):
     first = until(lambda: served.call("/flow_runs/filter", filters), "a run started by the schedule")[0]
     served.call(f"/deployments/{deployment['id']}/pause_deployment", {})
     return served, served.finished(first["id"])
-
-
-def _answers(url):
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False

@@ -53,7 +53,7 @@ def test_the_local_stack_starts_and_ends_whole(tmp_path):
     with log.open("wb") as output:
         child = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=output, stderr=output)
     try:
-        url = f"http://127.0.0.1:{prefect}/api/deployments/name/review/hush"
+        url = f"http://127.0.0.1:{prefect}/api/deployments/name/review/hush-review"
         deadline, found = time.monotonic() + 150, False
         while not found:
             assert child.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]
@@ -88,8 +88,9 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, monkeypatch):
         serve(None)
     with pytest.raises(InputError, match="timezone"):
         serve(None, timezone="Nowhere/Land", with_servers=True)
-    with pytest.raises(InputError, match="cron"):
-        serve(None, cron="daily", with_servers=True)
+    for wrong in ("daily", "99 99 * * *", "0 0 30 2 *", "0 2 * *", "a b c d e"):
+        with pytest.raises(InputError, match="--cron"):
+            serve(None, cron=wrong, with_servers=True)
     job = tmp_path / "job.yaml"
     job.write_text(PROMISED.format(folder=tmp_path))
     for asked in ({"cron": "0 3 * * *"}, {"timezone": "UTC"}):

@@ -1,7 +1,7 @@
 """The whole stack on real servers: schedule, form in a real browser, pause and resume, refusal."""
 
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 import urllib.error
@@ -9,6 +9,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import yaml
+from browsing import browser_page, log_in, open_form, picture, resume, submit
+
+from flows.serve import ABOUT
 
 pytestmark = pytest.mark.servers
 ROOT = Path(__file__).parents[2]
@@ -72,36 +76,84 @@ def test_a_paused_review_is_resumed_and_promotes(scheduled):
 
 
 @pytest.mark.browser
-def test_a_run_started_from_the_form_ends_in_a_registered_model(scheduled):
+def test_a_person_gets_from_both_landing_pages_to_a_decision(scheduled):
     servers, _ = scheduled
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    from playwright.sync_api import sync_playwright
-
-    flags = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    flags += " --disable-component-update --disable-sync"
-    deployment = servers.deployment("train")["id"]
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, headless=True, args=flags.split())
-        page = browser.new_page()
-        page.goto(servers.prefect)
-        page.locator("input[type=password]").fill(servers.login)
-        page.keyboard.press("Enter")
-        page.wait_for_url(re.compile("dashboard"), timeout=60_000)
-        page.goto(f"{servers.prefect}/deployments/deployment/{deployment}/run")
-        page.get_by_role("button", name="Changes", exact=True).click()
-        rounds = "//*[normalize-space()='train.rounds']/following::"  # its place in the form is not fixed
+    with browser_page() as page:
+        log_in(page, servers)
+        open_form(page, "train")
+        page.get_by_role("tab", name="Changes").click()
+        rounds = "//p[normalize-space()='train.rounds']/following::"  # its place in the form is not fixed
         page.locator(f"xpath=({rounds}button[normalize-space()='int'])[1]").click()
         page.locator(f"xpath=({rounds}input)[1]").fill("4")
-        with page.expect_response(lambda r: r.url.endswith("/create_flow_run")) as created:
-            page.get_by_role("button", name="Submit", exact=True).click()
-        run_id = created.value.json()["id"]
-        browser.close()
-    run = servers.finished(run_id)
-    assert run["state_type"] == "COMPLETED", run["state"]["message"]
-    assert run["parameters"]["changes"]["rounds"] == 4
-    assert servers.registry().get_model_version("tiny", "2").tags["rounds_released"] == "4"
+        picture(page, "prefect-form")
+        run = servers.finished(submit(page, servers))
+        assert run["state_type"] == "COMPLETED", run["state"]["message"]
+        assert run["parameters"]["changes"]["rounds"] == 4
+        version = max(servers.registry().search_model_versions("name='tiny'"), key=lambda v: int(v.version))
+        uri = f"models:/tiny/{version.version}"
+        assert version.tags["rounds_released"] == "4"
+
+        page.reload()
+        page.get_by_role("tab", name="Artifacts").click()
+        page.get_by_role("tabpanel").get_by_role("link", name=f"report of {uri}").click()
+        page.get_by_role("main").locator("a[href*='/artifacts/artifact/']").first.click()  # the latest
+        page.get_by_role("heading", name=uri).first.wait_for()
+        picture(page, "prefect-report")
+        link = (
+            page.get_by_role("main")
+            .get_by_text(re.compile(f"{servers.mlflow}/#/experiments/.*"))
+            .inner_text()
+        )
+
+        page.goto(servers.mlflow)
+        page.get_by_role("link", name="tiny", exact=True).first.click()
+        page.wait_for_url(re.compile(r"/runs\?.*workflowType=machine_learning"))
+        assert page.evaluate("fetch('ajax-api/3.0/mlflow/assistant/config').then(a => a.status)") == 404
+        page.get_by_role("link", name=run_name(servers, version)).first.click()
+        page.get_by_text("About this run").first.wait_for()
+        picture(page, "mlflow-run")
+        page.get_by_role("tab", name="Artifacts").click()
+        page.get_by_text("pictures", exact=True).first.click()
+        page.get_by_text("posterior_against_target.png").first.click()
+        page.locator("img[src^='blob:']").first.wait_for(state="attached")
+        picture(page, "mlflow-pictures")
+        page.get_by_text("tables", exact=True).first.click()
+        page.get_by_text("secrets.preview.csv").first.click()
+        page.get_by_text("vault").first.wait_for()
+        picture(page, "mlflow-tables")
+        page.get_by_role("link", name="Model registry").first.click()
+        page.locator("a[href='#/models/tiny']").first.click()
+        page.locator(f"a[href='#/models/tiny/versions/{version.version}']").first.click()
+        page.get_by_text(f"hush review {uri}").first.wait_for()
+        picture(page, "mlflow-version")
+        page.goto(link.split()[-1])  # as printed in the report
+        page.get_by_role("tab", name="Artifacts").wait_for()
+
+        page.goto(servers.prefect)
+        open_form(page, "review")
+        page.get_by_label("model_uri").fill(uri)
+        run_id = submit(page, servers)
+        dialog = resume(page)
+        dialog.get_by_role("heading", name=f"{uri}: the certificate holds").wait_for()
+        picture(page, "prefect-review")
+        dialog.get_by_role("button", name="Select Decision").click()
+        page.get_by_role("option", name="approve").click()
+        dialog.get_by_label("Reviewer").fill("grace")
+        dialog.get_by_label("Reason").fill("read the report")
+        picture(page, "prefect-decision")
+        dialog.get_by_role("button", name="Resume").click()
+        assert servers.finished(run_id)["state_type"] == "COMPLETED"
+
+        page.goto(f"{servers.mlflow}/#/models/tiny/versions/{version.version}")
+        page.get_by_text("reviewed_by").filter(visible=True).first.wait_for()  # below the alias
+        picture(page, "mlflow-champion")
+    champion = servers.registry().get_model_version_by_alias("tiny", "champion")
+    assert champion.version == version.version
+    assert champion.tags["reviewed_by"] == "grace" and champion.tags["review_reason"] == "read the report"
+
+
+def run_name(servers, version):
+    return servers.registry().get_run(version.run_id).info.run_name
 
 
 def test_a_tampered_certificate_is_refused_and_dethroned(scheduled):
@@ -125,8 +177,9 @@ def test_prefect_yaml_deploys_every_flow(servers, job, tmp_path):
     prefect = [sys.executable, "-m", "prefect", "--no-prompt"]
     for command in (
         ["work-pool", "create", "hush-process", "--type", "process", "--overwrite"],
-        ["deploy", "--all", "--prefect-file", str(ROOT / "deploy" / "prefect.yaml")],
+        ["deploy", "--all", "--prefect-file", "deploy/prefect.yaml"],
     ):
+        assert shlex.join(["prefect", "--no-prompt", *command]) in (ROOT / "docs" / "runbook.md").read_text()
         done = subprocess.run(
             [*prefect, *command], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120
         )
@@ -134,8 +187,43 @@ def test_prefect_yaml_deploys_every_flow(servers, job, tmp_path):
     train = servers.deployment("train")
     assert train["work_pool_name"] == "hush-process" and train["parameters"]["config_file"] == str(job)
     assert train["schedules"][0]["schedule"]["timezone"] == "UTC"
-    for flow in ("review", "plan", "rehearse", "secrets"):
-        assert servers.deployment(flow)
+    for flow, about in ABOUT.items():
+        assert servers.deployment(flow)["description"] == about
+
+
+def test_a_database_is_closed_to_the_role_of_the_other(postgres):
+    import psycopg2
+
+    own, other = postgres["mlflow"], postgres["prefect"]
+    psycopg2.connect(f"postgresql://{own}").close()
+    with pytest.raises(psycopg2.OperationalError, match="permission denied"):
+        psycopg2.connect(f"postgresql://{own.rpartition('/')[0]}/prefect")
+    with pytest.raises(psycopg2.OperationalError, match="password"):
+        psycopg2.connect(f"postgresql://mlflow:{other.partition(':')[2]}".replace("/prefect", "/mlflow"))
+
+
+def test_each_service_gets_its_own_secrets_and_what_is_wanted_is_asked_for():
+    stack = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    given = {name: set(service.get("secrets", [])) for name, service in stack["services"].items()}
+    assert given["mlflow"] == {"mlflow_db_password", "mlflow_password"}
+    # the key is read where it lies, by the path that the environment names
+    assert given["worker"] == {"prefect_password", "mlflow_password", "signing_key"}
+    assert stack["services"]["worker"]["environment"]["HUSH_SIGNING_KEY"] == "/run/secrets/signing_key"
+    given["worker"] -= {"signing_key"}
+    assert given["prefect"] == {"prefect_db_password", "prefect_password"}
+    assert all(service["cap_drop"] == ["ALL"] for service in stack["services"].values())
+    assert all(service["mem_limit"] and service["pids_limit"] for service in stack["services"].values())
+    entry = (ROOT / "deploy" / "entrypoint.sh").read_text()
+    for role in ("prefect", "mlflow", "worker"):
+        part = (
+            entry.split(f"\n{role})")[1]
+            .split(";;")[0]
+            .replace("$(mlflow_database)", "secret mlflow_db_password")
+        )
+        assert set(re.findall(r"secret (\w+)", part)) == given[role], role
+    example = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "deploy" / ".env.example").read_text(), re.M))
+    wanted = re.findall(r"\$\{(\w+):\?", (ROOT / "docker-compose.yml").read_text())
+    assert set(wanted) == {"HUSH_CONFIG", "HUSH_SOURCES", "HUSH_CONFIGS"} and set(wanted) <= set(example)
 
 
 def test_the_compose_file_is_valid():

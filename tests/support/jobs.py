@@ -12,6 +12,8 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
+from local_servers import stop
+
 ROOT = Path(__file__).parents[2]
 ALPHABET = string.ascii_letters + string.digits
 CONFIG = """\
@@ -113,19 +115,14 @@ class Job:
             yield self
         finally:
             self.server = {}
-            for sign in (signal.SIGTERM, signal.SIGKILL):
-                if child.poll() is None:
-                    os.killpg(child.pid, sign)
-                    try:
-                        child.wait(30)
-                    except subprocess.TimeoutExpired:
-                        continue
+            stop(child)
 
     def start(self, *arguments):
         command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
         return subprocess.Popen(
             command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # tests may run under nohup
         )  # fmt: skip
 
     def hush(self, *arguments, status=0):

@@ -11,8 +11,9 @@ from jobs import ROOT
 
 def run_all(job, order):
     """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
-    InputError in words. After a config comes "promote" for one whose version is then
-    approved in a review; "tamper" and "mend" then turn a byte of the version that was approved last."""
+    error in words. After a config comes "promote" for one whose version is then approved in a review; "refute" for
+    one that an audit then refutes; "tamper" and "mend" then turn a byte of the version that was approved last. In
+    place of a config a version's URI: what its verification and its approval come to, in words."""
     done = subprocess.run(
         [sys.executable, __file__, json.dumps([[str(config), then] for config, then in order])],
         cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
@@ -61,8 +62,47 @@ def main(order):
 
             review(told["model_uri"], reviewer="ada", decision="approve", reason="within every target")
             promoted = artifact(told["model_uri"])
+        elif then == "refute":
+            refuted(told["model_uri"])
         elif then in ("tamper", "mend"):
             turned(next(promoted.rglob("*.safetensors")))
+
+
+def refuted(model_uri):
+    """As `hush audit` leaves a version whose certificate an attack broke (which tests/flows/test_audit.py does)."""
+    import tempfile
+
+    from hush_core.auditing.document import AuditDocument
+    from hush_core.certificate.document import files_digest
+    from tasks.audit_record import record_audit, signed
+    from tasks.runtime.environment import home
+    from tasks.runtime.registry import certificate_of, find_version
+
+    with tempfile.TemporaryDirectory() as folder:
+        certificate = certificate_of(find_version(model_uri), Path(folder))
+    document = AuditDocument(
+        model=model_uri, certificate_digest=certificate.digest, model_files=files_digest(certificate.model_files),
+        made_at="2027-01-01T00:00:00+00:00", store=home().fingerprint("identity"), outcome="refuted", attacks=(),
+        tables={}, code={},
+    )  # fmt: skip
+    record_audit.fn(model_uri, signed(document), [], certificate.facts.run)
+
+
+def verified_and_approved(model_uri):
+    from flows.review import review
+    from flows.verify import verify_target
+    from hush_core.errors import HushError
+
+    words = []
+    for answer in (
+        lambda: verify_target(model_uri).audit,
+        lambda: review(model_uri, reviewer="ada", decision="approve", reason="looks good").decision,
+    ):
+        try:
+            words.append(answer())
+        except HushError as error:
+            words.append(str(error))
+    return words
 
 
 def artifact(model_uri):
@@ -87,13 +127,15 @@ def told_by(config):
 
     from flows.reports.job_screen import render
     from flows.train import train
-    from hush_core.errors import InputError
+    from hush_core.errors import HushError
 
+    if config.startswith("models:/"):
+        return verified_and_approved(config)
     try:
         report = train(config)
     except MemoryError:
         return "failed"
-    except InputError as error:
+    except HushError as error:
         return str(error)
     version = MlflowClient().get_model_version("job", Path(report.model_uri).name)
     screen = Console(record=True, width=120, file=io.StringIO())

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from hush_core.config import ByteGptModel, LoraConfig
 from hush_core.training import LanguageModel, byte_gpt, clipped_gradient_sum, with_lora
-from hush_core.training.data import MicroBatch, Objective, Shown, fixed_batches
+from hush_core.training.data import MicroBatch, Objective, Shown
 from hush_core.training.noise import grid_step
+from hush_core.training.rounds import fixed_batches
 
 CLIPS = (1e-3, 0.1, 1.0, 30.0)
 SIZES = (1, 8, 64, 512, 4096)
@@ -42,6 +43,8 @@ class Setting:
     draw: Callable[[np.random.Generator], Any]
     filler: Any
     collate: Callable[[Sequence[Any]], Any]
+    shares: Callable[[Sequence[Any]], Tensor] | None = None
+    """(items, records) of these rows, which are items of several records then."""
     _others: dict[float, list[Tensor]] = field(default_factory=dict)
 
     def total(self, rows: Sequence[Any], clip: float, onto: Tensor | None = None) -> Tensor:
@@ -58,6 +61,7 @@ class Setting:
             clip_norm=clip,
             grid=grid_step(clip, size),
             into=into,
+            shares=None if self.shares is None else self.shares(rows),
         )
         return out
 
@@ -86,6 +90,37 @@ class Setting:
         )
         alone = self.total(_with(empty, place, mine), clip)
         return DetectedSecret(float(difference.norm()) / clip, torch.equal(difference, alone))
+
+
+class Several(NamedTuple):
+    """One item of several records; the last ones may be fillers."""
+
+    records: tuple[Any, ...]
+    shares: tuple[float, ...]
+
+
+def in_items(setting: Setting, most: int) -> Setting:
+    """Items of up to `most` records, each record as the setting draws its rows: a round averages them. In
+    some items all records are one and the same."""
+
+    def draw(generator: np.random.Generator) -> Several:
+        used = int(generator.integers(1, most + 1))
+        records = [setting.draw(generator) for _ in range(used)]
+        if generator.random() < 0.25:
+            records = records[:1] * used
+        fillers = [setting.filler] * (most - used)
+        return Several((*records, *fillers), (1 / used,) * used + (0.0,) * (most - used))
+
+    return Setting(
+        f"{setting.name}, {most} records an item",
+        setting.model,
+        setting.losses,
+        setting.rows,
+        draw,
+        Several((setting.filler,) * most, (0.0,) * most),
+        lambda items: setting.collate([row for item in items for row in item.records]),
+        lambda items: torch.tensor([item.shares for item in items]),
+    )
 
 
 def _with(rows: Sequence[Any], place: int, row: Any) -> list[Any]:
@@ -208,7 +243,7 @@ def language(model: LanguageModel, name: str, length: int, rows: int = 8) -> Set
         return Weighted(objective.show(tokens, generator), float(weight))
 
     def collate(drawn: Sequence[Weighted]) -> tuple[MicroBatch, Tensor]:
-        (batch,) = fixed_batches([one.shown for one in drawn], objective, len(drawn), length)
+        (batch,) = fixed_batches([[one.shown] for one in drawn], objective, len(drawn), length)
         return batch, torch.tensor([one.weight for one in drawn])
 
     def losses(network: nn.Module, batch: tuple[MicroBatch, Tensor]) -> Tensor:

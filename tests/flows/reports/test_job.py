@@ -98,7 +98,7 @@ def test_what_matters_is_said():
         "kl on the paper's own weights of equal sum: 30, 20 times as much",
         "300 of 300 rounds",
         "protected 2.790", "extracted protected 0, unprotected 30",
-        "hush verify models:/hush-demo/1", "mlflow ui --backend-store-uri sqlite:////srv/hush/mlflow.db",
+        "hush verify models:/hush-demo/1", "mlflow ui --app-name hush --backend-store-uri sqlite:////srv/hush/mlflow.db",
         "17 more secrets", "4 more warnings", "[brackets]", "9.0e-05",
     ):  # fmt: skip
         assert needed in text, needed
@@ -167,3 +167,25 @@ def test_what_was_trained_without_noise_and_what_it_gained_is_said():
     assert "before its rounds 3.100 · protected 3.050 on held-back text WITH one" in text
     bare = shown(REPORT.model_copy(update={"untagged_steps": None, "gain": None, "tagged_losses": {}}))
     assert not any(word in bare for word in ("without noise,", "unprotected gain", "held-back"))
+
+
+def test_an_audit_stands_beside_what_is_certified(capsys):
+    """Two columns and a line where it was made, and not a word of it where not."""
+    rows = [
+        row("alpha", every_step=4e-5),
+        attacked("creds/token:0123456789ab", 1.5, every_step=4.5e-5, attacked=3e-12),
+    ]
+    update = {"rows": rows, "audit": "audit of 2027: not refuted", "audit_picture": "/srv/audit.png"}
+    for told, refuted, word in (
+        (update, False, "not refuted"),
+        (update, True, "REFUTED"),
+        ({"rows": rows}, False, ""),
+    ):
+        screen = Console(record=True, width=120, file=io.StringIO())
+        render(REPORT.model_copy(update={**told, "audit_refuted": refuted}), screen)
+        text = screen.export_text()
+        assert ("best guess" in text) == ("3.0e-12" in text) == ("/srv/audit.png" in text) == bool(word)
+        if word:
+            (line,) = (line for line in text.splitlines() if line.startswith("audit"))
+            assert word in line and "90% of its bound" in line and "6e-08 of it" in line
+            assert max(len(one) for one in text.splitlines() if "…" in one or "creds" in one) <= 100

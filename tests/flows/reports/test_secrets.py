@@ -20,6 +20,7 @@ from flows.reports.secrets import markdown, render, render_files
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
+from hush_core.secrets.coverage import published
 from tasks.publish_secrets import write_report
 
 KEY = b"k" * 32
@@ -72,7 +73,9 @@ def report(tmp_path):
         summary = write_report(
             examples=found.examples, secrets=found.secrets, edges=found.edges,
             occurrences=found.occurrences, dropped=found.dropped,
-            coverage=found.coverage, key=KEY, out=tmp_path / out, **options,
+            coverage=published(found.coverage), key=KEY,
+            skipped={k: v["skipped_files"] for k, v in found.coverage["repositories"].items()},
+            out=tmp_path / out, **options,
         )  # fmt: skip
         return summary, found, head
 
@@ -125,8 +128,11 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     (tmp_path / "out" / "changes.csv").write_text("of an earlier report")
     summary, found, _ = report(FILES)
     assert {f.name for f in (tmp_path / "out").iterdir()} == set(summary.files) == {
-        "files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json",
+        "files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json", "skipped.csv",
     }  # fmt: skip
+    skipped = summary.files["skipped.csv"].read_text().splitlines()
+    assert skipped == ["source,path,reason", "repo,picture.bin,binary"]
+    assert "picture.bin" not in summary.files["coverage.json"].read_text()  # which goes to the tracker
     log = json.loads(summary.files["secrets.sarif"].read_bytes())
     assert len(log["runs"][0]["results"]) == found.edges.height
     rows = {row.id: row for row in summary.entries}
@@ -199,7 +205,7 @@ def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, tmp
     files = {**FILES, "n.py": f'T = "{CANARIES[2]}"\n'}
     summary, _, head = report(files, baseline=first.files["baseline.json"])
     written = [path.read_bytes() for path in (tmp_path / "out").iterdir()]
-    assert len(written) == 6
+    assert len(written) == 7
     everything = b"\n".join([*written, printed(summary).encode(), repr(summary).encode()]).lower()
     texts = [text.encode() for text in files.values() if len(text) > 10]
     for clear in [*(c.encode() for c in CANARIES), CODENAME.encode(), *texts]:

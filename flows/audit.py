@@ -1,0 +1,199 @@
+"""Attack a registered model with what its home knows, and hold what comes out against its certificate.
+
+An attack that finds more than the certificate allows refutes the version: it is tagged so with the evidence, by a
+decision signed with the key of the home, loses the alias `champion`, and the flow fails.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+from pydantic import BaseModel, ConfigDict
+
+from flows.reports.audit import markdown
+from flows.reports.page.publish import publish_audit
+from flows.review import check_registered
+from hush_core import figures
+from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument
+from hush_core.certificate import Certificate
+from hush_core.certificate.document import files_digest
+from hush_core.errors import InputError, VerificationError
+from hush_core.files import file_sha256
+from tasks.audit import (
+    Losses,
+    calibrate_losses,
+    extract_texts,
+    member_texts,
+    rank_redacted,
+    rank_values,
+    write_values,
+)
+from tasks.audit_inputs import AuditInputs, find_inputs
+from tasks.audit_record import record_audit, signed
+from tasks.audit_tables import (
+    Measured,
+    Tested,
+    extraction_facts,
+    hold_against,
+    infer_units,
+    measure_membership,
+)
+from tasks.certificate import code_versions
+from tasks.leftovers import claim_flow_run
+from tasks.models import Model
+from tasks.runtime.environment import home
+from tasks.runtime.names import named
+from tasks.runtime.progress import suspendable
+from tasks.runtime.registry import find_version
+from tasks.runtime.store import Ref, Store
+
+ALTERNATIVES = 1000
+
+
+class AuditReport(BaseModel):
+    """What an audit came to; `folder` holds its tables and pictures where they were asked for."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    model_uri: str
+    document: AuditDocument
+    rows: list[dict[str, Any]]
+    """Of `hush_core.auditing.against_certificate.TABLE`."""
+    folder: str | None = None
+
+
+@flow(name="audit", flow_run_name=named("audit", "model_uri"), validate_parameters=True)
+@suspendable
+def audit(model_uri: str, alternatives: int = ALTERNATIVES, out: str | None = None) -> AuditReport:
+    """Verify a registered version, attack it, and record what was found beside it.
+
+    Args:
+        model_uri: `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
+        alternatives: strings of its form that each value is ranked among.
+        out: a folder for tables and pictures.
+
+    Raises:
+        VerificationError: the certificate does not hold, or an attack found more than it allows.
+        InputError: this home has not the texts and values that an attack needs.
+    """
+    claim_flow_run()
+    if alternatives < 1:
+        raise InputError("alternatives", "is below 1", "give a whole number, as 1000")
+    entry, store = find_version(model_uri), Store(home().store)
+    fixed = f"models:/{entry.name}/{entry.version}"
+    with tempfile.TemporaryDirectory() as folder:
+        verification, _ = check_registered(fixed, Path(folder))
+        certificate = store.put_directory(Path(folder) / "certificate", kind="certificate")
+        files = store.put_directory(Path(folder) / "artifact" / "model", kind="model")
+    inputs = find_inputs(store, verification.certificate.digest, fixed)
+    trained = Model(files=files, bits=None, unit=inputs.start.unit)
+    tested = _test(trained, inputs, certificate, alternatives)
+    texts = member_texts(inputs, certificate)
+    losses = calibrate_losses(trained, inputs.start, texts)
+    measured = {
+        "extracted_texts": extraction_facts(extract_texts(trained, inputs.start, texts)),
+        "texts_at_risk": measure_membership(losses, texts),
+        "user_inference": infer_units(losses, certificate),
+    }
+    return publish(fixed, verification.certificate, tested, measured, losses, out)
+
+
+def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: int) -> Tested:
+    """The attacks on values, by the model after its rounds and before them, against the certificate."""
+    models = (trained, inputs.start)
+    written = tuple(write_values(model, inputs, redacted=False) for model in models)
+    ranked = tuple(rank_values(model, inputs, alternatives) for model in models)
+    redacted = None
+    if Store(home().store).read_frame(inputs.redactions).height:
+        redacted = (
+            *(write_values(model, inputs, redacted=True) for model in models),
+            *(rank_redacted(model, inputs, alternatives) for model in models),
+        )
+    return hold_against(certificate, written, ranked, redacted)
+
+
+@task(name="publish audit", cache_policy=NO_CACHE)
+def publish(
+    model_uri: str,
+    of: Certificate,
+    tested: Tested,
+    measured: dict[str, Measured],
+    losses: Losses,
+    out: str | None,
+) -> AuditReport:
+    """Tables, pictures and the signed document: beside the version's run, in Prefect and in `out`.
+
+    Raises:
+        VerificationError: the audit refutes the certificate; all is recorded before.
+    """
+    store = Store(home().store)
+    with store.scratch() as scratch:
+        folder = Path(scratch)
+        files = _tables(store, tested, measured, folder)
+        hashes = {path.name: file_sha256(path) for path in files}
+        files += _pictures(store, tested, measured, losses, folder)
+        document = signed(
+            AuditDocument(
+                model=model_uri,
+                certificate_digest=of.digest,
+                model_files=files_digest(of.model_files),
+                made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                store=home().fingerprint("identity"),
+                outcome=tested.outcome,
+                attacks=(*tested.facts, *(one.facts for one in measured.values())),
+                tables=hashes,
+                code=code_versions(),
+            )
+        )
+        record_audit(model_uri, document, files, *whose_releases(of))
+        if out is not None:
+            shutil.copytree(folder, out, dirs_exist_ok=True)
+            (Path(out) / AUDIT).write_bytes(document.to_bytes())
+    table = store.read_frame(tested.table)
+    publish_audit(model_uri, document, table.to_dicts())
+    page = markdown(document, table.to_dicts())
+    create_markdown_artifact(page, key="hush-audit", description=f"audit of {model_uri}")
+    if document.outcome == REFUTED:
+        raise VerificationError([f"{model_uri}: {document.in_words()}"])
+    return AuditReport(model_uri=model_uri, document=document, rows=table.to_dicts(), folder=out)
+
+
+def whose_releases(certificate: Certificate) -> tuple[str, ...]:
+    """The public names of the run that made a model and, where that made no certified round, of the one whose
+    releases are in it."""
+    facts = certificate.facts
+    own = (facts.run,)
+    return (
+        own if facts.plan.rounds or not facts.training.started_from else (*own, facts.training.started_from)
+    )
+
+
+def _tables(store: Store, tested: Tested, measured: dict[str, Measured], folder: Path) -> list[Path]:
+    """The published tables as files of `folder`, under readable names."""
+    refs = {"secrets": tested.table, "redacted": tested.redacted}
+    refs |= {name: one.table for name, one in measured.items()}
+    found = []
+    for name, ref in refs.items():
+        if ref is not None:
+            found.append(folder / f"{name}.parquet")
+            shutil.copyfile(store.path(ref, verify=True), found[-1])
+    return found
+
+
+def _pictures(
+    store: Store, tested: Tested, measured: dict[str, Measured], losses: Losses, folder: Path
+) -> list[Path]:
+    found = [figures.audit_against_certificate(store.read_frame(tested.table), folder / "audit.png")]
+    members, others = (store.read_frame(ref) for ref in (losses.members, losses.others))
+    if members.height and others.height:
+        found.append(figures.samples_at_risk(members, others, folder / "texts_at_risk.png"))
+    if (curves := measured["user_inference"].curves) is not None:
+        found.append(figures.inference_curves(store.read_frame(curves), folder / "user_inference.png"))
+    return found

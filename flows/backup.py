@@ -1,0 +1,135 @@
+"""Everything of a HUSH_HOME in one folder, and back: both databases, the store, the artifacts, the keys.
+
+>>> hush backup /backups/monday                     # in a shell; the servers and a training may go on meanwhile
+>>> HUSH_HOME=/new hush restore /backups/monday
+
+The databases are taken first and what they name after them, so that nothing is named and missing. A backup is as
+private as the home: it holds protected text and keys. Servers that are not of this home are their owner's to
+back up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flows.local_servers import DATABASES, HOST, binaries, start_postgres
+from flows.serve import supervisor
+from flows.supervision import Children
+from hush_core.errors import HushError, InputError, VerificationError
+from hush_core.files import file_sha256, private_folder, write_whole
+from tasks.runtime.environment import Home
+
+MANIFEST = "manifest.json"
+SQLITE = ("mlflow.db", "mlflow_users.db", "prefect/prefect.db")
+FOLDERS = ("keys", "store", "mlartifacts", "decisions")
+"""In this order: what is named after what names it would be."""
+MOMENTARY = ("store/tmp",)
+
+
+def back_up(place: Home, into: Path) -> dict[str, str]:
+    """Write a backup to a folder that is new or empty; file → SHA-256, as the manifest has it.
+
+    Raises:
+        InputError: the folder holds something; or the home has a PostgreSQL that does not run.
+    """
+    if into.exists() and any(into.iterdir()):
+        raise InputError(str(into), "is not empty", "name a new folder")
+    private_folder(into)
+    if (place.keys / "postgres.password").exists():
+        running = supervisor(place)
+        if running is None or not running.get("postgres"):
+            raise InputError("PostgreSQL", "of this home does not run", "start it: make up")
+        for name in DATABASES:
+            with _login(place, name, running["postgres"]) as (where, environment):
+                _run(["pg_dump", *where, "--format=custom", f"--file={into / name}.dump"], environment)
+    for name in SQLITE:
+        if (place.root / name).is_file():
+            _copy_sqlite(place.root / name, into / name.replace("/", "-"))
+    for name in FOLDERS:
+        if (place.root / name).is_dir():
+            with tarfile.open(into / f"{name}.tar", "w") as archive:
+                archive.add(place.root / name, name, filter=_lasting)
+    files = {path.name: file_sha256(path) for path in sorted(into.iterdir())}
+    for path in into.iterdir():
+        path.chmod(0o600)
+    taken = {"taken": datetime.now(UTC).isoformat(timespec="seconds"), "files": files}
+    write_whole(into / MANIFEST, json.dumps(taken, indent=2).encode())
+    return files
+
+
+def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
+    """Make a home from a backup; when that was taken.
+
+    Raises:
+        InputError: the folder is no backup, or the home is not empty.
+        VerificationError: a file of the backup is missing or was changed; nothing is restored.
+    """
+    try:
+        manifest = json.loads((source / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        raise InputError(str(source), f"holds no {MANIFEST} of a backup", "name the folder of one") from None
+    if place.root.exists() and any(place.root.iterdir()):
+        raise InputError(
+            str(place.root), "is not empty", "set HUSH_HOME to a new folder, or move this one away"
+        )
+    wrong = [
+        f"{source / name}: is missing or was changed"
+        for name, digest in manifest["files"].items()
+        if not (source / name).is_file() or file_sha256(source / name) != digest
+    ]
+    if wrong:
+        raise VerificationError(wrong)
+    place.create()
+    for name in FOLDERS:
+        if f"{name}.tar" in manifest["files"]:
+            with tarfile.open(source / f"{name}.tar") as archive:
+                archive.extractall(place.root, filter="data")
+    for name in SQLITE:
+        if (kept := name.replace("/", "-")) in manifest["files"]:
+            shutil.copyfile(source / kept, place.root / name)
+            (place.root / name).chmod(0o600)
+    place.create()
+    if f"{DATABASES[0]}.dump" in manifest["files"]:
+        with Children() as children:
+            start_postgres(children, place, dict(os.environ), postgres_port)
+            for name in DATABASES:
+                with _login(place, name, postgres_port) as (where, environment):
+                    options = ["--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}"]
+                    _run(["pg_restore", *where[:-1], *options, str(source / f"{name}.dump")], environment)
+    return str(manifest["taken"])
+
+
+def _lasting(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name.startswith(MOMENTARY) else member
+
+
+def _copy_sqlite(database: Path, to: Path) -> None:
+    """A consistent copy, whoever writes meanwhile."""
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+
+
+@contextmanager
+def _login(place: Home, name: str, port: int) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Options of PostgreSQL's commands, the database last, and their environment with the password."""
+    secret = place.password(f"postgres_{name}")
+    yield (
+        [f"--host={HOST}", f"--port={port}", f"--username={name}", f"--dbname={name}"],
+        {**os.environ, "PGPASSWORD": secret},
+    )
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    command[0] = str(binaries() / command[0])
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise HushError(f"{Path(command[0]).name} failed: {done.stderr[-500:]}")

@@ -1,0 +1,1 @@
+"""The commands of `hush`, by what they are given. What a command needs is imported in it."""

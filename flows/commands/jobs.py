@@ -1,0 +1,273 @@
+"""Commands on a config or a paper: what is found, planned, trained, compared and replicated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows import command_line
+from flows.output import give, with_result
+from hush_core.errors import InputError
+
+if TYPE_CHECKING:
+    from hush_core.config import Changes
+
+METHODS = ("kl", "renyi", "blow_up", "best")
+"""Those of `hush_core.config.Method`."""
+ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", show_default=False)]
+MethodOption = Annotated[
+    str | None, typer.Option(help="certificate method, instead of the file's", metavar="|".join(METHODS))
+]
+COption = Annotated[float | None, typer.Option("--c", help="weights.c, relative to c_max")]
+RoundsOption = Annotated[int | None, typer.Option(help="train.rounds")]
+BatchOption = Annotated[int | None, typer.Option(help="train.batch")]
+RateOption = Annotated[float | None, typer.Option(help="train.learning_rate")]
+
+
+@with_result
+def run(
+    config: ConfigFile,
+    method: MethodOption = None,
+    c: COption = None,
+    noise: Annotated[
+        float | None, typer.Option(help="keep as much as this noise multiplier can certify, in place of c")
+    ] = None,
+    rounds: RoundsOption = None,
+    batch: BatchOption = None,
+    learning_rate: RateOption = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="plan.yaml of `hush plan --rehearse`; other options go before it", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """The main job: extract, weigh, calibrate, train, attack, certify, register."""
+    changes = command_line.changes(
+        method=method, c=c, noise_multiplier=noise, rounds=rounds, batch=batch, learning_rate=learning_rate
+    )
+    if plan is not None:
+        from hush_core.config import read_plan
+
+        changes = changes.over(read_plan(plan))
+    checked = command_line.check(config, changes)
+    from flows.answers import find_answer
+    from flows.reports.job_screen import render
+
+    if (known := find_answer(checked)) is not None:
+        give(known, lambda: render(known, command_line.console()))
+        return
+    from flows.train import train
+
+    command_line.serve()
+    with command_line.owned():
+        report = train(str(config.resolve()), changes)
+    give(report, lambda: render(report, command_line.console()))
+
+
+@with_result
+def secrets(
+    config: ConfigFile,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(help="list the files of this secret, or entry of the config; repeatable"),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="baseline.json to compare with, instead of the last report's")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for the report; it names files: a private place")
+    ] = None,
+) -> None:
+    """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
+    if baseline is not None and not baseline.is_file():
+        raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
+    given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
+    command_line.check(config, trains=False)
+    from flows.reports.secrets import render, render_files
+    from flows.secrets import secrets as secrets_flow
+
+    command_line.serve()
+    with command_line.owned():
+        summary = secrets_flow(str(config.resolve()), *given)
+
+    def shown() -> None:
+        render(summary, command_line.console())
+        render_files(summary, secret or [], command_line.console())
+
+    give(summary, shown)
+
+
+@with_result
+def plan(
+    config: ConfigFile,
+    method: MethodOption = None,
+    rounds: RoundsOption = None,
+    batch: BatchOption = None,
+    c: Annotated[list[float] | None, typer.Option("--c", help="values of c to try; may be repeated")] = None,
+    noise: Annotated[
+        list[float] | None,
+        typer.Option(help="noise multipliers to fit the weights to, in place of c; may be repeated"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
+    *,
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse", help="search for the plan with the lowest predicted loss (docs/rehearsal.md)"
+        ),
+    ] = False,
+    trials: Annotated[int | None, typer.Option(help="with --rehearse: so many plans in all")] = None,
+    examples: Annotated[
+        float | None, typer.Option(help="with --rehearse: what a run may cost, in examples drawn")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="with --rehearse: what a run may cost, in minutes of training here")
+    ] = None,
+) -> None:
+    """What will it cost? Weights and noise for a sweep of c or of σ; or the plan of the best model (--rehearse)."""
+    changes = command_line.changes(method=method, rounds=rounds, batch=batch)
+    if rehearse:
+        _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
+        return
+    if trials is not None or examples is not None or minutes is not None:
+        raise InputError(
+            "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
+        )
+    command_line.check(config, changes, trains=False)
+    from flows.plan import plan as plan_flow
+    from flows.reports.plan import render
+    from flows.sweep import scales_of
+    from hush_core.config import load_config
+
+    scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
+    where = None if out is None else str(command_line.writable(out).resolve())
+    command_line.serve()
+    with command_line.owned():
+        planned = plan_flow(str(config.resolve()), changes, c or None, noise or None, where)
+    give(planned, lambda: render(planned, command_line.console()))
+
+
+def _rehearse(
+    config: Path,
+    changes: Changes,
+    c: list[float] | None,
+    noise: list[float] | None,
+    out: Path | None,
+    **effort: float | None,
+) -> None:
+    """`hush plan --rehearse`."""
+    if noise:
+        changes = command_line.changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
+    command_line.check(config, changes)
+    from flows.rehearse import Effort, rehearse
+    from flows.reports.rehearsal import render
+    from flows.sweep import scales_of
+    from hush_core.config import load_config
+
+    scales_of(load_config(config, changes), c, noise)
+    asked = Effort(sweep=tuple(noise or c or ()), **{k: v for k, v in effort.items() if v is not None})
+    asked.check()
+    where = None if out is None else str(command_line.writable(out).resolve())
+    command_line.serve()
+    with command_line.owned():
+        report = rehearse(str(config.resolve()), changes, asked, where)
+    give(report, lambda: render(report, command_line.console()))
+
+
+@with_result
+def compare(
+    config: ConfigFile,
+    mechanisms: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="rivals, as hush/matched/plain, dp_sgd or user_wise/longest/8; repeatable, or with commas",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="how often each is trained")] = 3,
+    parallel: Annotated[int | None, typer.Option(help="so many at the same time", show_default=False)] = None,
+    *,
+    method: MethodOption = None,
+    c: COption = None,
+    rounds: RoundsOption = None,
+    batch: BatchOption = None,
+    learning_rate: RateOption = None,
+    out: Annotated[Path | None, typer.Option(help="folder for tables and picture")] = None,
+) -> None:
+    """What does each way of protecting cost here? The rival mechanisms on this data, at one promise."""
+    changes = command_line.changes(
+        method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate
+    )
+    checked = command_line.check(config, changes)
+    from flows.compare import Comparison
+    from flows.compare import compare as compare_flow
+    from flows.reports.comparison import render
+    from hush_core.rivals import rivals_of
+
+    names = [name for given in mechanisms or () for name in given.split(",") if name.strip()]
+    what = Comparison(
+        mechanisms=tuple(names), seeds=seeds, **({} if parallel is None else {"parallel": parallel})
+    )
+    what.check()
+    rivals_of(checked, names)  # a mistake in a name, before a server is started
+    where = None if out is None else str(command_line.writable(out).resolve())
+    command_line.serve()
+    with command_line.owned():
+        report = compare_flow(str(config.resolve()), changes, what, where)
+    give(report, lambda: render(report, command_line.console()))
+
+
+@with_result
+def replicate(
+    name: Annotated[str | None, typer.Argument(help="as --list shows it", show_default=False)] = None,
+    *,
+    show: Annotated[bool, typer.Option("--list", help="the replications, with their sources")] = False,
+    full: Annotated[bool, typer.Option("--full", help="the paper's sizes, for a GPU; else minutes")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="folder of the public data that it asks for", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="folder for page, numbers and picture")] = Path("docs/results"),
+) -> None:
+    """A figure or table of a paper, computed again, ours beside it, every claim with a mark."""
+    if show == (name is not None):
+        raise InputError("hush replicate", "wants a name, or --list", "give one of the two")
+    from hush_core.replications import NAMES, find_data, find_replication
+
+    if name is None:
+        from flows.results import known_replications
+
+        known = known_replications(map(find_replication, NAMES))
+        give(known, lambda: command_line.console().print("\n".join(known.lines()), highlight=False))
+        return
+    find_data(data, find_replication(name).data)  # a mistake, before a server is started
+    where = [str(data.resolve()) if data else None, str(command_line.writable(out).resolve())]
+    command_line.prepare()
+    command_line.answer()
+    from flows.replicate import replicate as replicate_flow
+    from flows.reports.replication import render
+
+    command_line.serve()
+    with command_line.owned():
+        report = replicate_flow(name, "full" if full else "short", *where)
+    give(report, lambda: render(report, command_line.console()))
+
+
+@with_result
+def demo(
+    directory: Annotated[Path | None, typer.Option(help="where the demo's repository is built")] = None,
+) -> None:
+    """The main job on real code with planted credentials; ends in a one-screen report."""
+    home = command_line.prepare()
+    command_line.answer()
+    from flows.demo.run import run_demo
+
+    command_line.serve()
+    report = run_demo(directory or home.root / "demo", command_line.console())
+    from flows.reports.job_screen import render
+
+    give(report, lambda: render(report, command_line.console()))
+    if report.audit_refuted:
+        raise typer.Exit(1)

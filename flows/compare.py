@@ -1,0 +1,219 @@
+"""What does each way of protecting cost on this data? The same job under the rival mechanisms, at one promise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+
+from flows.check import check_config
+from flows.reports.comparison import ComparisonReport, build_report, markdown
+from flows.train import run_job
+from hush_core.config import Changes, HushConfig
+from hush_core.errors import HushError, InputError
+from hush_core.rivals import Rival, mean_and_half_width, rivals_of, verdict_of
+from tasks.leftovers import claim_flow_run
+from tasks.models import measure
+from tasks.outcome import Outcome, worst_ratio
+from tasks.publish_comparison import RivalRow, RivalRun, common_texts, publish_comparison
+from tasks.runtime.environment import home
+from tasks.runtime.names import named
+from tasks.runtime.progress import STOPPING, suspendable, suspended
+from tasks.runtime.store import Ref, Store
+from tasks.runtime.turns import own_turn
+from tasks.texts import split_texts
+
+SEEDS = 3
+MOST_AT_ONCE = 4
+
+
+class Comparison(BaseModel):
+    """What to compare: rivals by name (`hush_core.rivals`), and how often each is trained."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mechanisms: tuple[str, ...] = ()
+    """All kinds, unless some are named."""
+    seeds: int = SEEDS
+    parallel: int = min(MOST_AT_ONCE, os.cpu_count() or 1)
+    """So many train at the same time, each in a process of its own."""
+
+    def check(self) -> None:
+        """Raises:
+        InputError: a number below 1.
+        """
+        for name in ("seeds", "parallel"):
+            if getattr(self, name) < 1:
+                raise InputError(
+                    f"--{name}", f"must be at least 1, got {getattr(self, name)}", "give a positive number"
+                )
+
+
+@dataclass(frozen=True)
+class Played:
+    """One rival at one seed: what it came to, and the text that it held out."""
+
+    outcome: Outcome
+    held_out: Ref
+
+
+@flow(name="compare", flow_run_name=named("compare"), validate_parameters=True)
+@suspendable
+def compare(
+    config_file: str, changes: Changes | None = None, what: Comparison | None = None, out: str | None = None
+) -> ComparisonReport:
+    """Train every rival, several times, and say which to take. Registers nothing.
+
+    Args:
+        config_file: the YAML file, on the machine that runs the flow.
+        changes: what to take in place of the file's values.
+        what: which rivals, and how many seeds.
+        out: folder for tables and picture; one of the config's own under HUSH_HOME/comparisons without it.
+
+    Every run is one more release of this data, and later certificates count it. Killed and started again with the
+    same arguments, it goes on where it was. A rival that fails is named with its reason; the others go on.
+    """
+    claim_flow_run()
+    what = what or Comparison()
+    what.check()
+    config = check_config(Path(config_file), changes)
+    rivals = rivals_of(config, what.mechanisms)
+    with _together(what.parallel) as threads:
+        played, why = _play_all(threads, rivals, what.seeds)
+    rows, unit = _rows(rivals, played, why)
+    verdict = verdict_of({row.rival: row.losses for row in rows})
+    folder = out or str(home().report_folder("comparisons", Path(config_file)))
+    published = publish_comparison(config, rows, verdict, unit, folder)
+    chosen = next((rival.config for rival in rivals if rival.name == verdict.chosen), None)
+    report = build_report(config, rows, verdict, chosen, unit, published)
+    create_markdown_artifact(markdown(report), key="hush-comparison", description="rivals at one promise")
+    return report
+
+
+@contextmanager
+def _together(parallel: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that each do the tasks of one rival after the other; side by side they do no more than train
+    (`turns.py`). No signal reaches them: where the flow is to end, they are told, and end after their round with a
+    checkpoint.
+
+    Not tasks of tasks: Prefect keeps the results of inner ones only when the outer one has ended.
+    """
+    STOPPING.clear()
+    threads = ThreadPoolExecutor(parallel)
+    try:
+        yield threads
+    except BaseException:
+        STOPPING.set()
+        raise
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _play(config: HushConfig, seed: int) -> Played:
+    """All steps of one rival at one seed, each reused where it was done before."""
+    with own_turn():
+        if STOPPING.is_set():
+            raise KeyboardInterrupt
+        outcome = run_job(config, repetition=seed, methods=(), apart=True)
+        texts = split_texts(outcome.extracted.examples, outcome.weighed.weights, outcome.extracted.edges)
+        return Played(outcome=outcome, held_out=texts.held_out)
+
+
+def _play_all(
+    threads: ThreadPoolExecutor, rivals: list[Rival], seeds: int
+) -> tuple[dict[str, list[Played]], dict[str, str]]:
+    """What each rival came to at each seed, and why one came to nothing. The first seed of all goes before the
+    others: a rival that fails there costs no more."""
+    log = get_run_logger()
+    played: dict[str, list[Played]] = {rival.name: [] for rival in rivals if rival.config is not None}
+    why = {rival.name: rival.why for rival in rivals if rival.config is None}
+    for those in ((0,), range(1, seeds)):
+        running: list[tuple[str, Future[Played]]] = [
+            (rival.name, threads.submit(copy_context().run, _play, rival.config, seed))
+            for seed in those
+            for rival in rivals
+            if rival.name not in why
+        ]
+        for done, (name, future) in enumerate(running, 1):
+            try:
+                played[name].append(_result(future))
+            except Exception as error:
+                why[name] = _reason(error)
+                log.warning("%s: %s", name, why[name])
+            log.info("compare: %d of %d runs of %s are done", done, len(running), "the first seed" if those == (0,)
+                     else "the other seeds")  # fmt: skip
+    return {name: found for name, found in played.items() if name not in why}, why
+
+
+def _result(future: Future[Played]) -> Played:
+    """What a thread came to. Waited for in short turns: a long wait would hold Ctrl-C up until it ended.
+
+    Raises:
+        KeyboardInterrupt: the run was suspended meanwhile.
+    """
+    while not future.done():
+        wait([future], timeout=0.2)
+        if suspended():
+            raise KeyboardInterrupt
+    return future.result()
+
+
+def _reason(error: Exception) -> str:
+    """Why a rival failed. What other code says may quote data: of that only the type."""
+    if isinstance(error, HushError):
+        return str(error)
+    return f"{type(error).__name__}: the log of this run says where"
+
+
+def _rows(
+    rivals: list[Rival], played: dict[str, list[Played]], why: dict[str, str]
+) -> tuple[list[RivalRow], str]:
+    """One row a rival, measured on the text that none of them was trained on; what losses are counted per.
+
+    Raises:
+        HushError: none has come to anything.
+    """
+    every = [one for found in played.values() for one in found]
+    if not every:
+        raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))
+    common, store = common_texts([one.held_out for one in every]), Store(home().store)
+    rows = []
+    for rival in rivals:
+        if rival.name in why:
+            rows.append(RivalRow(rival=rival.name, why=why[rival.name]))
+            continue
+        runs = tuple(
+            _run(store, rival.name, seed, one.outcome, measure(one.outcome.trained.model, common))
+            for seed, one in enumerate(played[rival.name])
+        )
+        losses = [run.loss for run in runs if run.loss is not None]
+        mean, half = mean_and_half_width(losses) if losses else (None, None)
+        perplexity = None if mean is None else 2.0**mean
+        rows.append(RivalRow(rival=rival.name, runs=runs, loss=mean, half_width=half, perplexity=perplexity))
+    return rows, every[0].outcome.trained.model.unit
+
+
+def _run(store: Store, rival: str, seed: int, outcome: Outcome, loss: float | None) -> RivalRun:
+    calibrated, weighed = outcome.calibrated, outcome.weighed
+    return RivalRun(
+        rival=rival,
+        seed=seed,
+        loss=loss,
+        noise_multiplier=calibrated.noise_multiplier,
+        effective_noise=calibrated.effective_noise,
+        rounds=calibrated.rounds,
+        kept=round(weighed.kept * weighed.candidates) + weighed.trained_plain,
+        worst_bound_to_target=worst_ratio(store, outcome),
+        extracted=outcome.attacked.extracted,
+        seconds_a_round=outcome.trained.seconds_a_round,
+        peak_memory=outcome.trained.peak_memory,
+    )

@@ -1,0 +1,130 @@
+"""What is wrong with this installation, all of it at once, each with its mend. Changes nothing, starts nothing.
+
+Every check is one that a command would stumble over later, or that no command would see.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from flows.check import check_config
+from hush_core.config import load_config
+from hush_core.config.calendar import check_schedule, zone_of
+from hush_core.errors import HushError, InputError
+from tasks.reachable import check_disk, check_orchestrator, check_tracker
+from tasks.runtime.environment import OWN_SERVERS, Home
+from tasks.runtime.trust import SIGNING_KEY, signing_key, trust_root
+
+KNOWN = frozenset(
+    {
+        "HUSH_HOME", SIGNING_KEY, "HUSH_TRUST", "HUSH_CRON", "HUSH_TIMEZONE", "HUSH_CONFIG", "HUSH_CODE",
+        "HUSH_MLFLOW_ACCOUNT", "HUSH_MLFLOW_USERS", "HUSH_POSTGRES", "HUSH_SECRETS", "HUSH_PREFECT_PORT",
+        "HUSH_MLFLOW_PORT", "HUSH_SOURCES", "HUSH_CONFIGS", "HUSH_SERVER_MEMORY", "HUSH_WORKER_MEMORY",
+        "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS,
+    }
+)  # fmt: skip
+"""Every variable that hush, its servers or its deployment read."""
+GIT = (2, 39)
+
+
+def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]:
+    """Every mistake that is found, in words; `config_file`: checked too, with its schedule."""
+    for check in (_home, _variables, _schedule, _packages, _git, _keys):
+        yield from check(place)
+    there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
+    for ask in (*there, check_orchestrator, trust_root, signing_key):
+        yield from _refusal(ask)
+    if config_file is not None:
+        yield from _refusal(lambda: check_config(config_file))
+        yield from _promised(config_file)
+
+
+def _refusal(ask: Callable[[], object]) -> Iterator[HushError]:
+    try:
+        ask()
+    except HushError as error:
+        yield error
+
+
+def _home(place: Home) -> Iterator[HushError]:
+    for folder in (place.root, place.keys, place.store):
+        if not folder.is_dir():
+            continue
+        said = folder.stat()
+        if said.st_uid != os.getuid():
+            yield InputError(str(folder), "belongs to another user", f"sudo chown -R {os.getuid()} {folder}")
+        if mode := stat.S_IMODE(said.st_mode) & 0o077:
+            yield InputError(str(folder), f"is open to others ({mode:03o})", f"chmod 700 {folder}")
+
+
+def _keys(place: Home) -> Iterator[HushError]:
+    files = [path for path in place.keys.glob("*") if path.is_file()] if place.keys.is_dir() else []
+    for file in files:
+        public = file.name == "trust.pem"
+        if not public and (mode := stat.S_IMODE(file.stat().st_mode) & 0o077):
+            yield InputError(str(file), f"is a key, and open to others ({mode:03o})", f"chmod 600 {file}")
+
+
+def _variables(place: Home) -> Iterator[HushError]:
+    for name in sorted(name for name in os.environ if name.startswith("HUSH_") and name not in KNOWN):
+        yield InputError(name, "is set, and nothing reads it", "correct its name, or unset it")
+    if os.environ.get("MLFLOW_TRACKING_USERNAME") and not os.environ.get("MLFLOW_TRACKING_PASSWORD"):
+        yield InputError("MLFLOW_TRACKING_PASSWORD", "is not set, and a user is", "set it as well")
+
+
+def _schedule(place: Home) -> Iterator[HushError]:
+    for name, check in (("HUSH_CRON", check_schedule), ("HUSH_TIMEZONE", zone_of)):
+        if value := os.environ.get(name):
+            yield from _fires(name, lambda check=check, value=value: check(value))
+
+
+def _promised(config_file: Path) -> Iterator[HushError]:
+    try:
+        promise = load_config(config_file).promise
+    except HushError:  # told already
+        return
+    if promise and promise.cron:
+        yield from _fires(f"{config_file}: promise.cron", lambda: check_schedule(promise.cron))
+
+
+def _fires(where: str, check: Callable[[], object]) -> Iterator[HushError]:
+    try:
+        check()
+    except ValueError as error:
+        what, _, hint = str(error).partition("; ")
+        yield InputError(where, f"{what}: nothing would ever start", hint)
+
+
+def _packages(place: Home) -> Iterator[HushError]:
+    for line in distribution("hush-secrets").requires or ():
+        wanted = Requirement(line)
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        mend = f'pip install -c constraints.txt "{wanted.name}{wanted.specifier}"'
+        try:
+            found = distribution(wanted.name).version
+        except PackageNotFoundError:
+            yield InputError(wanted.name, "is not installed", mend)
+            continue
+        if not wanted.specifier.contains(found, prereleases=True):
+            yield InputError(
+                wanted.name, f"is {found}, and hush is made for {wanted.specifier or 'any'}", mend
+            )
+
+
+def _git(place: Home) -> Iterator[HushError]:
+    try:
+        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10).stdout
+        version = tuple(int(part) for part in said.split()[2].split(".")[:2])
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        version = (0, 0)
+    if version < GIT:
+        wanted = ".".join(map(str, GIT))
+        yield InputError("git", f"is not there, or older than {wanted}", "apt-get install git")

@@ -1,0 +1,92 @@
+"""Is a plan hopeless, and what would help? Each remedy is priced, none is guessed."""
+
+from __future__ import annotations
+
+import polars as pl
+from prefect.futures import PrefectFuture
+from pydantic import BaseModel, ConfigDict
+
+from flows.sweep import Point, parameters_of, refusal
+from hush_core.config import HushConfig
+from hush_core.config.secrets import FileSecret
+from tasks.calibration import NoiseEstimate, estimate_noise
+from tasks.extraction import Extracted
+from tasks.runtime.environment import home
+from tasks.runtime.store import Ref, Store
+
+WORTH_ASKING = 0.1
+"""From this share of noise on, remedies are priced."""
+IMPORTERS = "propagated:import"
+
+
+class Remedy(BaseModel):
+    """A change of one key, and what the noise would be on the same weights; `noise_share` as in `share`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    change: str
+    noise_multiplier: float
+    expected_batch: int
+    noise_share: float | None
+
+
+def share(sigma: float, *, batch: int, rounds: int, parameters: int | None) -> float | None:
+    """How long the noise of all rounds is against the longest that their gradients can add up to: (σ/B)·√(d/T), so
+    1 where `hush_core.weights.drowns`; None where d is not known. Gradients that differ add up to less."""
+    return None if parameters is None else sigma / batch * (parameters / rounds) ** 0.5
+
+
+def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Remedy]:
+    """At the recommended point: a batch and rounds of several times, and entries without their importers.
+
+    Empty where the noise is short as it is. The weights stay; a run would solve for better ones.
+    """
+    if point.weighed is None or point.estimate is None:
+        return []
+    train, d = config.train, parameters_of(config)
+    now = share(point.estimate.noise_multiplier, batch=train.batch, rounds=train.rounds, parameters=d)
+    if now is not None and now < WORTH_ASKING:
+        return []
+    asked: list[tuple[str, int, int, Ref]] = []
+    items = point.weighed.edges
+    for times in (4, 16):
+        batch = min(times * train.batch, point.weighed.largest_batch)
+        if batch > train.batch:
+            asked.append((f"train.batch: {batch}", batch, train.rounds, items))
+    for rounds in (4 * train.rounds, 16 * train.rounds):
+        asked.append((f"train.rounds: {rounds}", train.batch, rounds, items))
+    by_themselves = point.weighed.pools is None  # else the items would have to be laid out anew
+    if by_themselves and (without := _without_importers(extracted, config)) is not None:
+        asked.append(("spread: {imports: 0}", train.batch, train.rounds, without))
+    running: list[tuple[str, int, int, PrefectFuture]] = []
+    for change, batch, rounds, edges in dict.fromkeys(asked):
+        in_all = config.rounds_in_all * rounds // train.rounds
+        future = estimate_noise.submit(
+            point.weighed.weights, edges, extracted.secrets, rounds=rounds, expected_batch=batch,
+            method=point.method, in_all=in_all, mechanism=config.mechanism,
+        )  # fmt: skip
+        running.append((change, batch, rounds, future))
+    found = []
+    for change, batch, rounds, future in running:
+        result = future.result(raise_on_failure=False)
+        if not isinstance(result, NoiseEstimate):
+            refusal(result)
+            continue
+        left = share(result.noise_multiplier, batch=batch, rounds=rounds, parameters=d)
+        found.append(
+            Remedy(
+                change=change, noise_multiplier=result.noise_multiplier, expected_batch=batch, noise_share=left
+            )
+        )  # fmt: skip
+    better = [r for r in found if r.noise_share is None or now is None or r.noise_share < now]
+    return sorted(better, key=lambda r: r.noise_share or r.noise_multiplier / r.expected_batch)
+
+
+def _without_importers(extracted: Extracted, config: HushConfig) -> Ref | None:
+    """The edges but for those that importers of a secret's files have; None where no entry spreads so."""
+    if not any(isinstance(s, FileSecret) and s.spread.imports for s in config.secrets):
+        return None
+    store = Store(home().store)
+    edges = store.read_frame(extracted.edges)
+    kept = edges.filter(~pl.col("reason").cast(pl.String).str.starts_with(IMPORTERS))
+    return store.put_frame(kept, kind="edges") if kept.height < edges.height else None

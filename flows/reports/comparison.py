@@ -1,0 +1,180 @@
+"""What a comparison came to, for the terminal and for the Prefect UI."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hush_core.config import HushConfig, unit_dp
+from hush_core.rivals import CONFIDENCE, Verdict
+from tasks.publish_comparison import PublishedComparison, RivalRow
+
+WITHOUT_NOISE = ("redaction", "dropping")
+
+
+class ComparisonReport(BaseModel):
+    """The rivals, the best first, and where everything lies."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rows: list[RivalRow]
+    chosen: str | None
+    alike: tuple[str, ...]
+    why: str
+    settings: str
+    """Of the config, for the chosen rival; empty where none is."""
+    promise: str
+    unit: str
+    notes: list[str]
+    published: PublishedComparison
+
+
+def build_report(
+    config: HushConfig,
+    rows: list[RivalRow],
+    verdict: Verdict,
+    chosen: HushConfig | None,
+    unit: str,
+    published: PublishedComparison,
+) -> ComparisonReport:
+    return ComparisonReport(
+        rows=sorted(rows, key=lambda row: (bool(row.why), row.loss is None, row.loss or 0.0)),
+        chosen=verdict.chosen,
+        alike=verdict.alike,
+        why=verdict.why,
+        settings=_settings(chosen) if chosen else "",
+        promise=_promise(config),
+        unit=unit,
+        notes=_notes(rows, verdict),
+        published=published,
+    )
+
+
+def _promise(config: HushConfig) -> str:
+    """What all rivals promise."""
+    if target := unit_dp(config.mechanism):
+        return "({:g}, {:g})-DP of every secret".format(*target)
+    levels = ", ".join(f"{name} ≤ {level:g}" for name, level in sorted(config.levels.items()))
+    return f"the posterior of every secret, by {config.method}" + (f": {levels}" if levels else "")
+
+
+def _settings(config: HushConfig) -> str:
+    """The keys in which a rival's config differs from others, in YAML's flow style."""
+    mechanism = config.mechanism.model_dump(exclude_unset=True)
+    weights = config.weights.model_dump(exclude_unset=True)
+    found = {"mechanism": {"kind": config.mechanism.kind, **mechanism}, "weights": weights}
+    shown = (
+        f"{key}: {{{', '.join(f'{name}: {value}' for name, value in said.items())}}}"
+        for key, said in found.items()
+        if said
+    )
+    return " · ".join(shown)
+
+
+def _notes(rows: list[RivalRow], verdict: Verdict) -> list[str]:
+    """What a reader should know before believing it."""
+    released = sum(bool(run.rounds) for row in rows for run in row.runs)
+    notes = [
+        f"{released} runs released something of this data now; certificates that are made later count them",
+        "the loss is on text that no secret names: what a rival learns of tagged text shows there only as far as "
+        "it helps with the rest",
+    ]
+    if any(row.rival in WITHOUT_NOISE for row in rows):
+        notes.append(
+            "redaction and dropping promise nothing of what no entry of the config found, and neither does "
+            "without_secret: plain; noise does"
+        )
+    if verdict.alike:
+        notes.append(
+            "of those that are not told apart, take the one whose promise you like best, or more seeds"
+        )
+    return notes
+
+
+HEADERS = (
+    "rival", "loss", "perplexity", "seeds", "σ", "σC/B", "kept", "bound/target", "told", "s/round",
+    "memory", "",
+)  # fmt: skip
+
+
+def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
+    """One row of the table; the reason of a rival that failed stands in the last cell."""
+    if not row.runs:
+        return [row.rival, *[""] * (len(HEADERS) - 2), row.why]
+    run = row.runs[0]
+    width = "" if row.half_width is None else f" ± {row.half_width:.4f}"
+    timed = [r.seconds_a_round for r in row.runs if r.seconds_a_round is not None]
+    taken = [r.peak_memory for r in row.runs if r.peak_memory is not None]
+    mark = "chosen" if row.rival == report.chosen else "not told apart" if row.rival in report.alike else ""
+    return [
+        row.rival,
+        "-" if row.loss is None else f"{row.loss:.4f}{width}",
+        "-" if row.perplexity is None else f"{row.perplexity:.3f}",
+        str(len(row.runs)),
+        "none" if run.noise_multiplier is None else f"{run.noise_multiplier:.3g}",
+        "none" if run.effective_noise is None else f"{run.effective_noise:.3g}",
+        f"{run.kept:,}",
+        f"{run.worst_bound_to_target:.2g}",
+        str(max(r.extracted for r in row.runs)),
+        f"{min(timed):.3g}" if timed else "-",
+        f"{max(taken) / 2**20:,.0f} MiB" if taken else "-",
+        mark,
+    ]
+
+
+def render(report: ComparisonReport, console: Console) -> None:
+    """The screen."""
+    console.print(f"[bold]hush[/bold]  compare, at one promise: {escape(report.promise)}", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    for place, name in enumerate(HEADERS):
+        table.add_column(
+            name,
+            justify="left" if place in (0, len(HEADERS) - 1) else "right",
+            no_wrap=place < len(HEADERS) - 1,
+        )
+    for row in report.rows:
+        if row.runs:
+            table.add_row(*map(escape, cells(report, row)))
+    console.print(table)
+    for line in (
+        f"loss: bits per {report.unit}, ± half of its {CONFIDENCE:.0%} interval over seeds",
+        "kept: examples whose text training may see; told: secrets that an attack found",
+    ):
+        console.print(f"[dim]      {line}[/dim]", soft_wrap=True)
+    for row in report.rows:
+        if row.why:
+            console.print(f"[yellow]![/yellow]     {escape(row.rival)}: {escape(row.why)}", soft_wrap=True)
+    console.print(f"[bold]take[/bold]  {escape(report.why)}", soft_wrap=True)
+    if report.settings:
+        console.print(f"      {escape(report.settings)}", soft_wrap=True)
+        console.print(
+            "      `hush run` with these keys registers it: its first training is reused", soft_wrap=True
+        )
+    for note in report.notes:
+        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
+    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/comparison.png", soft_wrap=True)
+    if report.published.run_url:
+        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+
+
+def markdown(report: ComparisonReport) -> str:
+    """The same for the Prefect UI."""
+    where = f"[MLflow]({report.published.run_url}), " if report.published.run_url else ""
+    return "\n".join(
+        [
+            f"At one promise: {report.promise}. Loss in bits per {report.unit}.",
+            "",
+            f"**{report.why}**",
+            "",
+            *([f"`{report.settings}`", ""] if report.settings else []),
+            "| " + " | ".join(name or "note" for name in HEADERS) + " |",
+            "|" + "---|" * len(HEADERS),
+            *("| " + " | ".join(cells(report, row)) + " |" for row in report.rows),
+            "",
+            *(f"- **!** {note}" for note in report.notes),
+            "",
+            f"Tables and picture: {where}`{report.published.folder}`",
+        ]
+    )

@@ -1,0 +1,169 @@
+"""What the page shows, as a document that can be kept and shown again when an audit comes later. Never a value.
+
+`report.json` beside `report.html` is this document. Secrets are cut to those that a reviewer must see first, so
+that neither grows with the number of secrets: the certificate and the tables of the run have all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from flows.reports.job_report import Report
+from flows.reports.job_rows import SecretRow
+from flows.reports.page.states import STATES, severity, state_of
+from hush_core.auditing.document import REFUTED, AuditDocument
+from hush_core.certificate.document import Certificate
+
+SHOWN = 1000
+"""Secrets on the page, those that need looking at first."""
+TELLING = 20
+"""Secrets of an audit that have no row on the page, by evidence."""
+
+
+class Stated(BaseModel):
+    """What the certificate says in words, and where it came from."""
+
+    model_config = ConfigDict(frozen=True)
+
+    promise: tuple[str, ...]
+    not_promised: tuple[str, ...]
+    released_unprotected: tuple[str, ...]
+    digest: str
+    run: str
+    schema_version: str
+    sources: dict[str, str]
+    code: dict[str, str]
+    noise_source: str
+    sampler: str
+
+
+class AuditedRow(BaseModel):
+    """What an audit found of one secret; None where an attack was not made."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    certified: float
+    written: float | None
+    written_lower: float | None
+    written_upper: float | None
+    exposure_bits: float | None
+    evidence: float | None
+
+
+class Audited(BaseModel):
+    """An audit: its signed document, and its rows of the secrets on the page, and of those with most evidence."""
+
+    model_config = ConfigDict(frozen=True)
+
+    document: AuditDocument
+    rows: dict[str, AuditedRow]
+    told: int
+    """Secrets that the audit has a row of."""
+
+
+class PageDocument(BaseModel):
+    """report.json."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal["hush-report/1"] = "hush-report/1"
+    made_at: str
+    report: Report
+    """With the rows that are shown, the most serious first."""
+    states: dict[str, int]
+    """How many of ALL secrets are in each state."""
+    stated: Stated
+    audit: Audited | None = None
+
+    @property
+    def hidden(self) -> int:
+        """Secrets without a row here."""
+        return sum(self.states.values()) - len(self.report.rows)
+
+
+def page_document(report: Report, stated: Stated, made_at: str) -> PageDocument:
+    """The document of a finished job."""
+    rows = sorted(report.rows, key=severity)
+    counted = Counter(state_of(row) for row in rows)
+    return PageDocument(
+        made_at=made_at,
+        report=report.model_copy(update={"rows": rows[:SHOWN]}),
+        states={state: counted[state] for state in STATES if counted[state]},
+        stated=stated,
+    )
+
+
+def stated_by(certificate: Certificate, *, several: bool) -> Stated:
+    """The certificate's words; `several`: those of all runs together among them."""
+    facts = certificate.facts
+    promise = [certificate.promise]
+    promise += [certificate.all_runs_promise] if several else []
+    promise += [certificate.redaction_promise] if facts.redaction.secrets else []
+    return Stated(
+        promise=tuple(promise),
+        not_promised=certificate.not_promised,
+        released_unprotected=facts.training.released_unprotected,
+        digest=certificate.digest,
+        run=facts.run,
+        schema_version=certificate.schema_version,
+        sources=facts.sources,
+        code=facts.code,
+        noise_source=facts.training.noise_source,
+        sampler=facts.training.sampler,
+    )
+
+
+def with_audit(
+    page: PageDocument, document: AuditDocument, rows: Sequence[Mapping[str, Any]]
+) -> PageDocument:
+    """The same page with what an audit found; `rows` as of `hush_core.auditing.against_certificate.TABLE`."""
+    shown = {row.name for row in page.report.rows}
+    found = [_audited(row) for row in rows]
+    kept = [row for row in found if row.name in shown]
+    others = sorted((row for row in found if row.name not in shown), key=lambda r: -(r.evidence or 0.0))
+    by_name = {row.name: row for row in [*kept, *others[:TELLING]]}
+    return page.model_copy(update={"audit": Audited(document=document, rows=by_name, told=len(found))})
+
+
+def _audited(row: Mapping[str, Any]) -> AuditedRow:
+    told = [row[name] for name in ("written_evidence", "ranked_evidence") if row[name] is not None]
+    return AuditedRow(
+        evidence=max(told, default=None),
+        **{name: row[name] for name in AuditedRow.model_fields if name != "evidence"},
+    )
+
+
+def verdict(page: PageDocument) -> tuple[Literal["bad", "warn", "good"], str, str]:
+    """(how it looks, in a few words, in a sentence)."""
+    counts, report, audit = page.states, page.report, page.audit
+    if audit is not None and audit.document.outcome == REFUTED:
+        return "bad", "Refuted", "An audit found more in the model than its certificate allows."
+    if out := counts.get("came out", 0):
+        verb = "value was" if out == 1 else "values were"
+        return "bad", "Came out", f"{out:,} {verb} completed word for word by the protected model."
+    if above := counts.get("above target", 0) + counts.get("no promise", 0):
+        which = "secret is" if above == 1 else "secrets are"
+        return (
+            "bad",
+            "Over target",
+            f"{above:,} {which} above the target, or without a promise, over all runs.",
+        )
+    kept = f"Every certified bound of {sum(counts.values()):,} secrets is at most its target."
+    if report.warnings:
+        number = len(report.warnings)
+        return "warn", "Certified, with warnings", f"{kept} {number} {_warnings(number)} to read first."
+    return "good", "Certified", kept
+
+
+def _warnings(number: int) -> str:
+    return "warning" if number == 1 else "warnings"
+
+
+def worst(rows: Sequence[SecretRow]) -> float | None:
+    """The largest share of its target that a bound takes, of this run."""
+    return max((row.bound / row.target for row in rows), default=None)

@@ -1,0 +1,174 @@
+"""Child processes under one supervisor: servers that die are started again, and all end together.
+
+What a killed server loses is asked for again by its clients, and what a training trains goes on meanwhile; so a
+server that dies is begun anew with the same command. One that dies again and again is broken: then all ends.
+After a `kill -9` of the supervisor they end too, but for PostgreSQL, which has a user of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from hush_core.errors import HushError
+from tasks.runtime.tied import tied
+
+STARTUP = 180.0
+"""Seconds for a server to answer, on a busy machine."""
+OFTEN, WITHIN = 10, 300.0
+"""So many deaths of one child within so many seconds, and it is not begun again."""
+
+
+@dataclass
+class Child:
+    """A process that leads a group of its own.
+
+    again: whether it is begun again when it dies. first: whether what it has begun is asked to end before
+    itself is.
+    """
+
+    name: str
+    command: list[str]
+    options: dict[str, Any]
+    again: bool
+    first: bool
+    process: subprocess.Popen[bytes]
+    deaths: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Children:
+    """Child processes that live and die together; each leads a process group, so grandchildren go too."""
+
+    running: list[Child] = field(default_factory=list)
+    previous: Any = None
+
+    def __enter__(self) -> Children:
+        self.previous = signal.signal(signal.SIGTERM, _interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in reversed(self.running):  # the runner first: it reports to the servers
+            _stop(child)
+        signal.signal(signal.SIGTERM, self.previous)
+
+    def start(
+        self,
+        name: str,
+        command: list[str],
+        environment: dict[str, str],
+        *,
+        again: bool = True,
+        first: bool = False,
+        **options: Any,
+    ) -> None:
+        options = {"env": environment, "start_new_session": True, **options}
+        if "user" not in options:  # another one may not read this installation
+            command = tied(command)
+        process = subprocess.Popen(command, **options)
+        self.running.append(Child(name, command, options, again, first, process))
+
+    def check(self) -> None:
+        """Begin again what has died.
+
+        Raises:
+            HushError: something died that is not begun again, or too often.
+        """
+        for child in self.running:
+            status = child.process.poll()
+            if status is None:
+                continue
+            now = time.monotonic()
+            child.deaths = [then for then in child.deaths if now - then < WITHIN] + [now]
+            said = f"the {child.name} ended by itself (status {status}); see its last lines above"
+            if not child.again or len(child.deaths) > OFTEN:
+                raise HushError(said)
+            print(f"hush: {said}; it is started again", flush=True)
+            _kill_group(child.process.pid)
+            time.sleep(min(2.0 ** len(child.deaths) / 4, 10.0))
+            child.process = subprocess.Popen(child.command, **child.options)
+
+    def await_that(self, ready: Callable[[], bool], what: str) -> None:
+        """Wait until something holds; what dies meanwhile is begun again."""
+        deadline = time.monotonic() + STARTUP
+        while time.monotonic() < deadline:
+            self.check()
+            if ready():
+                return
+            time.sleep(0.3)
+        raise HushError(f"{what} does not answer after {STARTUP:.0f} s")
+
+    def await_answer(self, url: str) -> None:
+        def ready() -> bool:
+            try:
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    return answer.status == 200
+            except (urllib.error.URLError, OSError):
+                return False
+
+        self.await_that(ready, url)
+
+    def wait(self) -> None:
+        while True:
+            self.check()
+            time.sleep(0.5)
+
+
+def _stop(child: Child, patience: float = 20.0) -> None:
+    """Ask the child's whole group to end, then make it.
+
+    What the runner has begun is asked first, and waited for: a run that ends after its runner cannot say
+    how, and would stay "Running".
+    """
+    process = child.process
+    if child.first:
+        for pid in _begun_by(process):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGINT)
+        deadline = time.monotonic() + patience
+        while process.poll() is None and _begun_by(process) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    for sign, seconds in (
+        (signal.SIGINT, patience),
+        (signal.SIGTERM, patience / 2),
+        (signal.SIGKILL, patience),
+    ):
+        if process.poll() is not None:
+            break
+        os.killpg(process.pid, sign)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            continue
+    _kill_group(process.pid)
+
+
+def _kill_group(leader: int) -> None:
+    """What outlived the leader of a group: it would hold the port, and the database, of the next one."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _begun_by(leader: subprocess.Popen[bytes]) -> list[int]:
+    """The other living processes of a group."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            state, _parent, group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+            if int(group) == leader.pid != int(folder.name) and state != "Z":
+                found.append(int(folder.name))
+    return found
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,90 @@
+"""What a long step shows: lines with rate and time left, and in a terminal a bar in their place."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tasks.runtime.progress import Pace, time_in_words
+
+PROGRAM = """
+import time
+from tasks.runtime.environment import prepare_environment
+prepare_environment()
+from prefect.logging import get_logger
+from prefect.logging.configuration import setup_logging
+import flows.bars
+from tasks.runtime.progress import A_LINE, SCREENS
+log = get_logger("test")
+with flows.bars.bars():
+    setup_logging()  # as the first flow does
+    for done in range(1, 9):
+        for screen in SCREENS:
+            screen("train", done, 9)
+        log.info("train: %d of 9", done, extra=A_LINE)
+        time.sleep(0.12)
+    log.info("something else")
+log.info("train: after", extra=A_LINE)
+"""
+
+
+def run(stderr):
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PREFECT_LOGGING_TO_API_ENABLED": "false"}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+    )
+
+
+def in_a_terminal():
+    ours, theirs = pty.openpty()
+    child = run(theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # its other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    assert child.wait(120) == 0 and not child.stdout.read()
+    return seen.decode()
+
+
+def test_a_terminal_has_a_bar_and_no_lines_of_the_same():
+    seen = in_a_terminal()
+    assert "━" in seen and "8/9" in seen and "/s" in seen and re.search(r"\d\d:\d\d", seen)
+    assert "train: 8 of 9" not in seen and "something else" in seen
+    assert "train: after" in seen, "the lines are back when the bars are gone"
+
+
+def test_a_file_has_lines_and_no_bar():
+    child = run(subprocess.PIPE)
+    output, errors = child.communicate(timeout=120)
+    assert child.returncode == 0 and not output
+    assert b"train: 8 of 9" in errors and "━".encode() not in errors and b"\x1b[2K" not in errors
+
+
+def test_the_pace_is_of_what_was_done_since_it_was_heard_of():
+    pace = Pace(100.0, 900)  # resumed at 900 of 1,000
+    assert pace.words(100.5, 905, 1000) == "" == pace.words(105.0, 900, 1000)
+    assert pace.words(110.0, 920, 1000) == " (2 a second, 40 s left)"
+    assert pace.words(110.0, 902, 1000) == " (5 s each, 8 min 10 s left)"
+    assert pace.words(150.0, 1000, 1000) == " (2 a second)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (86_399, "23 h 59 min"), (90_000, "1 d 1 h")],
+)
+def test_times(seconds, words):
+    assert time_in_words(seconds) == words

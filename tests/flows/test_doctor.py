@@ -1,0 +1,99 @@
+"""Each mistake is found, with its mend; where there is none, nothing is said."""
+
+import os
+import socket
+
+import pytest
+from local_servers import ROOT
+from signing_keys import write_pair
+
+from flows import doctor
+from flows.doctor import KNOWN, examine
+from tasks.runtime.environment import Home
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "_packages", lambda place: ())  # those of the machine that tests
+    for name in [name for name in os.environ if name.startswith("HUSH_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'home' / 'mlflow.db'}")
+    home = Home(tmp_path / "home").create()
+    home.identity_key()
+    return home
+
+
+def test_nothing_is_said_where_nothing_is_wrong(place):
+    before = sorted(place.root.rglob("*"))
+    assert list(examine(place)) == []
+    assert sorted(place.root.rglob("*")) == before
+
+
+def closed_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
+    (place.keys / "identity.key").chmod(0o644)
+    place.store.chmod(0o755)
+    other, _ = write_pair(tmp_path / "pair", "other")
+    _, trust = write_pair(tmp_path / "pair", "acme")
+    wrong = {
+        "HUSH_HOMEE": "/x", "HUSH_CRON": "0 0 30 2 *", "HUSH_TIMEZONE": "Nowhere/Land",
+        "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{closed_port()}", "MLFLOW_TRACKING_USERNAME": "hush",
+        "HUSH_SIGNING_KEY": str(other), "HUSH_TRUST": str(trust),
+    }  # fmt: skip
+    for name, value in wrong.items():
+        monkeypatch.setenv(name, value)
+    config = tmp_path / "job.yaml"
+    config.write_text("version: 1\nsecrets: []\nnonsense: 1\n")
+    found = [str(one) for one in examine(place, config)]
+    expected = (
+        "identity.key: is a key, and open to others (044). Hint: chmod 600",
+        "is open to others (055)",
+        "HUSH_HOMEE: is set, and nothing reads it",
+        "HUSH_CRON: is not a schedule",
+        "HUSH_TIMEZONE: timezone is not",
+        "does not answer",
+        "MLFLOW_TRACKING_PASSWORD: is not set",
+        "is none of the keys",
+        "job.yaml",
+    )
+    missing = [part for part in expected if not any(part in line for line in found)]
+    assert not missing and len(found) == len(expected), found
+    assert all("Hint: " in line for line in found)
+
+
+def test_packages_are_held_against_what_hush_is_made_for(monkeypatch, tmp_path):
+    class Told:
+        def __init__(self, version, requires=()):
+            self.version, self.requires = version, requires
+
+    installed = {"hush-secrets": Told("1", ["torch==2.13.0", "polars==2.1.*", 'x; extra == "bench"', "gone"])}
+    installed |= {"torch": Told("2.13.0+cpu"), "polars": Told("2.2.0")}
+
+    def distribution(name):
+        if name not in installed:
+            raise doctor.PackageNotFoundError
+        return installed[name]
+
+    monkeypatch.setattr(doctor, "distribution", distribution)
+    found = [str(one) for one in doctor._packages(Home(tmp_path))]
+    assert [line.split(":")[0] for line in found] == ["polars", "gone"]
+
+
+def test_every_variable_that_is_read_is_known():
+    import re
+
+    files = [
+        *ROOT.glob("flows/**/*.py"),
+        *ROOT.glob("tasks/**/*.py"),
+        *ROOT.glob("deploy/*"),
+        *ROOT.glob("*.yml"),
+    ]
+    files = [file for file in files if file.is_file() and file.name != "doctor.py"]
+    read = {name for file in files for name in re.findall(r"\bHUSH_[A-Z_]+\b", file.read_text())}
+    assert read == KNOWN

@@ -1,0 +1,104 @@
+"""A run that the orchestrator suspends, or whose server is stopped, ends as after Ctrl-C: with a checkpoint, and no
+run that seems to go on for ever. Real processes: a Prefect server, `hush serve`, the job."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from jobs import Job
+
+pytestmark = pytest.mark.servers
+ROUNDS = 4000
+PATIENCE = 150
+
+
+def call(job, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        job.server["PREFECT_API_URL"] + path, data, {"Content-Type": "application/json"}
+    )
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.loads(answer.read() or "null")
+        except urllib.error.HTTPError as error:
+            if error.code != 503 or time.monotonic() > deadline:  # its SQLite is busy
+                raise
+            time.sleep(0.5)
+
+
+def until(check, what):
+    deadline = time.monotonic() + PATIENCE
+    while not (value := check()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.3)
+    return value
+
+
+def released(job):
+    """Rounds in the ledger of the one run that has begun."""
+    return sum(len(file.read_bytes().splitlines()) - 1 for file in job.home.rglob("work/*/releases.jsonl"))
+
+
+def open_runs(job, kind):
+    body = {kind: {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}}
+    return [run["name"] for run in call(job, f"/{kind}/filter", body)]
+
+
+def serve(job, log):
+    environment = {**job.environment, "PREFECT_RUNNER_POLL_FREQUENCY": "2"}
+    with open(log, "wb") as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "serve", str(job.config)], env=environment, stdout=output,
+            stderr=output, cwd=job.folder, start_new_session=True,
+        )  # fmt: skip
+
+    def registered():
+        assert child.poll() is None, Path(log).read_text()[-3000:]
+        try:
+            return call(job, "/deployments/name/train/hush-train")
+        except urllib.error.HTTPError:
+            return None
+
+    return child, until(registered, "the deployments")["id"]
+
+
+def test_suspended_resumed_and_ended_with_its_server(tmp_path):
+    job = Job(tmp_path, seed=43)
+    job.config = job.write(rounds=ROUNDS)
+    with job.served():
+        child, deployment = serve(job, tmp_path / "serve.log")
+        try:
+            run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]
+            until(lambda: released(job) >= 3, "the first rounds")
+            suspended = {"type": "PAUSED", "name": "Suspended", "state_details": {"pause_reschedule": True}}
+            assert call(job, f"/flow_runs/{run}/set_state", {"state": suspended})["status"] == "ACCEPT"
+            until(lambda: "is paused" in (tmp_path / "serve.log").read_text(), "the end of its process")
+            kept = released(job)
+            assert 3 <= kept < ROUNDS and list(job.home.rglob("checkpoint.pt"))
+            time.sleep(3)
+            assert released(job) == kept, "it goes on"
+            assert call(job, f"/flow_runs/{run}")["state_name"] == "Suspended"
+            assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+
+            call(job, f"/flow_runs/{run}/resume", {})
+            until(lambda: released(job) > kept, "further rounds")
+            assert f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
+            child.send_signal(signal.SIGTERM)  # a supervisor stops `hush serve`
+            assert child.wait(120) == 130
+            at_end = released(job)
+            time.sleep(2)
+            assert kept < released(job) == at_end < ROUNDS
+            assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait(30)

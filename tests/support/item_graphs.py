@@ -1,0 +1,60 @@
+"""Small graphs of units that share examples, for the tests of mechanisms; and every mechanism that there is."""
+
+import numpy as np
+import polars as pl
+
+from hush_core.config import (
+    DpSgdMechanism,
+    DroppingMechanism,
+    GroupPrivacyMechanism,
+    RedactionMechanism,
+    UserWiseMechanism,
+)
+
+RANKED = ("longest", "shortest", "highest_perplexity", "lowest_perplexity")
+GROUP = [GroupPrivacyMechanism(kind="group_privacy", records=2, select=s) for s in ("random", *RANKED)]
+USER = [UserWiseMechanism(kind="user_wise", records=2, select=s) for s in ("random", "chunks", *RANKED)]
+NOISY = [DpSgdMechanism(kind="dp_sgd"), *GROUP, *USER]
+ALL = [*NOISY, RedactionMechanism(kind="redaction"), DroppingMechanism(kind="dropping")]
+
+
+def name_of(mechanism):
+    return f"{mechanism.kind}-{getattr(mechanism, 'select', '')}".rstrip("-")
+
+
+def frames(pairs, kinds):
+    """(edges, secrets) of (example, secret) pairs; `kinds`: by secret."""
+    pairs = sorted(set(pairs))
+    edges = pl.DataFrame(
+        {
+            "example_id": [p[0] for p in pairs],
+            "secret_id": [p[1] for p in pairs],
+            "reason": ["held"] * len(pairs),
+        },
+        schema_overrides={"example_id": pl.UInt32, "secret_id": pl.UInt32},
+    )
+    m = len(kinds)
+    secrets = pl.DataFrame(
+        {
+            "secret_id": range(m), "kind": kinds, "name": [f"s{i}" for i in range(m)], "prior": [1e-6] * m,
+            "posterior": [1e-3] * m, "bits": [19.93] * m, "provenance": ["test"] * m,
+        },
+        schema_overrides={"secret_id": pl.UInt32},
+    )  # fmt: skip
+    return edges, secrets
+
+
+def shared_units(seed, *, n=40, units=5, tokens=1, share=0.3):
+    """(edges, secrets, roles) of units with one owner for most of n examples and two for some, and some tokens."""
+    from hush_core.weights import assign_roles
+
+    chance = np.random.default_rng(seed)
+    pairs = []
+    for example in range(int(0.8 * n)):
+        owners = {int(chance.integers(units))}
+        if chance.random() < share:
+            owners.add(int(chance.integers(units)))
+        pairs += [(example, owner) for owner in owners]
+        pairs += [(example, units + t) for t in range(tokens) if chance.random() < 0.1]
+    edges, secrets = frames(pairs, ["unit"] * units + ["credentials"] * tokens)
+    return edges, secrets, assign_roles(edges, n_examples=n, without_secret="noise")

@@ -1,0 +1,52 @@
+"""A server of MLflow alone, on a database in a folder, that can be stopped for a while."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+
+class MlflowServer:
+    def __init__(self, folder):
+        self.folder, self._child = folder, None
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self, patience=150):
+        command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
+        command += ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--serve-artifacts"]
+        command += ["--artifacts-destination", str(self.folder / "artifacts")]
+        environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        with open(self.folder / "log", "ab") as log:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + patience
+        while not self._answers():
+            assert self._child.poll() is None and time.monotonic() < deadline, "MLflow does not start"
+            time.sleep(0.2)
+        return self
+
+    def _answers(self):
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def signal(self, number):
+        os.killpg(self._child.pid, number)
+
+    def kill(self):
+        if self._child is not None and self._child.poll() is None:
+            self.signal(signal.SIGKILL)
+            self._child.wait(30)
