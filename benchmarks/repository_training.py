@@ -18,7 +18,7 @@ import polars as pl
 from arxiv_rows import bits_and_bytes
 from repository_data import Data
 
-from hush_core.auditing import exposure
+from hush_core.auditing.exposure import exposure
 from hush_core.config import TrainConfig, UntaggedConfig
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.training import (

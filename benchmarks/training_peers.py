@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from training_shapes import Tokens
 
-from hush_core.training.data import RoundBatch
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
+from hush_core.training.rounds import RoundBatch
 
 Losses = Callable[[nn.Module, Tokens], Tensor]
 NOISE = 1.0

@@ -31,6 +31,7 @@ from hush_core.training import (
     save_model,
     split_public,
 )
+from hush_core.training.freezing import frozen
 from hush_core.weights import weigh
 from hush_core.weights.settings import WeightSettings
 
@@ -125,6 +126,8 @@ def run(name: str, changes: dict, start: Path, split: Split, frames, seed: int) 
     config = TrainConfig(
         **{"learning_rate": 3e-4, "micro_batch": MICRO_BATCH, "checkpoint_every": 10_000} | keys
     )
+    with frozen(model.network, config.freeze):
+        trained = sum(p.numel() for p in model.network.parameters() if p.requires_grad)
     torch.manual_seed(seed)
     began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +147,7 @@ def run(name: str, changes: dict, start: Path, split: Split, frames, seed: int) 
         "variant": name, "seed": seed, "settings": settings, "sigma": round(plan.noise_multiplier, 3),
         "drawn": int(np.count_nonzero(plan.rates)),
         "distinct": round(float((1 - (1 - plan.rates) ** plan.rounds).sum()), 1),
-        "trained": sum(p.numel() for p in model.network.parameters() if p.requires_grad),
+        "trained": trained,
         "cpu_seconds": round(time.process_time() - began), **after,
     }  # fmt: skip
 

@@ -1,0 +1,152 @@
+"""The noise of group privacy and of user-wise DP-SGD at the same (ε, δ), ours beside the peers', each at its own
+best.
+
+A unit has k records, each drawn with rate q in each of T rounds. Ours is the smallest σ that dp_accounting's
+connect-the-dots proves for the mixture of all k, in both orders; `refuted` is a σ at which an attack breaks (ε, δ),
+so no accountant of the same mechanism can be below it. The peers:
+
+- dp_accounting's own group accounting (`MixtureOfGaussiansDpEvent`), calibrated by its own search, with its default
+  interval of 1e-4 (a tenth of it takes minutes a call and gives a σ smaller by some 1e-5);
+- jax_privacy's user-level accountant (the same mixture), where --jax-python names a Python that has it;
+- the group-privacy lemma (Chua et al. 2024, Algorithm 1) with accountants that know one record: dp_accounting's
+  PLD, Opacus' PRV and RDP.
+
+User-wise DP-SGD is k = 1, where the lemma says nothing else than the mixture, and neither is asked again. One
+process, one case after the other; JSON with --out. Exit 1 where ours is above a peer's by more than 1e-6 of itself,
+the precision of the search, or below what is refuted.
+"""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import dp_accounting
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+
+from hush_core.accounting import Participation
+from hush_core.mechanisms import noise_by_lemma, noise_of, one_item, refuted
+from hush_core.mechanisms.unit_privacy import PRECISION
+
+CASES = [(k, 0.01, 1000, epsilon, 1e-6) for epsilon in (3.0, 1.0, 8.0) for k in (10, 2, 5, 1)]
+JAX = """
+import json, sys
+from jax_privacy import accounting
+k, q, rounds, epsilon, delta, near = json.load(sys.stdin)
+pld = accounting.PldAccountantConfig(value_discretization_interval=1e-4)
+users = 1_000_000
+print(accounting.calibrate_noise_multiplier(
+    target_epsilon=epsilon, accountant=accounting.DpsgdTrainingUserLevelAccountant(dp_accountant_config=pld),
+    batch_sizes=round(q * users), num_updates=rounds, num_samples=users, target_delta=delta, examples_per_user=k,
+    initial_min_noise=0.999 * near, initial_max_noise=1.001 * near, tol=2e-5 * near))
+"""
+
+
+def by_mixture(k: int, q: float, rounds: int, epsilon: float, delta: float, near: float) -> float:
+    """dp_accounting's own, of the whole unit."""
+    counts = [float(i) for i in range(k + 1)]
+    law = [math.comb(k, i) * q**i * (1 - q) ** (k - i) for i in range(k + 1)]
+
+    def event(sigma: float) -> dp_accounting.DpEvent:
+        one = dp_event.MixtureOfGaussiansDpEvent(sigma, counts, law)
+        return dp_accounting.SelfComposedDpEvent(one, rounds)
+
+    return calibrated(event, epsilon, delta, near)
+
+
+def by_lemma(k: int, q: float, rounds: int, epsilon: float, delta: float, near: float) -> float:
+    """dp_accounting's subsampled Gaussian at the lemma's (ε', δ') of one record."""
+
+    def event(sigma: float) -> dp_accounting.DpEvent:
+        one = dp_accounting.PoissonSampledDpEvent(q, dp_accounting.GaussianDpEvent(sigma))
+        return dp_accounting.SelfComposedDpEvent(one, rounds)
+
+    return calibrated(event, *one_item(epsilon, delta, k), near)
+
+
+def calibrated(event, epsilon: float, delta: float, near: float) -> float:
+    """By dp_accounting's own search, in the neighbourhood of a σ."""
+    return dp_accounting.calibrate_dp_mechanism(
+        lambda: PLDAccountant(value_discretization_interval=1e-4), event, epsilon, delta,
+        bracket_interval=dp_accounting.ExplicitBracketInterval(0.999 * near, 1.02 * near), tol=2e-5 * near,
+    )  # fmt: skip
+
+
+def by_opacus(kind: str, near: float, k: int, q: float, rounds: int, epsilon: float, delta: float) -> float:
+    """Opacus at the lemma's (ε', δ'); of one record it is the same mechanism."""
+    from opacus.accountants import create_accountant
+
+    small, share = one_item(epsilon, delta, k)
+    low, high = 0.9 * near, (1.3 if kind == "rdp" else 1.02) * near
+    while high - low > 5e-5 * high:
+        middle = (low + high) / 2
+        accountant = create_accountant(kind)
+        accountant.history = [(middle, q, rounds)]
+        try:
+            found = accountant.get_epsilon(share, **({"eps_error": 0.001} if kind == "prv" else {}))
+        except (RuntimeError, ValueError):
+            found = math.inf
+        low, high = (middle, high) if found > small else (low, middle)
+    return high
+
+
+def by_jax_privacy(python: Path, near: float, *case: float) -> float:
+    asked = json.dumps([*case, near])
+    done = subprocess.run([python, "-c", JAX], input=asked, capture_output=True, text=True, check=True)
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--jax-python", type=Path)
+    parser.add_argument("--cases", type=int, default=len(CASES))
+    given = parser.parse_args()
+    rows, wrong = [], 0
+    for k, q, rounds, epsilon, delta in CASES[: given.cases]:
+        unit = Participation.binomial(k, q)
+        run = {"rounds": rounds, "epsilon": epsilon, "delta": delta}
+        case = (k, q, rounds, epsilon, delta)
+        row = {
+            "k": k, "q": q, "rounds": rounds, "epsilon": epsilon, "delta": delta,
+            "ours": noise_of(unit, **run), "refuted": refuted(unit, **run),
+        }  # fmt: skip
+        row["lemma, ours"] = noise_by_lemma(unit, **run) if k > 1 else row["ours"]
+        peers = {
+            "dp_accounting mixture": lambda c=case, near=row["ours"]: by_mixture(*c, near),
+            "dp_accounting lemma": lambda c=case, near=row["lemma, ours"]: by_lemma(*c, near),
+            "opacus prv lemma": lambda c=case, row=row: by_opacus("prv", row["lemma, ours"], *c),
+            "opacus rdp lemma": lambda c=case, row=row: by_opacus("rdp", row["lemma, ours"], *c),
+        }
+        if k == 1:
+            del peers["dp_accounting lemma"]
+        if given.jax_python and k > 1:
+            peers["jax_privacy user level"] = lambda c=case, near=row["ours"]: by_jax_privacy(
+                given.jax_python, near, *c
+            )
+        for name, peer in peers.items():
+            try:
+                row[name] = peer()
+            except Exception as error:  # a peer that cannot is named, and the others go on
+                row[name] = None
+                print(f"  {name}: {type(error).__name__}: {str(error)[:100]}", file=sys.stderr)
+        least = min(row[name] for name in peers if row[name])
+        row["ours over the best peer"] = row["ours"] / least
+        wrong += row["ours"] > least * (1 + PRECISION) or row["ours"] < row["refuted"]
+        rows.append(row)
+        if given.out:
+            given.out.write_text(json.dumps(rows, indent=2) + "\n")
+        shown = "  ".join(f"{name} {row[name]:.6g}" if row[name] else f"{name} -" for name in peers)
+        print(
+            f"ε {epsilon:g} k {k:2d}: ours {row['ours']:.6g} (refuted below {row['refuted']:.6g}; lemma "
+            f"{row['lemma, ours']:.6g})  {shown}  ours/best peer {row['ours over the best peer']:.7f}",
+            flush=True,
+        )
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
