@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Debian's browser and database for the tests that drive real servers; skipped visibly where apt is missing.
 DEBIAN := chromium postgresql git
 
-.PHONY: demo test bench mutants docs up lint setup browser clean
+.PHONY: demo test bench mutants docs up down lint setup browser clean
 
 demo: setup
 	$(BIN)/hush demo
@@ -29,8 +29,12 @@ docs: setup
 	$(BIN)/python -m pdoc -o build/api hush_core.accounting hush_core.weights hush_core.training \
 	  hush_core.certificate hush_core.auditing hush_core.config hush_core.plan
 
-up: setup
-	$(BIN)/hush serve --with-servers
+# PostgreSQL, Prefect, MLflow and a worker on loopback, each with a login; CONFIG=job.yaml: with its schedule.
+up: setup browser
+	$(BIN)/hush serve $(CONFIG) --with-servers --postgres --background
+
+down:
+	$(BIN)/hush stop
 
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -35,6 +35,7 @@ def certified(tmp_path_factory):
     from hush_core.accounting import calibrate
     from hush_core.certificate import Facts, write_certificate
     from hush_core.certificate.document import PlanFacts, TrainingFacts
+    from hush_core.certificate.mechanism import MechanismFacts
     from hush_core.config import ByteGptModel
     from hush_core.training import byte_gpt, save_model
     from hush_core.weights import assign_roles, sampling_rates
@@ -68,7 +69,7 @@ def certified(tmp_path_factory):
         name="tiny",
         plan=PlanFacts(
             noise_multiplier=done.noise_multiplier, rounds=rounds, expected_batch=batch, clip_norm=1.0,
-            method="best", capacities="matched", c=1.0,
+            method="best", mechanism=MechanismFacts(), capacities="matched", c=1.0,
             weight_objective=float(weights.sum()), weight_upper_bound=float(weights.sum()),
             without_secret="noise", held_back=False, settings="0" * 64, promised_runs=None,
         ),

@@ -8,7 +8,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ORDER = [
     "errors", "progress", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights", "plan",
-    "history", "training", "rehearsal", "auditing", "certificate", "figures",
+    "mechanisms", "history", "training", "rehearsal", "rivals", "auditing", "certificate", "signing", "figures",
+    "replications",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 
@@ -75,7 +76,7 @@ def modules():
     """Dotted name → file."""
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for folder in ("hush_core", "tasks", "flows")
+        for folder in ("hush_core", "tasks", "flows", "hush")
         for path in files(folder)
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shlex
 import typing
 from pathlib import Path
 from types import UnionType
@@ -103,6 +105,55 @@ def test_the_chat_example_loads_with_a_model_that_is_there(tmp_path):
     config = load_config(tmp_path / "chat.yaml")
     assert [table.chat_template for table in config.tables] == ["{{ messages }}", None]
     assert config.model.lora.use_dora and {s.kind for s in config.secrets} == {"unit", "credentials"}
+
+
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+
+def commands(page):
+    """Every command of ours in the page's blocks: words, without comments and what is optional."""
+    for block in re.findall(r"```(?:\w*)\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
+        for line in block.splitlines():
+            line = re.sub(r"\[([^\]]*)\](\.\.\.)?", r"\1", line)  # [--secret NAME]...
+            with contextlib.suppress(ValueError):  # a line of another language
+                words = shlex.split(line, comments=True)
+                if words and words[0] in ("hush", "make", ".venv/bin/hush"):
+                    yield words
+
+
+def test_the_pages_have_commands():
+    assert sum(1 for page in PAGES for _ in commands(page)) > 25, "the test is blind"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_printed_command_is_one(page):
+    """Its name, its options and the kinds of their values; paths and models are the reader's."""
+    import typer
+
+    from flows.cli import app
+
+    known = typer.main.get_command(app).commands
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    for program, name, *rest in commands(page):
+        if program == "make":
+            assert name in targets, name
+            continue
+        assert name in known, name
+        known[name].make_context(name, list(rest))  # a UsageError names the option
+        if name == "serve" and page.parent.name == "docs":
+            assert "--with-servers" in rest, "no server is named, so it would refuse"
+
+
+def test_a_wrong_option_would_be_seen():
+    import typer
+
+    from flows.cli import app
+
+    usage_error = typer.BadParameter.__mro__[1]  # typer brings its own click
+    known = typer.main.get_command(app).commands
+    for words in (["plan", "job.yaml", "--rehearsal"], ["plan", "job.yaml", "--trials", "many"], ["run"]):
+        with pytest.raises(usage_error):
+            known[words[0]].make_context(words[0], words[1:])
 
 
 @pytest.mark.parametrize(
