@@ -4,7 +4,9 @@ import os
 import tempfile
 
 import pytest
+from template import share
 
+_SHARED = share()
 _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
 os.environ["HUSH_HOME"] = _FOLDER.name
 os.environ.setdefault(

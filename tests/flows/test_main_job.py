@@ -24,7 +24,7 @@ from tasks.runtime.store import Store
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    return Job(tmp_path_factory.mktemp("job"), seed=11)
+    return Job(tmp_path_factory.mktemp("job"), seed=11, empty=True)
 
 
 @pytest.fixture(scope="module")
