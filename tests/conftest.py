@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 from template import share
@@ -18,6 +19,13 @@ for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
 from tasks.runtime.environment import prepare_environment  # noqa: E402
 
 prepare_environment()
+
+
+def pytest_collection_modifyitems(items):
+    """Whole jobs and servers first: a file of minutes that came last would leave the other workers idle."""
+    tests = Path(__file__).parent
+    slow = (tests / "flows", tests / "servers")
+    items.sort(key=lambda item: not any(folder in item.path.parents for folder in slow))
 
 
 @pytest.fixture(scope="session")

@@ -90,9 +90,10 @@ class Job:
         return {**kept, "HUSH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "COLUMNS": "120", **self.server}
 
     @contextmanager
-    def served(self):
-        """The commands inside share one Prefect server, on the database that theirs would have."""
-        with _prefect(self.home, self.environment) as url:
+    def served(self, *, services=False):
+        """The commands inside share one Prefect server, on the database that theirs would have; `services`: with
+        its loops, of which a command needs none."""
+        with _prefect(self.home, self.environment, services=services) as url:
             self.server = {"PREFECT_API_URL": url}
             try:
                 yield self
@@ -114,8 +115,10 @@ class Job:
             output, _ = child.communicate(timeout=400)
             code = child.returncode
         else:
-            given = [str(argument) for argument in arguments]
-            code, output = warm.run("flows.cli", given, cwd=self.folder, env=self.environment, timeout=400)
+            done = warm.run(
+                "flows.cli", arguments, cwd=self.folder, env=self.environment, timeout=400, apart=False
+            )
+            code, output = done.returncode, done.stdout
         assert code == status, output[-4000:]
         return output
 
@@ -129,21 +132,18 @@ class Job:
 
 
 @contextmanager
-def _prefect(home, environment):
+def _prefect(home, environment, *, services=False):
     """The API of a Prefect server on the database of a home."""
     from tasks.runtime.environment import Home, settings
 
     environment = {**environment, **settings(Home(home).create())}
     port = free_port()
     address = ["--host", "127.0.0.1", "--port", str(port)]
-    with open(os.devnull, "w") as quiet:
-        child = warm.start(
-            "prefect",
-            ["server", "start", "--no-services", *address],
-            cwd=home,
-            env=environment,
-            output=quiet.fileno(),
-        )
+    if not services:
+        address.append("--no-services")
+    with open(os.devnull, "w") as file:
+        quiet = (file.fileno(), file.fileno())
+        child = warm.start("prefect", ["server", "start", *address], cwd=home, env=environment, streams=quiet)
     url, deadline = f"http://127.0.0.1:{port}/api", time.monotonic() + 180
     try:
         while not answers(f"{url}/health"):
@@ -159,7 +159,8 @@ def _make_databases(home):
     from tasks.runtime.tracking import make_database
 
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    with _prefect(home, {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}):
+    given = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    with _prefect(home, given, services=True):
         pass
     make_database(home / "mlflow.db")
 

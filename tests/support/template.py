@@ -19,7 +19,7 @@ SHARED = "TESTS_SHARED"
 
 
 def share() -> tempfile.TemporaryDirectory | None:
-    """Called in the first process of a test run: its workers inherit the folder. Keep the value: it goes with it."""
+    """In the first process of a test run, whose workers inherit the folder. Keep the value: it goes with it."""
     if SHARED in os.environ:
         return None
     folder = tempfile.TemporaryDirectory(prefix="hush-tests-shared-")

@@ -23,6 +23,8 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -71,12 +73,12 @@ class Nursery:
         atexit.register(self.close)
 
     def start(
-        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], output: int
+        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
     ) -> Child:
-        """Begin `python -m module arguments…`; `output`: the file for both its streams."""
+        """Begin `python -m module arguments…`; `streams`: the files for what it prints and for its errors."""
         request = {"module": module, "arguments": arguments, "cwd": str(cwd), "env": env}
         with self.lock:
-            socket.send_fds(self.line, [json.dumps(request).encode()], [output])
+            socket.send_fds(self.line, [json.dumps(request).encode()], streams)
             while isinstance(answer := json.loads(self.line.recv(1 << 16)), list):
                 self.statuses[answer[0]] = answer[1]
         return Child(self, answer)
@@ -101,33 +103,50 @@ class Nursery:
 _nursery: list[Nursery] = []
 
 
-def start(module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], output: int) -> Child:
+def start(
+    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
+) -> Child:
     """A command, forked; see `Nursery.start`."""
     if not _nursery:
         _nursery.append(Nursery())
-    return _nursery[0].start(module, arguments, cwd=cwd, env=env, output=output)
+    return _nursery[0].start(module, arguments, cwd=cwd, env=env, streams=streams)
 
 
 def run(
-    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], timeout: float
-) -> tuple[int, str]:
-    """(exit status, both streams) of a command, forked."""
-    read, write = os.pipe()
+    module: str,
+    arguments: Iterable[object],
+    *,
+    env: dict[str, str],
+    cwd: Path = ROOT,
+    timeout: float = 300,
+    apart: bool = True,
+) -> subprocess.CompletedProcess:
+    """A command, forked, to its end; `apart`: what it prints and its errors, or all of it as `stdout`."""
+    given = [str(argument) for argument in arguments]
+    pipes = [os.pipe() for _ in range(2 if apart else 1)]
     try:
-        child = start(module, arguments, cwd=cwd, env=env, output=write)
+        child = start(module, given, cwd=cwd, env=env, streams=(pipes[0][1], pipes[-1][1]))
     finally:
-        os.close(write)
-    output, deadline = bytearray(), time.monotonic() + timeout
-    with open(read, "rb", buffering=0) as stream:
-        while True:
-            if not select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        for _, write in pipes:
+            os.close(write)
+    told, deadline = {read: bytearray() for read, _ in pipes}, time.monotonic() + timeout
+    left = set(told)
+    try:
+        while left:
+            ready, _, _ = select.select(left, [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
                 os.killpg(child.pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired([module, *arguments], timeout, bytes(output))
-            part = stream.read(1 << 16)
-            if not part:
-                break
-            output += part
-    return child.wait(max(1.0, deadline - time.monotonic())), output.decode(errors="replace")
+                raise subprocess.TimeoutExpired([module, *given], timeout, bytes(told[pipes[0][0]]))
+            for read in ready:
+                part = os.read(read, 1 << 16)
+                told[read] += part
+                left -= set() if part else {read}
+    finally:
+        for read in told:
+            os.close(read)
+    status = child.wait(max(1.0, deadline - time.monotonic()))
+    out, *errors = (data.decode(errors="replace") for data in told.values())
+    return subprocess.CompletedProcess([module, *given], status, out, "".join(errors))
 
 
 def libraries() -> list[str]:
@@ -179,7 +198,7 @@ def _serve(line: socket.socket) -> None:
             os.read(awake, 1 << 10)
             _report(line)
         if line in ready:
-            data, fds, _, _ = socket.recv_fds(line, 1 << 20, 1)
+            data, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
             if not data:
                 sys.exit(0)
             pid = os.fork()
@@ -188,9 +207,10 @@ def _serve(line: socket.socket) -> None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (awake, wake, line.detach()):
                     os.close(fd)
-                _become(json.loads(data), fds[0])
+                _become(json.loads(data), *fds)
                 return
-            os.close(fds[0])
+            for fd in fds:
+                os.close(fd)
             line.send(json.dumps(pid).encode())
 
 
@@ -205,18 +225,21 @@ def _report(line: socket.socket) -> None:
         line.send(json.dumps([pid, os.waitstatus_to_exitcode(status)]).encode())
 
 
-def _become(request: dict, output: int) -> None:
+def _become(request: dict, output: int, errors: int) -> None:
     """What a process begun from nothing would be, but for the libraries."""
     os.setsid()
     os.dup2(output, 1)
-    os.dup2(output, 2)
+    os.dup2(errors, 2)
     os.close(output)
+    os.close(errors)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
     sys.argv[:] = [request["module"], *request["arguments"]]
     sys.path[0] = request["cwd"]
+    added = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p not in sys.path]
+    sys.path[1:1] = added
 
     import numpy as np
 
@@ -229,12 +252,14 @@ def _become(request: dict, output: int) -> None:
     _forget_ours()
     import prefect.context
 
-    prefect.context.refresh_global_settings_context()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a home that is not there yet
+        prefect.context.refresh_global_settings_context()
 
 
 def _run() -> None:
-    """The module as the main program, to its end: threads are waited for and exit handlers run; only the modules are
-    not taken down one by one, which would copy them all."""
+    """The module as the main program, to its end: threads are waited for and exit handlers run; only the modules
+    are not taken down one by one, which would copy them all."""
     import runpy
     import traceback
 
