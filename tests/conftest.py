@@ -21,11 +21,29 @@ from tasks.runtime.environment import prepare_environment  # noqa: E402
 prepare_environment()
 
 
+SLOW = ("servers", "flows")
+"""The rooms whose files take minutes, in the order in which they are begun."""
+
+
 def pytest_collection_modifyitems(items):
-    """Whole jobs and servers first: a file of minutes that came last would leave the other workers idle."""
-    tests = Path(__file__).parent
-    slow = (tests / "flows", tests / "servers")
-    items.sort(key=lambda item: not any(folder in item.path.parents for folder in slow))
+    """Servers and whole jobs first: a file of minutes that came last would leave the other workers idle."""
+    places = {Path(__file__).parent / room: place for place, room in enumerate(SLOW)}
+    items.sort(key=lambda item: min(places.get(folder, len(SLOW)) for folder in item.path.parents))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One worker a file, as by `--dist=loadfile`; all of tests/servers one worker, as they share their servers."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "tests/servers" if file.startswith("tests/servers/") else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

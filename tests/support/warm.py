@@ -200,7 +200,7 @@ def _serve(line: socket.socket) -> None:
         if line in ready:
             data, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
             if not data:
-                sys.exit(0)
+                os._exit(0)
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
