@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 
 import numpy as np
 import polars as pl
 import pytest
+import warm
 
 from hush_core.errors import VerificationError
 from hush_core.replications import NAMES, find_replication
@@ -106,8 +106,7 @@ def test_a_wrong_mark_in_the_folder_is_refused(tmp_path):
 
 
 def hush(*words):
-    command = [sys.executable, "-m", "flows.cli", "replicate", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return warm.run("flows.cli", ["replicate", *words], env=dict(os.environ))
 
 
 def test_the_command_lists_them_and_refuses_what_is_wrong(tmp_path):
