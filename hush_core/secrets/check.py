@@ -12,6 +12,7 @@ from itertools import islice
 
 from hush_core.config import (
     CodeownersSecret,
+    ContributorsSecret,
     CredentialsSecret,
     HushConfig,
     LiteralsSecret,
@@ -26,6 +27,7 @@ from hush_core.corpus.git.history import refuse_shallow
 from hush_core.corpus.git.tree import OWNERS, tree_entries
 from hush_core.corpus.tables import documents_of
 from hush_core.errors import InputError
+from hush_core.secrets.detectors.contributors import refuse_blame_of_history
 from hush_core.secrets.detectors.literals import read_literals
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.detectors.patterns import read_patterns
@@ -103,6 +105,9 @@ def _globs(config: HushConfig) -> Iterator[tuple[str, Globs]]:
             Globs(entry.paths, f"secrets.{entry.id}.paths")  # compiled; what they match is gone
         elif isinstance(entry, CredentialsSecret):
             _check_documentation(config, entry)
+        elif isinstance(entry, ContributorsSecret) and entry.attribute == "blame":
+            for repository in config.repos:
+                refuse_blame_of_history(entry, repository.label, repository.mode)
 
 
 def _check_documentation(config: HushConfig, entry: CredentialsSecret) -> None:
