@@ -108,7 +108,9 @@ def test_paths_of_one_source_allow_nothing_in_another(make_repo):
     repos = []
     for label, path in places.items():
         repo = make_repo(label)
-        repo.commit({path: (f"export GITHUB_TOKEN={EXAMPLE}\n" * (label != "third") + label + FILLER).encode()})
+        repo.commit(
+            {path: (f"export GITHUB_TOKEN={EXAMPLE}\n" * (label != "third") + label + FILLER).encode()}
+        )
         repos.append({"path": str(repo.path), "name": label})
 
     def left_out(*documentation):
