@@ -9,6 +9,7 @@ import io
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -244,6 +245,13 @@ def test_a_bad_word_is_one_line_with_the_mend_and_starts_nothing(folder, tmp_pat
     assert not list(tmp_path.rglob("*.db*")), "a tracker was made"
     shown = row(folder, words, errors.replace(str(tmp_path), "~"))
     assert shown in PAGE, "see tests/support/refusals_page.py"
+
+
+def test_the_version_is_told_and_hush_alone_says_what_there_is(folder, tmp_path):
+    status, output, errors = told(folder, ("--version",), tmp_path)
+    assert (status, errors) == (0, "") and output == f"hush {version('hush-secrets')}\n"
+    status, output, errors = told(folder, (), tmp_path)
+    assert status == 2 and "Commands" in (said := output + errors) and "hush: " not in said
 
 
 def test_there_are_ten_for_each_command_that_a_user_starts():
