@@ -24,7 +24,7 @@ from pathlib import Path
 from flows.local_servers import DATABASES, HOST, binaries, start_postgres
 from flows.serve import supervisor
 from flows.supervision import Children
-from hush_core.errors import HushError, InputError, VerificationError
+from hush_core.errors import HushError, InputError
 from hush_core.files import file_sha256, private_folder, write_whole
 from tasks.runtime.environment import Home
 
@@ -41,9 +41,14 @@ def back_up(place: Home, into: Path) -> dict[str, str]:
     Raises:
         InputError: the folder holds something; or the home has a PostgreSQL that does not run.
     """
-    if into.exists() and any(into.iterdir()):
-        raise InputError(str(into), "is not empty", "name a new folder")
-    private_folder(into)
+    if not (place.keys / "identity.key").is_file():
+        raise InputError(f"HUSH_HOME ({place.root})", "holds nothing yet", "name the home that you use")
+    try:
+        if into.exists() and any(into.iterdir()):
+            raise InputError(str(into), "is not empty", "name a new folder")
+        private_folder(into)
+    except OSError as error:  # a file, a loop of links, a name that cannot be
+        raise InputError(str(into), error.strerror or "cannot be made", "name a new folder") from None
     if (place.keys / "postgres.password").exists():
         running = supervisor(place)
         if running is None or not running.get("postgres"):
@@ -71,11 +76,12 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
 
     Raises:
         InputError: the folder is no backup, or the home is not empty.
-        VerificationError: a file of the backup is missing or was changed; nothing is restored.
+        HushError: a file of the backup is missing or was changed; nothing is restored.
     """
     try:
         manifest = json.loads((source / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        listed, taken = dict(manifest["files"]), str(manifest["taken"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise InputError(str(source), f"holds no {MANIFEST} of a backup", "name the folder of one") from None
     if place.root.exists() and any(place.root.iterdir()):
         raise InputError(
@@ -83,29 +89,29 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
         )
     wrong = [
         f"{source / name}: is missing or was changed"
-        for name, digest in manifest["files"].items()
-        if not (source / name).is_file() or file_sha256(source / name) != digest
+        for name, digest in listed.items()
+        if name != Path(name).name or not (source / name).is_file() or file_sha256(source / name) != digest
     ]
     if wrong:
-        raise VerificationError(wrong)
+        raise HushError(f"the backup is not whole: {'; '.join(wrong)}")
     place.create()
     for name in FOLDERS:
-        if f"{name}.tar" in manifest["files"]:
+        if f"{name}.tar" in listed:
             with tarfile.open(source / f"{name}.tar") as archive:
                 archive.extractall(place.root, filter="data")
     for name in SQLITE:
-        if (kept := name.replace("/", "-")) in manifest["files"]:
+        if (kept := name.replace("/", "-")) in listed:
             shutil.copyfile(source / kept, place.root / name)
             (place.root / name).chmod(0o600)
     place.create()
-    if f"{DATABASES[0]}.dump" in manifest["files"]:
+    if f"{DATABASES[0]}.dump" in listed:
         with Children() as children:
             start_postgres(children, place, dict(os.environ), postgres_port)
             for name in DATABASES:
                 with _login(place, name, postgres_port) as (where, environment):
                     options = ["--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}"]
                     _run(["pg_restore", *where[:-1], *options, str(source / f"{name}.dump")], environment)
-    return str(manifest["taken"])
+    return taken
 
 
 def _lasting(member: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -50,7 +50,7 @@ def hush(
 def main() -> None:
     """The console script."""
     with command_line.exit_status():
-        app(standalone_mode=True, prog_name="hush")
+        command_line.parsed(app)
 
 
 if __name__ == "__main__":

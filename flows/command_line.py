@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import typer
+
 from flows.output import OUTPUT, fail
 from hush_core.errors import HushError, InputError, VerificationError
 from hush_core.progress import Progress
@@ -24,7 +26,7 @@ INTERRUPTED = 130
 """The exit status after Ctrl-C, typer's own included."""
 
 
-def writable(out: Path | None) -> Path | None:
+def writable(out: Path | None, option: str = "--out") -> Path | None:
     """The folder for tables and pictures: can it be made and written to? Asked before any work is done for it."""
     if out is not None:
         import tempfile
@@ -38,9 +40,15 @@ def writable(out: Path | None) -> Path | None:
                 folder.rmdir()
         except OSError as error:
             raise InputError(
-                f"--out: {out}", error.strerror or "cannot be written", "name a folder that you may write to"
+                f"{option}: {out}",
+                error.strerror or "cannot be written",
+                "name a folder that you may write to",
             ) from None
     return out
+
+
+_OPTIONS = {"noise_multiplier": "noise"}
+"""What an option is called whose change has another name."""
 
 
 def changes(**values: Any) -> Changes:
@@ -50,7 +58,7 @@ def changes(**values: Any) -> Changes:
         return Changes(**values)
     except ValueError as error:
         first = error.errors(include_input=False)[0]  # type: ignore[attr-defined]
-        key = str(first["loc"][0]).replace("_", "-")
+        key = _OPTIONS.get(key := str(first["loc"][0]), key.replace("_", "-"))
         raise InputError(f"--{key}", first["msg"], "correct this option") from None
 
 
@@ -78,6 +86,13 @@ def answer() -> None:
     check_orchestrator()
 
 
+def registered(model_uri: str) -> None:
+    """Tell a version that is not there before a server is started for its flow."""
+    from tasks.runtime.registry import find_version
+
+    find_version(model_uri)
+
+
 def serve() -> None:
     """What a flow needs; begun when no mistake is left that could be told without it."""
     from tasks.runtime.embedded_server import start_server
@@ -93,6 +108,32 @@ def prepare() -> Any:
 
     one_line_errors()
     return home
+
+
+def parsed(app: typer.Typer) -> None:
+    """Do what the words of the command line say; words that no command has are one line, as every mistake is.
+
+    Raises:
+        InputError: an option, a value or a command that is none, or an argument too few or too many.
+    """
+    try:
+        status = app(standalone_mode=False, prog_name="hush")
+    except _USAGE as error:
+        if error.__class__.__name__ == "NoArgsIsHelpError":  # `hush` alone: what there is
+            error.show()
+            sys.exit(2)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "hush"
+        what = error.format_message().rstrip(".")
+        raise InputError(command, what[:1].lower() + what[1:], f"see {command} --help") from None
+    except _ABORT:
+        _interrupted()
+    if status:
+        sys.exit(status)
+
+
+_USAGE, _ABORT = typer.BadParameter.__mro__[2], typer.Abort
+"""typer brings its own click, and names of its errors only these."""
 
 
 @cache

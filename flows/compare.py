@@ -36,6 +36,9 @@ SEEDS = 3
 MOST_AT_ONCE = 4
 
 
+MOST_SEEDS = 1000
+
+
 class Comparison(BaseModel):
     """What to compare: rivals by name (`hush_core.rivals`), and how often each is trained."""
 
@@ -49,8 +52,12 @@ class Comparison(BaseModel):
 
     def check(self) -> None:
         """Raises:
-        InputError: a number below 1.
+        InputError: a number below 1, or more seeds than MOST_SEEDS.
         """
+        if self.seeds > MOST_SEEDS:
+            raise InputError(
+                "--seeds", f"is above {MOST_SEEDS:,}", "give fewer: each trains every mechanism once more"
+            )
         for name in ("seeds", "parallel"):
             if getattr(self, name) < 1:
                 raise InputError(

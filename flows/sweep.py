@@ -77,8 +77,10 @@ def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] 
         raise InputError("sweep", "c and σ are both swept", "give one of the two")
     if sweep and not all(0 < c <= 1 for c in sweep):
         raise InputError("sweep", "a value of c lies outside (0, 1]", "give fractions of c_max")
-    if noise and not all(0 < sigma < float("inf") for sigma in noise):
-        raise InputError("noise", "a noise multiplier is not positive", "give numbers such as 0.5 or 1")
+    if noise and not all(0.05 <= sigma <= 1e6 for sigma in noise):
+        raise InputError(
+            "noise", "a noise multiplier lies outside [0.05, 1e6]", "give numbers such as 0.5 or 1"
+        )
     target = config.weights.noise_multiplier
     if not sweep and target is not None:
         return [Scale(noise_multiplier=s) for s in sorted(set(noise or (target * f for f in DEFAULT_NOISE)))]

@@ -72,8 +72,10 @@ def _not_refuted(verification: Verification, target: str) -> Verification:
 
 def _verified_folder(target: str, progress: Progress | None, trust: TrustRoot | None) -> Verification:
     path = Path(target)
-    if not path.is_dir():
-        raise InputError(target, "is neither a directory nor models:/NAME/VERSION", "name one of the two")
+    if not target or not path.is_dir():
+        raise InputError(
+            target or "the target", "is neither a directory nor models:/NAME/VERSION", "name one of the two"
+        )
     if (path / "certificate").is_dir() and (path / "model").is_dir():
         verification = check_redaction(verify_certificate(path / "certificate", path / "model", progress))
         if (path / MLMODEL).is_file() and (failures := check_package(path, verification.certificate)):

@@ -13,6 +13,7 @@ import re
 import shutil
 import socket
 import sqlite3
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -118,7 +119,7 @@ def _check_sqlite(uri: str) -> None:
     path = Path(unquote(uri.partition(":///")[2].partition("?")[0]))
     shown = f"{_TRACKER}: {path}"
     if not path.exists():
-        if not os.access(path.parent, os.W_OK):
+        if not _writable(path.parent):
             raise InputError(shown, "cannot be created there", "name a folder that you may write to")
         return
     try:
@@ -129,6 +130,15 @@ def _check_sqlite(uri: str) -> None:
     if head not in (b"", b"SQLite format 3\0"):
         raise InputError(shown, "is no SQLite database", "name a database of MLflow, or move this file away")
     _check_schema(path, shown)
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made there: root passes every check of permissions, and /proc takes none."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _check_schema(path: Path, shown: str) -> None:

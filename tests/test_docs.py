@@ -144,6 +144,29 @@ def test_every_printed_command_is_one(page):
             assert "--with-servers" in rest, "no server is named, so it would refuse"
 
 
+ONLY_PARSED = {
+    ("replicate", "--full"): "the papers' sizes take hours, and a GPU",
+    ("mutants", ""): "takes an hour, and libcst",
+}
+"""Printed commands that no test runs, and why."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_printed_command_is_run_by_a_test(page):
+    """Some test starts the command, or the function below it, with each option that is printed."""
+    own = {"test_docs.py", "test_bad_commands.py", "test_bad_configs.py"}  # where they are refused
+    tests = [path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.name not in own]
+    for program, name, *rest in commands(page):
+        started = f'"{name}"' if program == "hush" else f"hush {name}"
+        started = {"up": '"serve"', "down": '"stop"', "test": "pytest"}.get(name, started)
+        for option in [word.partition("=")[0] for word in rest if word.startswith("--")] or [""]:
+            if (name, option) in ONLY_PARSED:
+                continue
+            given = (f'"{option}', f"{option[2:].replace('-', '_')}=") if option else ("",)
+            found = [text for text in tests if re.search(rf"{started}|flows\.{name}", text)]
+            assert any(one in text for text in found for one in given), (program, name, option)
+
+
 def test_a_wrong_option_would_be_seen():
     import typer
 

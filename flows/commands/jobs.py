@@ -86,6 +86,11 @@ def secrets(
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
     command_line.check(config, trains=False)
+    if baseline is not None:
+        from hush_core.secrets.report.baseline import read_baseline
+        from tasks.runtime.environment import home
+
+        read_baseline(baseline, home().identity_key())  # a mistake in it, before a server is started
     from flows.reports.secrets import render, render_files
     from flows.secrets import secrets as secrets_flow
 
@@ -208,6 +213,8 @@ def compare(
     from hush_core.rivals import rivals_of
 
     names = [name for given in mechanisms or () for name in given.split(",") if name.strip()]
+    if mechanisms and not names:
+        raise InputError("--mechanisms", "names none", "name some, or leave it out for all")
     what = Comparison(
         mechanisms=tuple(names), seeds=seeds, **({} if parallel is None else {"parallel": parallel})
     )
@@ -260,6 +267,7 @@ def demo(
     directory: Annotated[Path | None, typer.Option(help="where the demo's repository is built")] = None,
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
+    command_line.writable(directory, "--directory")
     home = command_line.prepare()
     command_line.answer()
     from flows.demo.run import run_demo

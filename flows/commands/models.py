@@ -75,11 +75,11 @@ def runs(
 ) -> None:
     """List the runs whose releases are counted in this home, or count those of another one."""
     command_line.prepare()
-    if add and add.startswith("models:"):
+    if add is not None and add.startswith("models:"):
         command_line.answer()
     from flows.runs import add_runs, counted_runs, render_runs
 
-    new, known = add_runs(add, progress=command_line.progress()) if add else (None, None)
+    new, known = add_runs(add, progress=command_line.progress()) if add is not None else (None, None)
 
     def shown() -> None:
         if add:
@@ -127,6 +127,7 @@ def audit(
     command_line.prepare()
     command_line.answer()
     where = None if out is None else str(command_line.writable(out).resolve())
+    command_line.registered(model_uri)
     from flows.audit import audit as audit_flow
     from flows.reports.audit import render
 
@@ -139,7 +140,7 @@ def audit(
 @with_result
 def canaries(
     out: Annotated[Path, typer.Argument(help="folder for the table and the values", show_default=False)],
-    count: Annotated[int, typer.Option(help="different canaries", min=1)] = 50,
+    count: Annotated[int, typer.Option(help="different canaries", min=1, max=1_000_000)] = 50,
     length: Annotated[int, typer.Option(help="random symbols of each, letters and digits", min=4)] = 16,
     repeat: Annotated[list[int] | None, typer.Option(help="times that one is planted; repeatable")] = None,
     seed: Annotated[int | None, typer.Option(help="for the same ones again; drawn unless given")] = None,
@@ -147,7 +148,7 @@ def canaries(
     """Make up texts with secrets, to plant in a job: what `hush audit` should find if anything can be found."""
     from flows.canaries import write_canaries
 
-    folder = command_line.writable(out)
+    folder = command_line.writable(out, "hush canaries")
     from flows.results import Canaries
 
     lines = write_canaries(folder, count=count, length=length, repeats=tuple(repeat or (1, 4, 16)), seed=seed)
@@ -166,6 +167,7 @@ def review(
         raise InputError("--decision", "is neither approve nor reject", "give one of the two")
     command_line.prepare()
     command_line.answer()
+    command_line.registered(model_uri)
     from flows.review import render_review, review_in_terminal
 
     done = review_in_terminal(

@@ -45,7 +45,7 @@ def serve(
     where = config.resolve() if config else None
     if background:
         given = {"--cron": cron, "--timezone": timezone}
-        options = [part for name, value in given.items() if value for part in (name, value)]
+        options = [part for name, value in given.items() if value is not None for part in (name, value)]
         options += ["--with-servers", *(["--postgres"] if postgres else [])]
         print(serve_in_background([*([str(where)] if where else []), *options]))
         return

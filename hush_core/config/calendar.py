@@ -88,7 +88,7 @@ def schedule_of(
                 f"is {given!r}, but the promise counts the runs of promise.{key} = {mine!r}",
                 "leave it out, and it follows from the promise; or mend the promise before its first run",
             )
-        found.append(given or mine or usual)
+        found.append(next(value for value in (given, mine, usual) if value is not None))
     return found[0], found[1]
 
 

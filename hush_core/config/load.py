@@ -20,6 +20,8 @@ from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
 MOST_CHARACTERS = 1 << 20
+MODEL_KINDS = ("byte_gpt", "huggingface")
+_TYPE = re.compile(r"constrained-\w+$|tuple\[|list\[")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -188,8 +190,11 @@ def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
         parts[1] = name if isinstance(name, str) and re.fullmatch(ENTRY_ID, name) else parts[1]
         if [entry.get("kind")] == parts[2:3]:  # by which the entry's model was chosen
             del parts[2]
-    if place[:1] == ("mechanism",) and parts[1:2] and parts[1] in MECHANISM_KINDS:
+    kinds = {"mechanism": MECHANISM_KINDS, "model": MODEL_KINDS}.get(str(place[0]) if place else "", ())
+    if parts[1:2] and parts[1] in kinds:
         del parts[1]
+    while parts and _TYPE.match(parts[-1]):  # pydantic's name for what a value might have been
+        del parts[-1]
     return ".".join(parts)
 
 

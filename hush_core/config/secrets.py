@@ -103,6 +103,8 @@ class DocumentedValue(Section):
     """The 12 digits after the colon in its name, as `hush secrets` tells it: keyed, so of this home alone."""
     paths: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Globs (gitignore syntax) of the files in which it may stand. Where it stands in another, it is a secret."""
+    source: Text | None = None
+    """The repository or table, by its name in the job, in which they hold; None: in every one."""
     why: Text
     """For whoever reviews the config."""
 
@@ -130,9 +132,11 @@ class CredentialsSecret(SecretEntry):
             raise ValueError(
                 "documentation and protect: redact do not go together; redacting an example costs little"
             )
-        named = [value.fingerprint for value in self.documentation]
+        named = [(value.fingerprint, value.source) for value in self.documentation]
         if len(set(named)) < len(named):
-            raise ValueError("documentation names a fingerprint twice; write its paths in one place")
+            raise ValueError(
+                "documentation names a fingerprint twice for one source; write its paths in one place"
+            )
         return self
 
 

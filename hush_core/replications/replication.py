@@ -102,6 +102,8 @@ def find_data(folder: Path | None, names: Sequence[str]) -> dict[str, Path]:
         InputError: there is no folder, or not exactly one such file of a name.
     """
     if not names:
+        if folder is not None:
+            raise InputError("--data", "says nothing: this replication asks for none", "leave it out")
         return {}
     wanted = ", ".join(f"{name}*.parquet" for name in names)
     if folder is None or not folder.is_dir():

@@ -12,6 +12,8 @@ from itertools import islice
 
 from hush_core.config import (
     CodeownersSecret,
+    ContributorsSecret,
+    CredentialsSecret,
     HushConfig,
     LiteralsSecret,
     PathSecret,
@@ -25,10 +27,12 @@ from hush_core.corpus.git.history import refuse_shallow
 from hush_core.corpus.git.tree import OWNERS, tree_entries
 from hush_core.corpus.tables import documents_of
 from hush_core.errors import InputError
+from hush_core.secrets.detectors.contributors import refuse_blame_of_history
 from hush_core.secrets.detectors.literals import read_literals
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.detectors.patterns import read_patterns
 from hush_core.secrets.detectors.registry import detector_of
+from hush_core.secrets.documentation import documentation_globs
 from hush_core.secrets.extraction import labelled
 
 ROWS = 20
@@ -99,6 +103,24 @@ def _globs(config: HushConfig) -> Iterator[tuple[str, Globs]]:
             yield where, Globs(entry.globs, where)
         elif isinstance(entry, RemovedSecret):
             Globs(entry.paths, f"secrets.{entry.id}.paths")  # compiled; what they match is gone
+        elif isinstance(entry, CredentialsSecret):
+            _check_documentation(config, entry)
+        elif isinstance(entry, ContributorsSecret) and entry.attribute == "blame":
+            for repository in config.repos:
+                refuse_blame_of_history(entry, repository.label, repository.mode)
+
+
+def _check_documentation(config: HushConfig, entry: CredentialsSecret) -> None:
+    """Its globs compile, and the sources that it names are the job's: a slip would leave a value a secret."""
+    documentation_globs(entry)
+    known = [source.label for source in (*config.repos, *config.tables)]
+    for place, value in enumerate(entry.documentation, 1):
+        if value.source is not None and value.source not in known:
+            raise InputError(
+                f"secrets.{entry.id}.documentation.{place}.source",
+                f"no repository or table of the job has this name (known: {', '.join(known)})",
+                "name one of them, or leave it out for all",
+            )
 
 
 def _listing(config: HushConfig, histories: bool) -> Listing:

@@ -40,15 +40,13 @@ def leave_out_documentation(
             continue
         states: dict[str, list[str]] = {state: [] for state in (LEFT_OUT, ELSEWHERE, NOT_SOUGHT, NOT_FOUND)}
         named = {one.name.rpartition(":")[2]: n for n, one in enumerate(found) if one.entry == number}
-        for place, value in enumerate(entry.documentation):
-            allowed = Globs(value.paths, f"secrets.{entry.id}.documentation.{place}.paths").match
-            if value.fingerprint not in named:
-                states[NOT_FOUND].append(value.fingerprint)
+        for fingerprint, inside in _places(corpus, entry).items():
+            if fingerprint not in named:
+                states[NOT_FOUND].append(fingerprint)
                 continue
-            one = named[value.fingerprint]
+            one = named[fingerprint]
             state = NOT_SOUGHT
             if one in sought:
-                inside = np.fromiter(corpus.files_at(allowed), dtype=np.int64)
                 state = ELSEWHERE if len(np.setdiff1d(_files(corpus, labels, one), inside)) else LEFT_OUT
             gone[one] = state == LEFT_OUT
             states[state].append(found[one].name)
@@ -56,6 +54,28 @@ def leave_out_documentation(
     if not gone.any():
         return found, labels, report
     return [one for one, out in zip(found, gone, strict=True) if not out], labels.without(gone), report
+
+
+def documentation_globs(entry: CredentialsSecret) -> list[Globs]:
+    """The files of each value that the entry calls documentation, compiled, in the config's order.
+
+    Raises:
+        InputError: a glob that can match nothing.
+    """
+    return [
+        Globs(value.paths, f"secrets.{entry.id}.documentation.{place}.paths")
+        for place, value in enumerate(entry.documentation, 1)
+    ]
+
+
+def _places(corpus: Corpus, entry: CredentialsSecret) -> dict[str, np.ndarray]:
+    """Fingerprint → the numbers of all files in which the value may stand: of its source, where it names one."""
+    inside: dict[str, np.ndarray] = {}
+    for value, globs in zip(entry.documentation, documentation_globs(entry), strict=True):
+        trees = [n for n, tree in enumerate(corpus.trees) if value.source in (None, tree.source)]
+        known = inside.get(value.fingerprint, np.empty(0, dtype=np.int64))
+        inside[value.fingerprint] = np.union1d(known, corpus.files_at(globs.match, trees))
+    return inside
 
 
 def _files(corpus: Corpus, labels: LabelTable, one: int) -> np.ndarray:

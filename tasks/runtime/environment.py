@@ -116,8 +116,19 @@ class Home:
 
 
 def home() -> Home:
-    """The home of this process, from HUSH_HOME; makes no folder."""
-    return Home(Path(os.environ.get("HUSH_HOME") or Path.home() / ".hush").expanduser().resolve())
+    """The home of this process, from HUSH_HOME; makes no folder.
+
+    Raises:
+        InputError: it is a path that cannot be.
+    """
+    try:
+        return Home(Path(os.environ.get("HUSH_HOME") or Path.home() / ".hush").expanduser().resolve())
+    except (OSError, RuntimeError, ValueError):  # ~ of nobody, a loop of links
+        raise InputError(
+            "HUSH_HOME",
+            "is a path that cannot be",
+            "set it to a folder of this machine; ~ alone is your home",
+        ) from None
 
 
 def settings(place: Home) -> dict[str, str]:

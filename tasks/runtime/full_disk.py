@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import shutil
-import sqlite3
 
 from tasks.runtime.environment import home
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+SAID = ("No space left on device", "disk is full", "Disk quota exceeded")
+"""How those say it whose errors are no OSError with its number: SQLite, polars, safetensors, a copied folder."""
 NOTHING_LEFT = 1 << 20
 """Bytes free under HUSH_HOME below which another error is put down to it: a server that can write no more answers
 with one of its own."""
@@ -21,7 +22,7 @@ def is_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in FULL:
             return True
-        if isinstance(error, sqlite3.Error) and "disk is full" in str(error):
+        if any(said in str(error) for said in SAID):
             return True
         error = getattr(error, "orig", None) or error.__cause__ or error.__context__
     try:

@@ -35,7 +35,7 @@ from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import home
 from tasks.runtime.live import deliver, open_run
 from tasks.runtime.packaging import MLMODEL, check_package, environment_files, generation, tokenizer_files
-from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
+from tasks.runtime.tracking import experiment_of, has_tracker, link_of, log_files, owned, tracker
 from tasks.runtime.trust import signing_key
 
 DIGEST = "certificate_sha256"
@@ -212,16 +212,21 @@ def find_version(model_uri: str) -> ModelVersion:
     match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
     if not match:
         raise InputError(
-            model_uri, "does not name a version", "write models:/NAME/VERSION or models:/NAME@ALIAS"
+            model_uri or "the model",
+            "does not name a version",
+            "write models:/NAME/VERSION or models:/NAME@ALIAS",
         )
     name, number, alias = match.groups()
+    nowhere = InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI")
+    if not has_tracker():
+        raise nowhere
     client = tracker()
     try:
         found = client.get_model_version(name, number) if number else _by_alias(client, name, alias)
     except MlflowException as error:
         if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
             raise
-        raise InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI") from None
+        raise nowhere from None
     if found.name != name or (number and int(found.version) != int(number)):
         raise VerificationError(
             [f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"]

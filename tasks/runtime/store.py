@@ -113,10 +113,14 @@ class Store:
         if target.is_dir() and directory_sha256(target) == ref.sha256:
             return ref
         temporary = self._temporary(target)
-        shutil.copytree(folder, temporary)
-        for path in [temporary, *temporary.rglob("*")]:
-            path.chmod(0o700 if path.is_dir() else 0o600)
-            sync(path)
+        try:
+            shutil.copytree(folder, temporary)
+            for path in [temporary, *temporary.rglob("*")]:
+                path.chmod(0o700 if path.is_dir() else 0o600)
+                sync(path)
+        except OSError:  # half a model would keep a full disk full
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
         if directory_sha256(temporary) != ref.sha256:
             shutil.rmtree(temporary)
             raise StoreError(f"{folder} changed while it was copied into the store; run this step again")

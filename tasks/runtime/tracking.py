@@ -43,6 +43,12 @@ def tracker() -> mlflow.MlflowClient:
         return mlflow.MlflowClient()
 
 
+def has_tracker() -> bool:
+    """Whether there is a registry to ask: a server that is named, or a database that a job has made."""
+    database = home().mlflow_database
+    return mlflow.get_tracking_uri() != f"sqlite:///{database}" or database.exists()
+
+
 def make_database(database: Path) -> None:
     """MLflow's tables, all or none, where there is no database yet: a first start that is killed amid MLflow's
     migrations would leave some of them, over which every later start stumbles."""

@@ -16,9 +16,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from jobs import CONFIG, Job
+from small_disk import hush_on_a_full_disk, small_disk
 
 from flows.answers import Answer, find_answer
 from hush_core.config import Changes, load_config
+from hush_core.files import file_sha256
 from tasks.runtime.store import Store
 
 
@@ -28,7 +30,14 @@ def job(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def runs(job):
+def filled(job):
+    """What came of the job's first run, whose disk was full as soon as it looked for secrets; None without root."""
+    with small_disk(job.home, 1 << 20) as disk:
+        yield disk and hush_on_a_full_disk(job, disk, "run", job.config, from_line="Task run 'extract")
+
+
+@pytest.fixture(scope="module")
+def runs(job, filled):
     """The first run begins a server for itself, as by default, the second none; those after them share one."""
     output = job.hush("run", job.config)
     os.environ["PYTHONPROFILEIMPORTTIME"] = "1"
@@ -43,6 +52,21 @@ def runs(job):
 @pytest.fixture(scope="module")
 def first(runs):
     return runs[0]
+
+
+def test_a_job_whose_disk_was_full_said_so_in_one_line_and_the_next_one_went_on(job, filled, first):
+    if filled is None:
+        pytest.skip("only root may mount a disk to fill")
+    output, status, left = filled
+    assert status == 1, output[-4000:]
+    said = [line for line in output.splitlines() if line.startswith("hush: ")]
+    assert said == ["hush: the disk is full; free some, and start the same command again"]
+    assert "Traceback" not in output and len(output.splitlines()) < 25
+    assert states(output) == {"extract": ["Failed"]}
+    whole = [path for path in left if path.parts[:2] == ("store", "objects")]
+    assert all(file_sha256(job.home / path) == path.name.partition(".")[0] for path in whole)
+    assert not [path for path in left if path.parts[:2] == ("store", "tmp")]
+    assert states(first)["extract"] == ["Completed"] and "Traceback" not in first
 
 
 def told(job, database, query):

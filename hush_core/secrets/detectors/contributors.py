@@ -151,6 +151,18 @@ def _added_spans(corpus: Corpus, work: _Work) -> Iterator[tuple[int, tuple[int, 
             yield blob, span
 
 
+def refuse_blame_of_history(entry: ContributorsSecret, source: str, mode: str) -> None:
+    """Raises:
+    InputError: a repository is read with its history, of which nobody can say who wrote which line last.
+    """
+    if mode == "history":
+        raise InputError(
+            f"secrets.{entry.id}.attribute",
+            f"blame reads one revision, and {source} is read with mode: history",
+            "take attribute: commit, or mode: tree",
+        )
+
+
 def _by_blame(corpus: Corpus, entry: ContributorsSecret, work: _Work, context: DetectorContext) -> Finding:
     spans: list[Span] = []
     context.counts["files_not_blamed"] += 0
@@ -159,12 +171,7 @@ def _by_blame(corpus: Corpus, entry: ContributorsSecret, work: _Work, context: D
         added.setdefault(blob, []).append(span)
     for t in corpus.repositories:
         tree = corpus.trees[t]
-        if tree.mode == "history":
-            raise InputError(
-                f"secrets.{entry.id}.attribute",
-                f"blame reads one revision, and {tree.source} is read with mode: history",
-                "take attribute: commit, or mode: tree",
-            )
+        refuse_blame_of_history(entry, tree.source, tree.mode)
         history = _history(corpus, t)
         commits = {history.log.commit[c] for c in np.flatnonzero(history.commits_of(entry.emails)).tolist()}
         numbers = [

@@ -102,6 +102,38 @@ def test_an_equal_file_at_another_path_counts_as_another_place(extracted, names)
     assert example not in creds(extracted(files, [allowed(example, "docs/**", "app/*.md")]))
 
 
+def test_paths_of_one_source_allow_nothing_in_another(make_repo):
+    """The same path in a public repository and in a private one: `source` says which of them is meant."""
+    places = {"manual": "docs/manual.md", "private": "docs/ops.md", "third": "x.py"}
+    repos = []
+    for label, path in places.items():
+        repo = make_repo(label)
+        repo.commit(
+            {path: (f"export GITHUB_TOKEN={EXAMPLE}\n" * (label != "third") + label + FILLER).encode()}
+        )
+        repos.append({"path": str(repo.path), "name": label})
+
+    def left_out(*documentation):
+        job = {
+            "version": 1, "repos": repos, "train": {"rounds": 1, "batch": 1}, "chunk_bytes": 64,
+            "secrets": [
+                {"id": "creds", "kind": "credentials", "level": 1e-3, "documentation": list(documentation)},
+                {"id": "x", "kind": "path", "globs": ["x.py"], "level": 1e-3, "bits": 20},
+            ],
+        }  # fmt: skip
+        result = extract(parse_config(job, where="job.yaml", folder=Path("/")), KEY)
+        told = result.coverage["secrets"]["creds"].get("documentation", {})
+        return result, {state for state, of in told.items() if of}
+
+    (name,) = creds(left_out()[0])
+    assert left_out(allowed(name))[1] == {"left_out"}, "without a source the paths hold in each"
+    result, state = left_out(allowed(name) | {"source": "manual"})
+    assert state == {"stands_elsewhere"} and creds(result) == {name: ["docs/manual.md", "docs/ops.md"]}
+    both = [allowed(name) | {"source": "manual"}, allowed(name, "docs/ops.md") | {"source": "private"}]
+    assert left_out(*both)[1] == {"left_out"}
+    assert left_out(both[0], allowed(name, "docs/ops.md") | {"source": "third"})[1] == {"stands_elsewhere"}
+
+
 def test_a_weak_password_of_a_manual_costs_no_example_and_a_word_that_is_not_sought_stays(extracted):
     files = {"docs/a.ini": "password = hunter2abc\n", "docs/b.ini": "password = qwerty123\n"}
     before = extracted(files)

@@ -3,15 +3,20 @@
 import logging
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from small_disk import small_disk
+
 from tasks.runtime import full_disk
 from tasks.runtime.error_logging import _OneLine
 from tasks.runtime.full_disk import is_full
+from tasks.runtime.store import Store
 
 ROOT = Path(__file__).parents[3]
 WORK = """
@@ -42,6 +47,46 @@ def test_a_file_that_cannot_be_written_ends_a_command_in_one_line_and_leaves_no_
     left = [p for p in (tmp_path / "home").rglob("*") if p.is_file() and p.parent.name not in ("keys", "run")]
     assert left == []
     assert subprocess.run(command, **run).returncode == 0  # with room it goes on
+
+
+@pytest.fixture
+def disk(tmp_path):
+    with small_disk(tmp_path / "disk", 6 << 10) as made:
+        if made is None:
+            pytest.skip("only root may mount a disk to fill")
+        yield made.folder
+
+
+def _frame(store, folder):
+    import numpy as np
+    import polars as pl
+
+    store.put_frame(pl.DataFrame({"weight": np.random.default_rng(0).random(2_000_000)}))
+
+
+def _directory(store, folder):
+    (folder / "model").mkdir()
+    for name in ("a", "b"):
+        (folder / "model" / name).write_bytes(os.urandom(4 << 20))
+    store.put_directory(folder / "model")
+
+
+def _weights(store, folder):
+    import torch
+    from safetensors.torch import save_file
+
+    save_file({"w": torch.zeros(2_000_000)}, store.root / "model.safetensors")
+
+
+@pytest.mark.parametrize("write", [_frame, _directory, _weights])
+def test_whoever_writes_to_a_full_disk_it_is_told_and_what_was_begun_goes(disk, tmp_path, write):
+    """Once it is gone there is room again, and only the error itself still says what it was."""
+    with pytest.raises(Exception) as caught:
+        write(Store(disk), tmp_path)
+    (disk / "model.safetensors").unlink(missing_ok=True)
+    assert shutil.disk_usage(disk).free > full_disk.NOTHING_LEFT
+    assert [p for p in disk.rglob("*") if p.is_file()] == []
+    assert is_full(caught.value)
 
 
 def test_what_came_of_a_full_database_is_told_and_other_errors_are_not(monkeypatch, tmp_path):

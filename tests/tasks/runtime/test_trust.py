@@ -10,6 +10,7 @@ import mlflow
 import pytest
 from signing_keys import write_pair
 
+from flows import cli
 from flows.reports.verification import verdict
 from flows.review import review
 from flows.verify import verify_target
@@ -70,6 +71,22 @@ def test_hush_says_who_signed(package, acme, monkeypatch):
     unknown = verify_target(str(package))
     assert any(line.startswith("WARNING: NOT CHECKED who signed it") for line in verdict(unknown))
     assert "signed by acme" in verify_target(str(package), trust=read_trust(acme / "acme.pem")).signature
+
+
+def test_the_command_takes_a_key_and_composes_for_one_secret(package, acme, monkeypatch, tmp_path, capsys):
+    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(name)
+    words = ["--key", acme / "acme.pem", "--delta", "1e-6", "--secret", "first", "--out", tmp_path / "dp"]
+    monkeypatch.setattr(sys, "argv", ["hush", "verify", str(package), *map(str, words)])
+    cli.main()
+    said = " ".join(capsys.readouterr().out.split())
+    assert "signed by acme (key" in said and "(ε, δ) at δ = 1e-06" in said
+    assert "first" in (tmp_path / "dp" / "privacy.csv").read_text()
+    stranger = write_pair(tmp_path / "keys", "stranger")[1] / "stranger.pem"
+    monkeypatch.setattr(sys, "argv", ["hush", "verify", str(package), "--key", str(stranger)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1 and "stranger" in capsys.readouterr().err
 
 
 def test_a_self_made_certificate_is_refused(package, tmp_path):
