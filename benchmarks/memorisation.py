@@ -30,8 +30,9 @@ import torch
 
 from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing import exposure, k_extraction
+from hush_core.auditing.exposure import exposure
 from hush_core.auditing.intervals import Interval, clopper_pearson, paired_difference
+from hush_core.auditing.k_extraction import k_extraction
 from hush_core.auditing.statistics import computed_success
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.plan import ProtectionPlan
