@@ -3,12 +3,12 @@
 python benchmarks/exposure.py [--secrets 1000] [--alternatives 1000] [--layers 4] [--width 256] [--json FILE]
 python benchmarks/exposure.py --secrets 24 --steps 200 --learned         # what a value costs that ranks first
 
-Canaries planted 1, 4 and 16 times train a byte GPT without protection; each value is ranked among alternatives with
-`stop_after=8`, as `hush audit` does it, in two processes of one thread, and then once in whole for 1 in 50 of them.
-With --learned all are planted 4 times, few enough for the steps to learn them by heart: none is given up early then.
-Model and finished parts are kept in --folder: started again with the same arguments it goes on, and says how many parts
-were there. `cpu_seconds` (user and system, loading of the model included) is what the attack took on all cores
-together, whenever it was, and holds on a machine that does other things, too.
+Canaries planted 1, 4 and 16 times train a byte GPT without protection; each value is ranked among alternatives
+with `stop_after=8`, as `hush audit` does it, in two processes of one thread, and then once in whole for 1 in 50 of
+them. With --learned all are planted 4 times, few enough for the steps to learn them by heart: then none is given up
+early. Model and finished parts are kept in --folder: started again with the same arguments it goes on, and says how
+many parts were there. `cpu_seconds` (user and system, loading of the model included) is what the attack took on all
+cores together, whenever it was, and holds on a machine that does other things, too.
 """
 
 from __future__ import annotations

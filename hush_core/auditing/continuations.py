@@ -29,7 +29,7 @@ _ELEMENTS = 2**28
 _CLOSE = 1e-2
 """Nats: what is so close is not behind, however batches round."""
 _LATE = 0.75
-"""Where tails fall behind after this share of their tokens only, what is spared is less than what stopping costs."""
+"""Where tails fall behind after this share of their tokens, to stop there costs more than it spares."""
 
 
 class Continuations:
@@ -58,7 +58,7 @@ class Continuations:
 
         Args:
             tails: (N,) token sequences, the true value's first; that is run once, however often it is asked for.
-            hopeless: a tail that falls behind the value gets what it had there, which is too high and still below it.
+            hopeless: a tail that falls behind the value gets what it had there, which is too high and still below.
         """
         key = tails[0].tobytes()
         if self._value is None or self._value[0] != key:

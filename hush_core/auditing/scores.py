@@ -53,8 +53,8 @@ class Place:
     """One place of a text, for candidates that come in several lots: what precedes it runs once.
 
     Args:
-        model: in evaluation mode. It is run in float32. before, after: the text around the place; a causal model does
-            not look at `after`.
+        model: in evaluation mode. It is run in float32. before, after: the text around the place; a causal model
+            does not look at `after`.
     """
 
     def __init__(self, model: LanguageModel, before: bytes, after: bytes) -> None:
