@@ -315,10 +315,10 @@ def run_through(over_trained):
 
 def test_lots_of_candidates_at_one_place_share_what_was_run(over_trained, run_through):
     """The prefix (10 tokens and the type's 4 letters) once, the value's other 16 letters once, all but the last."""
-    others = alternatives(UNTRAINED, 120, np.random.default_rng(3))
+    others = alternatives(UNTRAINED, 60, np.random.default_rng(3))
     place = Place(over_trained, b"token = '", b"")
-    lots = [place.score([VALUE, *others[i : i + 40]]).scores for i in (0, 40, 80)]
-    assert run_through == [14, 41 * 15, 40 * 15, 40 * 15]
+    lots = [place.score([VALUE, *others[i : i + 20]]).scores for i in (0, 20, 40)]
+    assert run_through == [14, 21 * 15, 20 * 15, 20 * 15]
     apart = score(over_trained, b"token = '", b"", [VALUE, *others]).scores
     together = torch.cat([lots[0], lots[1][1:], lots[2][1:]])
     torch.testing.assert_close(together, apart, atol=1e-4, rtol=1e-5)
@@ -333,6 +333,19 @@ def test_what_is_behind_by_its_first_letter_is_never_run(over_trained, run_throu
     del run_through[:]
     found = place.score([VALUE, *others], hopeless=True)
     assert sum(run_through) < 0.2 * 300 * 15 and int((found.scores > found.scores[0]).sum()) == 0
+
+
+def test_a_value_is_extracted_with_its_prefix_or_not_at_all(over_trained):
+    """After another context the model does not write the type's letters; what follows them it knows by heart."""
+    others = alternatives(VALUE, 20, np.random.default_rng(12))
+    for context in (b"token = '", b"pin 12 "):
+        tokens = torch.from_numpy(encode_bytes(context).astype(np.int64))[None]
+        written = over_trained.network.generate(
+            tokens, max_new_tokens=len(VALUE), do_sample=False, eos_token_id=None
+        )
+        spelled = bytes((written[0, -len(VALUE) :] - 3).clamp(min=0).tolist()) == VALUE
+        assert score(over_trained, context, b"", [VALUE, *others]).extracted == spelled
+    assert score(over_trained, b"token = '", b"", [VALUE, *others]).extracted and not spelled
 
 
 def test_in_float32_no_rank_differs_from_that_in_float64(over_trained):
