@@ -40,7 +40,7 @@ from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private
 
 TEXTS, COUNTING, LENGTH, VALUE, SHOWN = 24, 8, 24, 8, 8
 RATE, CLIP, VALUES = 0.5, 1.0, 16
-NOISE = (1e-6, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.0, 8.0)
+NOISE = (1e-6, 0.1, 0.25, 0.5, 1.0, 2.0, 8.0)
 """The first is as good as none."""
 LEAST = 0.05
 LETTERS = np.arange(97, 123, dtype=np.uint8)
