@@ -290,7 +290,8 @@ def test_the_interval_of_an_exposure_covers():
 
 def test_candidates_that_fall_behind_early_are_below_the_value_and_no_others(over_trained):
     others = alternatives(VALUE, 300, np.random.default_rng(9))
-    for value in (VALUE, UNTRAINED):
+    half_known = VALUE[:14] + b"qqqqqq"  # what is behind it shows in the middle
+    for value in (VALUE, UNTRAINED, half_known):
         all_of, some = (
             score(over_trained, b"token = '", b"", [value, *others], hopeless=h) for h in (False, True)
         )
