@@ -30,8 +30,9 @@ import torch
 
 from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing import exposure, k_extraction
+from hush_core.auditing.exposure import exposure
 from hush_core.auditing.intervals import Interval, clopper_pearson, paired_difference
+from hush_core.auditing.k_extraction import k_extraction
 from hush_core.auditing.statistics import computed_success
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.plan import ProtectionPlan
@@ -39,7 +40,7 @@ from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private
 
 TEXTS, COUNTING, LENGTH, VALUE, SHOWN = 24, 8, 24, 8, 8
 RATE, CLIP, VALUES = 0.5, 1.0, 16
-NOISE = (1e-6, 0.2, 0.5, 2.0, 8.0)
+NOISE = (1e-6, 0.1, 0.25, 0.5, 1.0, 2.0, 8.0)
 """The first is as good as none."""
 LEAST = 0.05
 LETTERS = np.arange(97, 123, dtype=np.uint8)

@@ -82,6 +82,8 @@ class CountedRun(BaseModel):
     secrets: int | None
     added: bool
     """From another store."""
+    refuted: str | None = None
+    """What the audit said that refuted its model; null where none did."""
 
 
 class CountedRuns(BaseModel):
@@ -91,6 +93,8 @@ class CountedRuns(BaseModel):
     new: int | None = None
     """Counted from now on, with --add."""
     known: int | None = None
+    unasked: str = ""
+    """Why the registry was not asked for what other homes refuted; empty where it was."""
 
 
 class CodeCheck(BaseModel):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from mlflow.exceptions import MlflowException
 from rich.console import Console
 from rich.table import Table
 
 from flows.results import CountedRun, CountedRuns
 from flows.verify import verify_target
 from hush_core.certificate.other_stores import known_runs
+from hush_core.errors import InputError
 from hush_core.progress import Progress
-from tasks.earlier_runs import run_history
+from tasks.earlier_runs import note_refuted_elsewhere, run_history
+from tasks.reachable import check_tracker
+from tasks.refutation import refuted_runs
 from tasks.runtime.environment import home
 
 
@@ -28,29 +32,51 @@ def add_runs(target: str, progress: Progress | None = None) -> tuple[int, int]:
     return sum(added), len(added) - sum(added)
 
 
-def counted_runs(new: int | None = None, known: int | None = None) -> CountedRuns:
-    """Every run that released anything; `new`, `known`: of those just added."""
-    runs = [CountedRun(**row) for row in run_history().listed().iter_rows(named=True)]
-    return CountedRuns(runs=runs, new=new, known=known)
+def counted_runs(new: int | None = None, known: int | None = None, *, unasked: str = "") -> CountedRuns:
+    """Every run that released anything, and what audits refuted of them; `new`, `known`: of those just added."""
+    refuted = {run: f"{found.model}: {found.in_words()}" for run, found in refuted_runs().items()}
+    rows = run_history().listed().iter_rows(named=True)
+    runs = [CountedRun(**row, refuted=refuted.get(row["key"])) for row in rows]
+    return CountedRuns(runs=runs, new=new, known=known, unasked=unasked)
 
 
-def render_runs(console: Console) -> None:
-    """One row a run that released anything, in the order of their public names."""
-    runs = run_history().listed()
-    if not runs.height:
+def ask_registry() -> str:
+    """Learn from the registry that the environment names what other homes refuted of these runs.
+
+    Returns:
+        Why it was not asked, where one is named and does not answer; else empty.
+    """
+    try:
+        check_tracker()
+        note_refuted_elsewhere()
+    except (InputError, MlflowException) as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def render_runs(counted: CountedRuns, console: Console) -> None:
+    """One row a run that released anything, in the order of their public names; below, what refuted which."""
+    if not counted.runs:
         console.print("No run of this home has released anything.")
         return
-    table = Table("run", "σ", "rounds", "released", "secrets", "store", box=None)
-    for run in runs.iter_rows(named=True):
-        known = run["rounds"] is not None
-        told = (
-            (f"{run['noise_multiplier']:.4g}", f"{run['rounds']:,}", f"{run['secrets']:,}")
-            if known
-            else ("?",) * 3
-        )
+    table = Table("run", "σ", "rounds", "released", "secrets", "store", "audit", box=None)
+    for run in counted.runs:
+        told = ("?",) * 3
+        if run.rounds is not None:
+            told = (f"{run.noise_multiplier:.4g}", f"{run.rounds:,}", f"{run.secrets:,}")
         sigma, rounds, secrets = told
-        where = "another" if run["added"] else "this"
-        table.add_row(run["key"][:12], sigma, rounds, f"{run['released']:,}", secrets, where)
+        where, said = "another" if run.added else "this", "REFUTED" if run.refuted else ""
+        table.add_row(run.key[:12], sigma, rounds, f"{run.released:,}", secrets, where, said)
     console.print(table)
-    if runs["rounds"].null_count():
+    if any(run.rounds is None for run in counted.runs):
         console.print("? does not say how it drew, so that nothing is promised over all runs")
+    for run in counted.runs:
+        if run.refuted:
+            console.print(
+                f"run {run.key[:12]} was refuted, and with it all bounds that count it: {run.refuted}",
+                markup=False,
+                soft_wrap=True,
+            )
+    if counted.unasked:
+        said = f"whether another home refuted one of them was not asked: {counted.unasked}"
+        console.print(said, markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,7 +70,7 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
         if told.store == home().fingerprint("identity") and not _ours(told):
             raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
     counted, found = verification.tables["runs.parquet"]["key"].to_list(), mine or told
-    refuted = {**_refuted_elsewhere(counted), **refuted_runs()} if counted else {}
+    refuted = {**_refuted_elsewhere(set(counted)), **refuted_runs()} if counted else {}
     stands = resting_on(certificate, counted, refuted, found)
     if not stands.words:
         return verification
@@ -82,19 +83,34 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
     return replace(verification, audit=f"{stands.words}; {checked}", refuted=stands.refuted)
 
 
-def _refuted_elsewhere(counted: list[str]) -> dict[str, AuditDocument]:
-    """By run, of those counted, what the registry says that another home refuted; this home keeps its own."""
+def note_elsewhere(runs: Iterable[str]) -> None:
+    """Keep in this home, for good, what the registry says that another one refuted of these runs (public names).
+
+    Whoever asks `refuted_runs` afterwards knows of it: a promise that counts such a run has ended, as it would have
+    with an audit of this home. Another home's signature cannot be checked here. So this takes the word of who may
+    write to the registry; all that they can do with it is to end a promise.
+    """
+    for run, document in _refuted_elsewhere(set(runs)).items():
+        keep(document, run)
+
+
+def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
+    """By run, of these, what the registry says that another home refuted, or a copy of this one; not what is kept
+    here."""
     found, mine = {}, home().fingerprint("identity")
-    for entry in versions_tagged(OUTCOME, REFUTED):
+    for entry in versions_tagged(OUTCOME, REFUTED) if runs else ():
         try:
             document = _registered(entry)
-            if document is None or document.store == mine:
+            if document is None or (document.store == mine and not _ours(document)):
+                continue
+            known = kept(document.certificate_digest, document.model_files)
+            if known is not None and known.outcome == REFUTED:
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 certificate = certificate_of(entry, Path(folder))
         except VerificationError:
             continue  # damaged or deleted: that is for the verification of that version to say
-        if document.certificate_digest == certificate.digest and certificate.facts.run in counted:
+        if document.certificate_digest == certificate.digest and certificate.facts.run in runs:
             found[certificate.facts.run] = document
     return found
 

@@ -84,6 +84,13 @@ def run_history() -> RunHistory:
     )
 
 
+def note_refuted_elsewhere() -> None:
+    """Ask the registry whether an audit of another home refuted a run that this home counts, and keep it."""
+    from tasks.audit_record import note_elsewhere  # mlflow comes with it
+
+    note_elsewhere(run_history().all_names())
+
+
 def whole_files(examples: pl.DataFrame) -> list[str]:
     """Which content each example is of, by a name that is good in this run alone."""
     return examples.select(pl.concat_str("source", "revision", "path", separator="\0")).to_series().to_list()
@@ -114,8 +121,9 @@ def look_back(
     Not cached: what it looks at changes.
 
     Raises:
-        InputError: an audit refuted one of these runs, which ends the promise.
+        InputError: an audit refuted one of these runs, here or by what the registry says, which ends the promise.
     """
+    note_refuted_elsewhere()
     store, history = Store(home().store), run_history()
     if (begun := history.before(job)) is not None:
         found = Before.model_validate_json(begun)
@@ -155,7 +163,7 @@ def look_back(
 
 
 def _refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> list[str]:
-    """Of `runs`, and of all of this promise, those that an audit of this home refuted: also one without certified
+    """Of `runs`, and of all of this promise, those that an audit refuted: also one without certified
     rounds, and one whose secrets stand in no text any more."""
     counted = set(runs["key"].to_list()) | history.of_settings(config.settings_digest)
     return sorted(counted & refuted_runs().keys())
@@ -165,7 +173,7 @@ def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame)
     """No run follows one that an audit refuted, whatever is promoted by then (guarantee.md §8, Proposition 16).
 
     Raises:
-        InputError: an audit of this home refuted one of these runs, or another of the promise.
+        InputError: an audit refuted one of these runs, or another of the promise.
     """
     broken = _refuted(config, history, runs)
     if broken:

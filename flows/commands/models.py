@@ -73,20 +73,21 @@ def runs(
         ),
     ] = None,
 ) -> None:
-    """List the runs whose releases are counted in this home, or count those of another one."""
+    """List the runs whose releases are counted in this home, refuted ones marked, or count those of another."""
     command_line.prepare()
     if add is not None and add.startswith("models:"):
         command_line.answer()
-    from flows.runs import add_runs, counted_runs, render_runs
+    from flows.runs import add_runs, ask_registry, counted_runs, render_runs
 
     new, known = add_runs(add, progress=command_line.progress()) if add is not None else (None, None)
+    counted = counted_runs(new, known, unasked=ask_registry())
 
     def shown() -> None:
         if add:
             command_line.console().print(f"{new} runs are counted from now on, {known} were already")
-        render_runs(command_line.console())
+        render_runs(counted, command_line.console())
 
-    give(counted_runs(new, known), shown)
+    give(counted, shown)
 
 
 @with_result

@@ -57,7 +57,8 @@ def alternatives(value: bytes, count: int, rng: np.random.Generator) -> list[byt
     for _ in range(20):  # a form of MIN_RANDOM digits holds 10,000 strings: collisions are few
         drawn = rng.integers(sizes, size=(count, len(value)))
         columns = [choice[drawn[:, i]] for i, choice in enumerate(table)]
-        found.update(dict.fromkeys(row.tobytes() for row in np.stack(columns, axis=1)))
+        rows = np.stack(columns, axis=1).view(f"V{len(value)}")
+        found.update(dict.fromkeys(rows[:, 0].tolist()))
         found.pop(value, None)
         if len(found) >= count:
             break

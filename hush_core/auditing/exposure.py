@@ -23,7 +23,7 @@ from hush_core.auditing.alternatives import alternatives as alternatives_to
 from hush_core.auditing.alternatives import space_of
 from hush_core.auditing.contexts import Target, redacted_targets, value_targets
 from hush_core.auditing.exposure_estimates import Exposure, estimate, stages
-from hush_core.auditing.scores import score
+from hush_core.auditing.scores import Place
 from hush_core.progress import Progress
 from hush_core.training import LanguageModel
 
@@ -166,14 +166,13 @@ def _attack(
     cuts = stages(len(others), stop_after)
     margins: list[np.ndarray] = []
     extracted, used, first, exact = False, 0, 0, 0
+    places = [Place(model, *pair) for pair in contexts]
     for last in cuts:
-        few = stop_after is not None and len(contexts) == 1 and first >= _KNOWN
+        few = stop_after is not None and len(places) == 1 and first >= _KNOWN
         candidates = [value, *others[first:last]]
         total = torch.zeros(len(candidates), dtype=torch.float64)
         told_apart = torch.zeros(len(candidates), dtype=torch.bool)
-        scored = [
-            one for pair in contexts if (one := score(model, *pair, candidates, hopeless=few)) is not None
-        ]
+        scored = [one for at in places if (one := at.score(candidates, hopeless=few)) is not None]
         for one in scored:
             total += one.scores
             told_apart |= one.told_apart

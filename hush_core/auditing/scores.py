@@ -1,6 +1,7 @@
 """How a model scores the strings that could stand at one place of a text, and whether it gives the first away.
 
-    scored = score(model, before, after, [value, *alternatives])     # None where the model cannot read that much
+    place = Place(model, before, after)
+    scored = place.score([value, *alternatives])     # None where the model cannot read that much
 
 Causal: the log-likelihood of what stands at the place, after the text before it. A tokenizer may merge across
 the border of context and candidate, and may need more tokens for one candidate than for another. So each
@@ -20,27 +21,21 @@ What a tokenizer does not tell apart, no score does: case, under one that lower-
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import ByT5Tokenizer, DynamicCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers import ByT5Tokenizer
 
-from hush_core.auditing.tokens import common, encode_whole, holds_unknown, template, text_of
+from hush_core.auditing.continuations import Continuations
+from hush_core.auditing.tokens import common, common_to_all, encode_whole, holds_unknown, template, text_of
 from hush_core.training import LanguageModel
 from hush_core.training.data import MicroBatch
 
-_BATCH = 256
-_ELEMENTS = 2**28
-"""Numbers that a batch of candidates may hold in cache and logits: 1 GiB in float32."""
 _BYTES_A_TOKEN = 8
 """Text further away than this many bytes for every token of the model's context is not encoded."""
-_CLOSE = 1e-2
-"""Nats: what is so close is not behind, however batches round."""
 _SLACK = 8
 """Tokens of a greedy decoding beyond one per byte."""
 
@@ -54,130 +49,81 @@ class Scored(NamedTuple):
     extracted: bool
 
 
-@torch.no_grad()
+class Place:
+    """One place of a text, for candidates that come in several lots: what precedes it runs once.
+
+    Args:
+        model: in evaluation mode. It is run in float32. before, after: the text around the place; a causal model
+            does not look at `after`.
+    """
+
+    def __init__(self, model: LanguageModel, before: bytes, after: bytes) -> None:
+        reach = _BYTES_A_TOKEN * model.context
+        self._model = model.at("fp32")
+        self._before, self._after = before[max(0, len(before) - reach) :], after[:reach]
+        self._run: Continuations | None = None
+        self._decoded: dict[tuple[bytes, bytes], bool] = {}
+
+    @torch.no_grad()
+    def score(self, candidates: Sequence[bytes], *, hopeless: bool = False) -> Scored | None:
+        """Score each candidate at the place.
+
+        Args:
+            candidates: (N,), the true value first. hopeless: a causal model's candidate that falls behind the value
+                gets what it had there for a score, which is too high and still below the value's.
+
+        Returns:
+            None where the longest candidate leaves no room for context. Where only a part of the context fits, a
+            causal model is shown its end; a masked one what training shows it, the beginning, if the value is in
+            that.
+
+        Extracted: a causal model's greedy decoding of the context goes on with the value, from the context's tokens
+        or from fewer of them (a last token that holds a part of the value is then decoded too). A masked model's
+        likeliest tokens spell it, all at once or when they are filled in one by one, the surest first. Spelled is
+        what the tokenizer makes of the value, so without case if it lower-cases; a value with an unknown token is
+        never extracted.
+        """
+        if self._model.objective.kind == "causal":
+            return self._causal(candidates, hopeless=hopeless)
+        return _masked(self._model, self._before, self._after, candidates)
+
+    def _causal(self, candidates: Sequence[bytes], *, hopeless: bool) -> Scored | None:
+        model, before = self._model, self._before
+        head, tail = template(model)
+        encoded = encode_whole(model, [before, *(before + c for c in candidates)])
+        rows = [row[: len(row) - tail] for row in encoded]
+        shared = common_to_all(rows)
+        if not shared:  # no start token, no common one: what begins a text for other models of the kind
+            start, head, shared = [model.objective.padding], 1, 1
+            rows = [np.concatenate([start, row]) for row in rows]
+        room = model.context - max(len(row) - shared for row in rows[1:])
+        if room < max(1, head):
+            return None
+        dropped = max(0, shared - room)
+        rows = [np.concatenate([row[:head], row[head + dropped :]]) for row in rows]
+        context, value, shared = rows[0], rows[1], shared - dropped
+        alike = common_to_all(rows[1:])  # as the prefix of a type
+        if self._run is None or not np.array_equal(self._run.prefix, value[:alike]):
+            self._run = Continuations(model, value[:alike], lead=alike - shared)
+        scores, spelled = self._run.score([row[alike:] for row in rows[1:]], hopeless=hopeless)
+        if not isinstance(model.tokenizer, ByT5Tokenizer):  # for bytes, `spelled` is greedy decoding itself
+            spelled = self._is_decoded(context, value, spelled)
+        return Scored(scores, _told_apart(rows[1:]), spelled)
+
+    def _is_decoded(self, context: np.ndarray, value: np.ndarray, spelled: bool) -> bool:
+        key = context.tobytes(), value.tobytes()
+        if key not in self._decoded:
+            own = value[common(context, value) :]
+            known = bool(len(own)) and not holds_unknown(self._model, own)
+            self._decoded[key] = known and (spelled or _decoded(self._model, context, value))
+        return self._decoded[key]
+
+
 def score(
     model: LanguageModel, before: bytes, after: bytes, candidates: Sequence[bytes], *, hopeless: bool = False
 ) -> Scored | None:
-    """Score each candidate between `before` and `after` (which a causal model does not look at).
-
-    Args:
-        model: in evaluation mode. It is run in float32.
-        candidates: (N,), the true value first. hopeless: a causal model's candidate that falls behind the value in
-            its first quarter gets what it had there for a score, which is too high and still below the value's.
-
-    Returns:
-        None where the longest candidate leaves no room for context. Where only a part of the context fits, a
-        causal model is shown its end; a masked one what training shows it, the beginning, if the value is in that.
-
-    Extracted: a causal model's greedy decoding of the context goes on with the value, from the context's tokens
-    or from fewer of them (a last token that holds a part of the value is then decoded too). A masked model's
-    likeliest tokens spell it, all at once or when they are filled in one by one, the surest first. Spelled is
-    what the tokenizer makes of the value, so without case if it lower-cases; a value with an unknown token is
-    never extracted.
-    """
-    model = model.at("fp32")
-    reach = _BYTES_A_TOKEN * model.context
-    before, after = before[max(0, len(before) - reach) :], after[:reach]
-    if model.objective.kind == "causal":
-        return _causal(model, before, candidates, hopeless=hopeless)
-    return _masked(model, before, after, candidates)
-
-
-def _causal(
-    model: LanguageModel, before: bytes, candidates: Sequence[bytes], *, hopeless: bool
-) -> Scored | None:
-    head, tail = template(model)
-    rows = [
-        row[: len(row) - tail] for row in encode_whole(model, [before, *(before + c for c in candidates)])
-    ]
-    shared = min(common(rows[0], row) for row in rows)
-    if not shared:  # no start token, no common one: what begins a text for other models of the kind
-        start, head, shared = [model.objective.padding], 1, 1
-        rows = [np.concatenate([start, row]) for row in rows]
-    room = model.context - max(len(row) - shared for row in rows[1:])
-    if room < max(1, head):
-        return None
-    dropped = max(0, shared - room)
-    rows = [np.concatenate([row[:head], row[head + dropped :]]) for row in rows]
-    context, value, shared = rows[0], rows[1], shared - dropped
-    run = _continuations_of_some if hopeless else _continuations
-    scores, spelled = run(model, context[:shared], [row[shared:] for row in rows[1:]])
-    own = value[common(context, value) :]
-    if not isinstance(model.tokenizer, ByT5Tokenizer):  # for bytes, `spelled` is greedy decoding itself
-        spelled = (
-            bool(len(own)) and not holds_unknown(model, own) and (spelled or _decoded(model, context, value))
-        )
-    return Scored(scores, _told_apart(rows[1:]), spelled)
-
-
-def _continuations_of_some(
-    model: LanguageModel, prefix: np.ndarray, tails: list[np.ndarray]
-) -> tuple[Tensor, bool]:
-    """As `_continuations`; of a tail that is below the first by its first quarter, only that is run."""
-    own, spelled = _continuations(model, prefix, tails[:1])
-    quarter = max(1, len(tails[0]) // 4)
-    scores, _ = _continuations(model, prefix, [tail[:quarter] for tail in tails[1:]])
-    left = np.flatnonzero((scores >= own[0] - _CLOSE).numpy())
-    if len(left):
-        scores[left], _ = _continuations(model, prefix, [tails[1 + i] for i in left])
-    return torch.cat([own, scores]), spelled
-
-
-def _continuations(model: LanguageModel, prefix: np.ndarray, tails: list[np.ndarray]) -> tuple[Tensor, bool]:
-    """(N,) log-likelihoods of token sequences after one prefix; whether each token of the first is the likeliest.
-
-    The prefix runs once; each batch of tails continues from its keys and values. Padding stands behind a tail,
-    where nothing that counts looks at it.
-    """
-    network, device = model.network, _device(model)
-    start = torch.from_numpy(prefix).to(device)[None]
-    run = network(input_ids=start, use_cache=True)
-    first, cache = run.logits[0, -1].float().log_softmax(-1), _continuable(run)
-    lengths = np.array([len(tail) for tail in tails])
-    labels = np.full((len(tails), max(1, lengths.max())), model.objective.padding, dtype=np.int64)
-    for line, tail in zip(labels, tails, strict=True):
-        line[: len(tail)] = tail
-    scores, spelled = torch.zeros(len(tails), dtype=torch.float64), False
-    size = _batch_size(cache, len(prefix), labels.shape[1], len(first))
-    order = np.argsort(lengths, kind="stable")  # little padding
-    for rows in (order[i : i + size] for i in range(0, len(order), size)):
-        chunk = torch.from_numpy(labels[rows, : max(1, lengths[rows].max())]).to(device)
-        real = torch.arange(chunk.shape[1]) < torch.from_numpy(lengths[rows])[:, None]
-        steps, likeliest = first[chunk[:, :1]], first.argmax().expand(len(chunk), 1)
-        if chunk.shape[1] > 1:
-            logits = _after(network, start, cache, chunk[:, :-1]).float()
-            likeliest = torch.cat([likeliest, logits.argmax(-1)], 1)
-            later = logits.log_softmax(-1).gather(2, chunk[:, 1:, None]).squeeze(2)
-            steps = torch.cat([steps, later], 1)
-        scores[rows] = torch.where(real, steps.double().cpu(), 0.0).sum(1)
-        for row in np.flatnonzero(rows == 0):
-            spelled = bool((likeliest == chunk)[row].cpu()[real[row]].all())
-    return scores, spelled
-
-
-def _after(network: Any, start: Tensor, cache: DynamicCache | None, inputs: Tensor) -> Tensor:
-    """(b, t, vocabulary) logits at the (b, t) inputs, each row behind the (1, p) start."""
-    if cache is None:
-        whole = torch.cat([start.expand(len(inputs), -1), inputs], 1)
-        return network(input_ids=whole, use_cache=False).logits[:, start.shape[1] :]
-    own = copy.deepcopy(cache)  # a pass writes into its cache
-    own.batch_repeat_interleave(len(inputs))
-    return network(input_ids=inputs, past_key_values=own, use_cache=True).logits
-
-
-def _continuable(run: Any) -> DynamicCache | None:
-    """The keys and values of a run, where several tokens at once may continue from them: not recurrent states."""
-    cache = getattr(run, "past_key_values", None)
-    if type(cache) is not DynamicCache:
-        return None
-    kinds = (DynamicLayer, DynamicSlidingWindowLayer)
-    return cache if all(type(layer) in kinds for layer in cache.layers) else None
-
-
-def _batch_size(cache: DynamicCache | None, prefix: int, longest: int, vocabulary: int) -> int:
-    kept = 0 if cache is None else sum(layer.keys.numel() + layer.values.numel() for layer in cache.layers)
-    seen = longest + (prefix if cache is None else 0)
-    return max(1, min(_BATCH, _ELEMENTS // (2 * kept + 3 * seen * vocabulary)))
+    """`Place(model, before, after).score(candidates)`: one lot of candidates at one place."""
+    return Place(model, before, after).score(candidates, hopeless=hopeless)
 
 
 def _decoded(model: LanguageModel, context: np.ndarray, value: np.ndarray) -> bool:

@@ -35,6 +35,14 @@ def common(a: np.ndarray, b: np.ndarray) -> int:
     return int(other[0]) if len(other) else length
 
 
+def common_to_all(rows: Sequence[np.ndarray]) -> int:
+    """How many tokens all of them begin with."""
+    length = min(map(len, rows))
+    whole = np.stack([row[:length] for row in rows])
+    other = np.flatnonzero((whole != whole[0]).any(axis=0))
+    return int(other[0]) if len(other) else length
+
+
 def holds_unknown(model: LanguageModel, tokens: np.ndarray) -> bool:
     return model.tokenizer.unk_token_id in tokens.tolist()
 

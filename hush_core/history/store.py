@@ -157,6 +157,10 @@ class RunHistory:
             if len(sha256) == 64
         ]
 
+    def all_names(self) -> set[str]:
+        """The public names of all runs that released or trained anything, those without certified rounds too."""
+        return {self.public_name(folder.name) for folder, _ in self._released("")}
+
     def of_settings(self, settings: str) -> set[str]:
         """The public names of all runs of these settings that released or trained anything, those without
         certified rounds too."""

@@ -1,6 +1,7 @@
 """The audit flow on real servers and real models: what is refuted, what is not, and what of it is told."""
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -27,10 +28,12 @@ from hush_core.training import byte_gpt, fit_plain, save_model
 from hush_core.weights import assign_roles, sampling_rates
 from tasks.audit import _in_parts
 from tasks.audit_inputs import AuditInputs, note_inputs
+from tasks.audit_record import note_elsewhere
 from tasks.certificate import code_versions
 from tasks.champion import fetch_champion
 from tasks.models import Model
-from tasks.runtime.environment import home
+from tasks.refutation import refuted_runs
+from tasks.runtime.environment import Home, home
 from tasks.runtime.registry import find_version, model_files
 from tasks.runtime.store import Store
 
@@ -174,6 +177,25 @@ def test_a_model_trained_without_protection_is_refuted(registered, learned, tmp_
     output = "".join(capfd.readouterr()).encode()
     for value in VALUES:
         assert value not in output and value not in told(uri, tmp_path / value.decode())
+
+
+def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_path, monkeypatch):
+    """By a home of another key, and by a copy of this one that was made before the audit."""
+    uri, run, here = registered("shared", learned, start_model()), "0" * 64, home().root
+    with pytest.raises(VerificationError):
+        audit(uri, alternatives=50)
+    shutil.copytree(here, tmp_path / "copy", symlinks=True)
+    shutil.rmtree(tmp_path / "copy" / "store" / "audits")
+    for root in (Home(tmp_path / "other").create().root, tmp_path / "copy"):
+        monkeypatch.setenv("HUSH_HOME", str(root))
+        assert home().root == root
+        note_elsewhere({"1" * 64})
+        assert not refuted_runs()
+        note_elsewhere({run, "1" * 64})
+        assert set(refuted_runs()) == {run} and "REFUTED" in refuted_runs()[run].in_words()
+    mlflow.MlflowClient().delete_model_version_tag("shared", "1", "audit")
+    note_elsewhere({run})
+    assert set(refuted_runs()) == {run}, "kept for good, whatever becomes of the registry"
 
 
 def test_what_the_model_before_says_too_is_no_evidence(registered, learned):

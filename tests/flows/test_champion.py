@@ -4,6 +4,7 @@ none at all in a night in which no text of a secret is new.
 A real repository, store, tracker and review.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -87,17 +88,21 @@ def told(job):
 
 @pytest.fixture(scope="module")
 def refuted(job, told):
-    """What came of everything when an audit had refuted the first model, and another that knows nothing of it."""
+    """What came of everything when an audit had refuted the first model; and then in a home that has the audit in
+    the registry alone."""
 
     def config(name, rev):
         return job.write(f"{name}.yaml", 12, 1, TEXT, rev=rev, later=2, heads=2, runs=4)
 
     versions = [(told[n]["model_uri"], False) for n in (FIRST, SECOND, QUIET, SPENT)]
+    versions[-1] = (versions[-1][0], "forget")
     before = [(told[SECOND]["model_uri"], False), (config("first", "b0"), "refute")]
     again = [(config("first", "b0"), False), (config("third", "b2"), False), (config("after", "q4"), False)]
     return [
         *run_all(job, [*before, *versions, *again]),
         job.hush("plan", config("after", "q4"), "--c", "0.4"),
+        job.hush("runs"),
+        json.loads(job.hush("runs", "--json")),
     ]
 
 
@@ -256,3 +261,15 @@ def test_no_run_follows_a_refuted_one_whatever_is_promoted(told, refuted):
 
 def test_a_job_that_ended_in_a_refuted_model_is_not_answered_with_it_again(refuted):
     assert all("of this promise, which has ended with that" in told for told in refuted[6:8])
+
+
+def test_a_refuted_run_is_marked_among_those_that_are_counted(told, refuted):
+    screen, counted = refuted[10:]
+    name = facts(told, FIRST).run
+    assert (
+        f"run {name[:12]} was refuted" in screen
+        and "an attack found more than the certificate allows" in screen
+    )
+    said = {run["key"]: run["refuted"] for run in counted["runs"]}
+    assert [key for key, words in said.items() if words] == [name] and len(said) == 4
+    assert screen.count("REFUTED") == 2 and not counted["unasked"]  # its row, and the audit's own words

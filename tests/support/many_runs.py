@@ -14,7 +14,8 @@ def run_all(job, order):
     """What each run of `order`, (config, whether its second release fails), reported: a dict, "failed", or an
     error in words. After a config comes "promote" for one whose version is then approved in a review; "refute" for
     one that an audit then refutes; "tamper" and "mend" then turn a byte of the version that was approved last. In
-    place of a config a version's URI: what its verification and its approval come to, in words."""
+    place of a config a version's URI: what its verification and its approval come to, in words; with "forget" the
+    home then loses its audits, as one that was restored from a backup: the registry alone has them."""
     given = json.dumps([[str(config), then] for config, then in order])
     paths = os.pathsep.join((str(ROOT), str(Path(__file__).parent)))
     environment = job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
@@ -66,6 +67,12 @@ def main(order):
             refuted(told["model_uri"])
         elif then in ("tamper", "mend"):
             turned(next(promoted.rglob("*.safetensors")))
+        elif then == "forget":
+            import shutil
+
+            from tasks.runtime.environment import home
+
+            shutil.rmtree(home().store / "audits")
 
 
 def refuted(model_uri):

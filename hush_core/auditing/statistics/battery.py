@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ CONFIDENCE = 0.9984
 _SHOT = {"dimension": 40_000, "canaries": 400, "rounds": 2}
 _COINS = 4000
 _RUNS, _TRIALS = 600, 600
-_GAME = {"examples": 4, "rate": 0.3, "rounds": 6, "values": 12}
+_GAME: dict[str, Any] = {"examples": 4, "rate": 0.3, "rounds": 6, "values": 12}
 
 
 @dataclass(frozen=True)
@@ -144,20 +145,31 @@ def _with_and_without(sigma: float, chance: np.random.Generator, mechanism: Mech
 
 def _named(sigma: float, chance: np.random.Generator, mechanism: Mechanism) -> list[Audited]:
     """A secret that is drawn anew in each run, sampled and noised as in training, and guessed as well as can be."""
-    k = Participation.binomial(_GAME["examples"], _GAME["rate"])
-    named, rounds, values = 0, _GAME["rounds"], _GAME["values"]
-    for _ in range(_TRIALS):
-        sampler = mechanism.sampler(np.full(_GAME["examples"], _GAME["rate"]), key=chance.bytes(32))
-        secret, sums = int(chance.integers(values)), np.zeros((rounds, values))
-        sums[:, secret] = [len(sampler.draw(round)) for round in range(rounds)]
-        seen = _noised(sums, sigma, chance, mechanism)
-        named += int(log_ratio(k, sigma, seen).sum(0).argmax() == secret)
-    certified = posterior_bound(
-        k, noise_multiplier=sigma, rounds=rounds, prior=1 / values, method="blow_up"
-    ).value
+    named = sum(play_named(sigma, chance, mechanism) for _ in range(_TRIALS))
     shown = named_in_runs(named=named, runs=_TRIALS, confidence=CONFIDENCE)
-    played = f"one of {values} values named in {named} of {_TRIALS} runs of {rounds} rounds"
-    return [Audited("named in runs", played, certified, shown)]
+    played = f"one of {_GAME['values']} values named in {named} of {_TRIALS} runs of {_GAME['rounds']} rounds"
+    return [Audited("named in runs", played, certified_named(sigma), shown)]
+
+
+def play_named(sigma: float, chance: np.random.Generator, mechanism: Mechanism = REAL) -> bool:
+    """One run of the game: whether the best guess of who sees every noisy step names the secret."""
+    rounds, values = _GAME["rounds"], _GAME["values"]
+    sampler = mechanism.sampler(np.full(_GAME["examples"], _GAME["rate"]), key=chance.bytes(32))
+    secret, sums = int(chance.integers(values)), np.zeros((rounds, values))
+    sums[:, secret] = [len(sampler.draw(round)) for round in range(rounds)]
+    seen = _noised(sums, sigma, chance, mechanism)
+    return bool(log_ratio(_drawn(), sigma, seen).sum(0).argmax() == secret)
+
+
+def certified_named(sigma: float) -> float:
+    """What is certified of that game: how likely anyone names the secret."""
+    prior = 1 / _GAME["values"]
+    settings = {"noise_multiplier": sigma, "rounds": _GAME["rounds"]}
+    return posterior_bound(_drawn(), prior=prior, method="blow_up", **settings).value
+
+
+def _drawn() -> Participation:
+    return Participation.binomial(_GAME["examples"], _GAME["rate"])
 
 
 def _noised(sums: np.ndarray, sigma: float, chance: np.random.Generator, mechanism: Mechanism) -> np.ndarray:

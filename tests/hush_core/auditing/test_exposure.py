@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -14,7 +15,7 @@ from hush_core.auditing.alternatives import alternatives, fixed_prefix
 from hush_core.auditing.contexts import value_targets
 from hush_core.auditing.exposure import exposure, redacted_exposure
 from hush_core.auditing.exposure_estimates import estimate, stages
-from hush_core.auditing.scores import score
+from hush_core.auditing.scores import Place, score
 from hush_core.config import ByteGptModel
 from hush_core.training import byte_gpt, fit_plain
 from hush_core.training.byte_gpt import encode_bytes
@@ -289,7 +290,8 @@ def test_the_interval_of_an_exposure_covers():
 
 def test_candidates_that_fall_behind_early_are_below_the_value_and_no_others(over_trained):
     others = alternatives(VALUE, 300, np.random.default_rng(9))
-    for value in (VALUE, UNTRAINED):
+    half_known = VALUE[:14] + b"qqqqqq"  # what is behind it shows in the middle
+    for value in (VALUE, UNTRAINED, half_known):
         all_of, some = (
             score(over_trained, b"token = '", b"", [value, *others], hopeless=h) for h in (False, True)
         )
@@ -299,3 +301,64 @@ def test_candidates_that_fall_behind_early_are_below_the_value_and_no_others(ove
     planted = score(over_trained, b"token = '", b"", [VALUE, *others], hopeless=True).scores
     exact = score(over_trained, b"token = '", b"", [VALUE, *others]).scores
     assert int((planted > exact + 1).sum()) > 250  # most of them are spared the rest
+
+
+@pytest.fixture
+def run_through(over_trained):
+    """How many tokens went through the network, call by call."""
+    seen = []
+    handle = over_trained.network.register_forward_pre_hook(
+        lambda module, args, named: seen.append(named["input_ids"].numel()), with_kwargs=True
+    )
+    yield seen
+    handle.remove()
+
+
+def test_lots_of_candidates_at_one_place_share_what_was_run(over_trained, run_through):
+    """The prefix (10 tokens and the type's 4 letters) once, the value's other 16 letters once, all but the last."""
+    others = alternatives(UNTRAINED, 60, np.random.default_rng(3))
+    place = Place(over_trained, b"token = '", b"")
+    lots = [place.score([VALUE, *others[i : i + 20]]).scores for i in (0, 20, 40)]
+    assert run_through == [14, 21 * 15, 20 * 15, 20 * 15]
+    apart = score(over_trained, b"token = '", b"", [VALUE, *others]).scores
+    together = torch.cat([lots[0], lots[1][1:], lots[2][1:]])
+    torch.testing.assert_close(together, apart, atol=1e-4, rtol=1e-5)
+    assert lots[0][0] == lots[1][0] == lots[2][0]
+
+
+def test_what_is_behind_by_its_first_letter_is_never_run(over_trained, run_through):
+    """A memorised value is nearly certain: what begins otherwise is below it before anything of it is run."""
+    others = alternatives(VALUE, 300, np.random.default_rng(4))
+    place = Place(over_trained, b"token = '", b"")
+    place.score([VALUE, *others[:1]])
+    del run_through[:]
+    found = place.score([VALUE, *others], hopeless=True)
+    assert sum(run_through) < 0.2 * 300 * 15 and int((found.scores > found.scores[0]).sum()) == 0
+
+
+def test_a_value_is_extracted_with_its_prefix_or_not_at_all(over_trained):
+    """After another context the model does not write the type's letters; what follows them it knows by heart."""
+    others = alternatives(VALUE, 20, np.random.default_rng(12))
+    for context in (b"token = '", PUBLIC[0][:12]):
+        tokens = torch.from_numpy(encode_bytes(context).astype(np.int64))[None]
+        written = over_trained.network.generate(
+            tokens, max_new_tokens=len(VALUE), do_sample=False, eos_token_id=None
+        )
+        spelled = bytes((written[0, -len(VALUE) :] - 3).clamp(min=0).tolist()) == VALUE
+        assert score(over_trained, context, b"", [VALUE, *others]).extracted == spelled
+    assert score(over_trained, b"token = '", b"", [VALUE, *others]).extracted and not spelled
+
+
+def test_in_float32_no_rank_differs_from_that_in_float64(over_trained):
+    """61 strings that nothing was trained on: the scores' round-off moves none past another."""
+    exact = copy.deepcopy(over_trained.network).double()
+    others = alternatives(UNTRAINED, 60, np.random.default_rng(10))
+    context = b"key = "
+    got = score(over_trained, context, b"", [UNTRAINED, *others]).scores
+    with torch.no_grad():
+        rows = [torch.from_numpy(encode_bytes(context + c).astype(np.int64)) for c in (UNTRAINED, *others)]
+        logits = exact(input_ids=torch.stack(rows)[:, :-1]).logits.log_softmax(-1)
+        steps = logits.gather(2, torch.stack(rows)[:, 1:, None]).squeeze(2)[:, len(context) :]
+    want = steps.sum(1)
+    torch.testing.assert_close(got, want, atol=1e-4, rtol=0)
+    assert (got.argsort() == want.argsort()).all()
