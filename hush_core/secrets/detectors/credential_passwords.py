@@ -20,6 +20,7 @@ from hush_core.secrets.detectors.credential_public import (
     is_placeholder,
     is_public_key,
     is_shown,
+    says_placeholder,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
@@ -69,15 +70,23 @@ _NO_VALUE_TAIL = frozenset(
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external)"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:|^\.{1,2}/|/$|^[A-Za-z_]\w*\("
 )
+_CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
-    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+"
+    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
 )
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
+
+
+_NUMBERED = re.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
+"""A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
+_WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
+_SENTENCE = re.compile(rb"[ \t]{1,2}(?:[A-Za-z\x80-\xff(]|\\u)")
+"""What goes on after the word is a message, in whatever language, and not one value."""
 
 
 _OTHER_WORDS = re.compile(
@@ -110,7 +119,7 @@ def passwords(
             if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
-                if is_file(value):
+                if is_file(value) or says_placeholder(value):
                     continue
                 yield ASSIGNED, start, end
                 continue
@@ -119,9 +128,12 @@ def passwords(
             if (
                 _NOISE.fullmatch(value)
                 or is_placeholder(value)
+                or says_placeholder(value)
                 or _EXPRESSION.search(value)
-                or value.lower() == name
+                or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
             ):
+                continue
+            if group == 4 and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
                 continue
             if len(set(value)) < 4 or not _may_be_password(
                 value, human=human, quoted=group == 3, settings=True
@@ -132,7 +144,7 @@ def passwords(
                     settings = _settings_like(content)
                 if unsettled is not None:
                     unsettled.append(start)
-                if not settings:
+                if not settings or content[match.end(2) : start].strip(b" \t\"'`") == b",":
                     continue
             yield ASSIGNED_PASSWORD, start, end
 
@@ -156,7 +168,11 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
         return True
     if not human:
         return (
-            len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
+            len(value) >= (8 if settings else 12)
+            and digit
+            and (quoted or settings)
+            and surprise(value) >= 5
+            and not _NUMBERED.fullmatch(value)
         )
     if quoted:
         return (digit and len(value) >= 6) or (symbol and len(value) >= 8)

@@ -176,8 +176,26 @@ def says_text(token: bytes) -> bool:
         said = base64.b64decode(part)
         if not skip and said.startswith(_FILES):
             return True
+        if not skip and _says_words(said):
+            return True
         if sum(c in _TEXT for c in said) >= 0.95 * len(said):
             return not _mostly_made(said)
+    return False
+
+
+def _says_words(said: bytes) -> bool:
+    """Whether it is UTF-8 beyond ASCII, or UTF-16: of 20 random bytes one in a million."""
+    if len(said) < 20:
+        return False
+    for charset in ("utf-8", "utf-16-le"):
+        try:
+            text = said.decode(charset)
+        except UnicodeDecodeError:
+            continue
+        if all(c.isprintable() or c in "\t\r\n" for c in text) and (
+            charset == "utf-8" or 3 * sum(ord(c) < 128 for c in text) >= len(text)
+        ):
+            return not text.isascii() or charset == "utf-16-le"
     return False
 
 
