@@ -27,7 +27,12 @@ BLOCK = re.compile(
 WRITTEN = re.compile(
     r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----([^-]{100,12000})-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
 )
-GLUE = re.compile(r"\\[nrt]|[\s\"'`+,.;#*|>&\\()\[\]](?![A-Za-z0-9+/=])|[\s\"'`,;#*|>&\\()\[\]]")
+PGP = re.compile(
+    r"-----BEGIN PGP PRIVATE KEY BLOCK-----\n(?:[ \t]*[A-Za-z]+: [^\n]*\n)*\s*((?:[ \t]*(?:[A-Za-z0-9+/]{4})+={0,2}\n)+?)"
+    r"[ \t]*=([A-Za-z0-9+/]{4})\n[ \t]*-----END PGP PRIVATE KEY BLOCK-----"
+)
+JOINT = re.compile(r"[\"'`]\s*(?:[+.,&|\\]\s*)?[\"'`]")
+GLUE = re.compile(r"\\[nrt]|[\s\"'`,;\\]")
 BODY = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}(?==?)")
 OPENSSH = b"openssh-key-v1\0"
@@ -49,7 +54,7 @@ def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
             lines = {(path, line) for line in range(first, last + 1)}
             if label == "CERTIFICATE":
                 certificates.append((data, lines))
-            elif data.startswith(OPENSSH) or _is_sequence(data):
+            elif label.startswith("PGP") or data.startswith(OPENSSH) or _is_sequence(data):
                 keys |= lines
                 publics |= _public_of_key(data)
     return keys, set().union(
@@ -89,8 +94,13 @@ def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
             continue
         first = text.count("\n", 0, match.start()) + 1
         yield match["label"], data, first, first + match[0].count("\n")
+    for match in PGP.finditer(text):
+        data = base64.b64decode("".join(match[1].split()))
+        if _crc24(data) == int.from_bytes(base64.b64decode(match[2]), "big"):
+            first = text.count("\n", 0, match.start()) + 1
+            yield "PGP PRIVATE KEY", data, first, first + match[0].count("\n")
     for match in WRITTEN.finditer(text):
-        body = GLUE.sub("", match[2])
+        body = GLUE.sub("", JOINT.sub("", match[2]))
         if body == "".join(match[2].split()) or not BODY.fullmatch(body):
             continue
         if len(body.rstrip("=")) % 4 == 1:
@@ -105,6 +115,16 @@ def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
         line = text.count("\n", 0, match.start()) + 1
         for label, data, _, _ in _blocks(armoured):
             yield label, data, line, line
+
+
+def _crc24(data: bytes) -> int:
+    """The checksum of OpenPGP's armour (RFC 4880, section 6.1)."""
+    crc = 0xB704CE
+    for byte in data:
+        crc ^= byte << 16
+        for _ in range(8):
+            crc = (crc << 1) ^ (0x1864CFB if crc & 0x800000 else 0)
+    return crc
 
 
 def _is_sequence(data: bytes) -> bool:

@@ -75,6 +75,7 @@ PLACES = (
           rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|redis-cli|ldapsearch|ldapadd|mariadb)\b[^\n|;]{0,160}[ \t]-[paPw][ =]?[\"']?[^\s\"'`<>;|&$(){}\[\]-]{4}", after_name=True),
     Place(rb"(?i)^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?([^\s\"'=;$]{4,512})",
           rb"(?i:^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?[^\s\"'=;$]{4})", after_name=True),
+    Place(rb"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?(?:'([^'\n]{4,128})'|\"([^\"$\n]{4,128})\")", rb"(?i:ConvertTo-SecureString)[ \t]+[^\n]{0,16}[\"'][^\"'$\n]{4}"),
     # SQL
     Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?|(?<![A-Za-z_.])password[ \t]*\((?=[NE]?['\"][^'\"\n]{3,256}['\"]\)))[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]",
           rb"(?i:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with|encrypted|set)[ \t]+password|password[ \t]*\()[^\n]{0,80}['\"][^'\"\n]{3}"),

@@ -30,8 +30,8 @@ _PASS_NAME = (
     rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
     rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
 )
-_TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
-_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
+_TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}\\]{0,3}"
+_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?|\((?=[A-Za-z@]{0,2}[\"'])|is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
 _VALUE = (
     rb"(?:"
@@ -65,7 +65,7 @@ _NO_VALUE_TAIL = frozenset(
     b"count enabled required valid validator error message msg text help title description desc for manager provider service "
     b"handler store list page form view template link endpoint env var variable index column attr attribute algorithm alg mode "
     b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
-    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm".split()
+    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm sha md".split()
 )  # fmt: skip
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
@@ -87,6 +87,11 @@ _NUMBERED = re.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f
 _WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
 _SENTENCE = re.compile(rb"[ \t]{1,2}(?:[A-Za-z\x80-\xff(]|\\u)")
 """What goes on after the word is a message, in whatever language, and not one value."""
+
+
+_SETTER = re.compile(rb"(?i)(?:set|with|add)_?\w{0,24}\Z")
+_LOOSE = (b",", b"is", b"is:", b"==", b"===")
+"""Signs after which a word, without a digit or a symbol, is none."""
 
 
 _OTHER_WORDS = re.compile(
@@ -135,6 +140,9 @@ def passwords(
                 continue
             if group == 4 and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
                 continue
+            sign = content[match.end(2) : start].strip(b" \t\"'`")
+            if sign == b"(" and not _SETTER.search(content, max(first, match.start() - 32), match.start()):
+                continue
             if len(set(value)) < 4 or not _may_be_password(
                 value, human=human, quoted=group == 3, settings=True
             ):
@@ -144,7 +152,7 @@ def passwords(
                     settings = _settings_like(content)
                 if unsettled is not None:
                     unsettled.append(start)
-                if not settings or content[match.end(2) : start].strip(b" \t\"'`") == b",":
+                if not settings or sign in _LOOSE:
                     continue
             yield ASSIGNED_PASSWORD, start, end
 
