@@ -25,10 +25,11 @@ BLOCK = re.compile(
     r"([A-Za-z0-9+/=\s]+)-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
 )
 WRITTEN = re.compile(
-    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----([^-]{100,12000})-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
+    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----([^-]{100,12000})"
+    r"-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
 )
 PGP = re.compile(
-    r"-----BEGIN PGP PRIVATE KEY BLOCK-----\n(?:[ \t]*[A-Za-z]+: [^\n]*\n)*\s*((?:[ \t]*(?:[A-Za-z0-9+/]{4})+={0,2}\n)+?)"
+    r"-----BEGIN PGP PRIVATE KEY BLOCK-----\n(?:[ \t]*[A-Za-z]+: [^\n]*\n)*\s*((?:[ \t]*[A-Za-z0-9+/]+={0,2}\n)+?)"
     r"[ \t]*=([A-Za-z0-9+/]{4})\n[ \t]*-----END PGP PRIVATE KEY BLOCK-----"
 )
 JOINT = re.compile(r"[\"'`]\s*(?:[+.,&|\\]\s*)?[\"'`]")
@@ -43,8 +44,8 @@ Lines = set[tuple[str, int]]
 def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
     """(path, line from 1) of the private keys in `files`; and of the certificates of those keys, in whichever file.
 
-    A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format; where it is written in
-    strings or in base64, one that can be computed with.
+    A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format; where it is written
+    in strings or in base64, one that can be computed with.
     """
     keys: Lines = set()
     publics: set[bytes] = set()

@@ -115,9 +115,9 @@ class Detector:
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
         version: changes whenever the same input may give other findings; kept results are not used then.
-        prepare: what takes long and needs no corpus (compiling rules), given the private folder where it may be kept
-            for the next extraction, or None; called in a thread of its own while the corpus is read. `detect` may
-            begin before it is done.
+        prepare: what takes long and needs no corpus (compiling rules), given the private folder where it may be
+            kept for the next extraction, or None; called in a thread of its own while the corpus is read. `detect`
+            may begin before it is done.
         reads_redacted: what it finds depends on all text (how often a word stands), and so is to be told from the
             text as it will be trained on; only what is to be redacted itself is looked for before.
     """

@@ -200,7 +200,9 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 _DOCUMENT = re.compile(rb"(?m)^[ \t]*(?:---|```)")
-_LOGIN_NAME = re.compile(rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,32}(?:user(?:name)?|login|email|host(?:name)?|port|db|database)[\"']?:")
+_LOGIN_NAME = re.compile(
+    rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,32}(?:user(?:name)?|login|email|host(?:name)?|port|db|database)[\"']?:"
+)
 
 
 def _document(starts: list[int], at: int, size: int) -> tuple[int, int]:

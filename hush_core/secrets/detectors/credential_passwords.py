@@ -89,6 +89,18 @@ _SENTENCE = re.compile(rb"[ \t]{1,2}(?:[A-Za-z\x80-\xff(]|\\u)")
 """What goes on after the word is a message, in whatever language, and not one value."""
 
 
+_PLAINLY = re.compile(rb"(?i)(?:^|[^A-Za-z])(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z")
+"""Names that say nothing but that a password follows: in code, too, a word in quotes is one then."""
+
+
+_ONE_WORD = re.compile(rb"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)*")
+
+
+def _is_word(value: bytes) -> bool:
+    """Whether it is a word, or several with hyphens, that does not say itself what it is."""
+    return len(value) >= 6 and _ONE_WORD.fullmatch(value) is not None and b"pass" not in value.lower()
+
+
 _SETTER = re.compile(rb"(?i)(?:set|with|add)_?\w{0,24}\Z")
 _LOOSE = (b",", b"is", b"is:", b"==", b"===")
 """Signs after which a word, without a digit or a symbol, is none."""
@@ -147,7 +159,12 @@ def passwords(
                 value, human=human, quoted=group == 3, settings=True
             ):
                 continue
-            if not _may_be_password(value, human=human, quoted=group == 3, settings=False):
+            if not _may_be_password(value, human=human, quoted=group == 3, settings=False) and not (
+                group == 3
+                and sign not in _LOOSE
+                and _PLAINLY.search(content, max(0, first - 1), match.end(2))
+                and _is_word(value)
+            ):
                 if settings is None:
                     settings = _settings_like(content)
                 if unsettled is not None:
