@@ -97,7 +97,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
         yield match["label"], data, first, first + match[0].count("\n")
     for match in PGP.finditer(text):
         data = base64.b64decode("".join(match[1].split()))
-        if _crc24(data) == int.from_bytes(base64.b64decode(match[2]), "big"):
+        if crc24(data) == int.from_bytes(base64.b64decode(match[2]), "big"):
             first = text.count("\n", 0, match.start()) + 1
             yield "PGP PRIVATE KEY", data, first, first + match[0].count("\n")
     for match in WRITTEN.finditer(text):
@@ -118,7 +118,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
             yield label, data, line, line
 
 
-def _crc24(data: bytes) -> int:
+def crc24(data: bytes) -> int:
     """The checksum of OpenPGP's armour (RFC 4880, section 6.1)."""
     crc = 0xB704CE
     for byte in data:

@@ -20,8 +20,9 @@ from hush_core.secrets.detectors.credential_public import (
     is_placeholder_login,
     is_public_key,
     is_shown,
+    says_placeholder,
 )
-from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, surprise
+from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, stands_alone, surprise
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
@@ -83,6 +84,11 @@ _FILE = re.compile(
 def is_file(token: bytes) -> bool:
     """Whether a token ends as names of files and hosts do."""
     return _FILE.search(token) is not None
+
+
+def is_path(token: bytes) -> bool:
+    """Whether a token begins as a path from the root does: `/tmp/RPM-GPG-KEY-EPEL-7`."""
+    return _PATH.match(token) is not None
 
 
 _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
@@ -157,9 +163,10 @@ def _judge(
         or is_shown(before)
         or is_placeholder_login(token)
         or is_boundary(token)
+        or says_placeholder(token)
     ):
         return None
-    if _PATH.match(token):
+    if is_path(token):
         return None
     if b"..." in token or b"xn--" in token:  # cut short by who wrote it; a domain
         return None
@@ -193,33 +200,11 @@ def _judge(
         and _plain(core)
     ):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
-    if said is None and made and _stands_alone(content, start, end, first, last, token, made):
+    if said is None and made and stands_alone(content, start, end, first, last, token, made):
         return RANDOM_TOKEN, start, end
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     return None
-
-
-def _stands_alone(
-    content: bytes, start: int, end: int, first: int, last: int, token: bytes, kind: str
-) -> bool:
-    """Whether letters and digits are all of a string, or all that a line gives a name: no path, version or coordinate.
-
-    Digests stand so, too: of hexadecimal digits only those in quotes count, and not 40 of them.
-    """
-    if not token.isalnum():
-        return False
-    quote = content[start - 1 : start]
-    if quote and quote in b"\"'`" and content[end : end + 1] == quote:
-        if kind == "hex":
-            return len(token) >= MIN_HEX and len(token) != SHA1_DIGITS
-    elif kind == "hex" or content[end:last].strip() or not _GIVEN.fullmatch(content, first, start):
-        return False
-    return kind == "mixed" or (kind == "plain" and len(token) >= MIN_PLAIN)
-
-
-MIN_HEX, SHA1_DIGITS, MIN_PLAIN = 32, 40, 20
-_GIVEN = re.compile(rb"[ \t-]*(?:export )?[A-Za-z0-9_.-]{1,40}[ \t]*[:=][ \t]*")
 
 
 def _plain(core: bytes) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import re2
 
-from hush_core.secrets.detectors.credential_names import RUN, is_file, words
+from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path, words
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
     is_page,
@@ -136,7 +136,7 @@ def passwords(
             if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
-                if is_file(value) or says_placeholder(value):
+                if is_file(value) or is_path(value) or says_placeholder(value):
                     continue
                 yield ASSIGNED, start, end
                 continue
