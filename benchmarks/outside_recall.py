@@ -42,8 +42,8 @@ HOSTS = (
     "terraform-aws-modules/terraform-aws-vpc", "spring-projects/spring-petclinic", "kubernetes/examples",
     "playframework/playframework", "mojolicious/mojo",
 )  # fmt: skip
-"""Chosen by name, one or two a language, before hush had read them; nobody who writes rules looks at their lines. The
-nineteen behind the figures of before were others, which nobody had written down."""
+"""Chosen by name, one or two a language, before hush had read them; nobody who writes rules looks at their lines.
+The nineteen behind the figures of before were others, which nobody had written down."""
 OURS = "hush"
 Ranges = Sequence[Sequence[int]]
 ROWS: list[tuple[str, Callable[[Planting], bool]]] = [
