@@ -24,6 +24,18 @@ BLOCK = re.compile(
     r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----\n(?:[A-Za-z0-9-]+: [^\n]*\n)*\n?"
     r"([A-Za-z0-9+/=\s]+)-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
 )
+WRITTEN = re.compile(
+    r"-----BEGIN (?P<label>(?:[A-Z0-9]+ )*PRIVATE KEY|CERTIFICATE)-----([^-]{100,12000})"
+    r"-----END (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE)-----"
+)
+PGP = re.compile(
+    r"-----BEGIN PGP PRIVATE KEY BLOCK-----\n(?:[ \t]*[A-Za-z]+: [^\n]*\n)*\s*((?:[ \t]*[A-Za-z0-9+/]+={0,2}\n)+?)"
+    r"[ \t]*=([A-Za-z0-9+/]{4})\n[ \t]*-----END PGP PRIVATE KEY BLOCK-----"
+)
+JOINT = re.compile(r"[\"'`]\s*(?:[+.,&|\\]\s*)?[\"'`]")
+GLUE = re.compile(r"\\[nrt]|[\s\"'`,;\\]")
+BODY = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
+ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}(?==?)")
 OPENSSH = b"openssh-key-v1\0"
 NOT_READ = (ValueError, TypeError, UnsupportedAlgorithm)  # cut short, encrypted, of a kind that nobody reads
 Lines = set[tuple[str, int]]
@@ -32,7 +44,8 @@ Lines = set[tuple[str, int]]
 def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
     """(path, line from 1) of the private keys in `files`; and of the certificates of those keys, in whichever file.
 
-    A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format.
+    A private key is armoured, and base64 of one whole DER sequence or of OpenSSH's own format; where it is written
+    in strings or in base64, one that can be computed with.
     """
     keys: Lines = set()
     publics: set[bytes] = set()
@@ -42,7 +55,7 @@ def key_lines(files: dict[str, str]) -> tuple[Lines, Lines]:
             lines = {(path, line) for line in range(first, last + 1)}
             if label == "CERTIFICATE":
                 certificates.append((data, lines))
-            elif data.startswith(OPENSSH) or _is_sequence(data):
+            elif label.startswith("PGP") or data.startswith(OPENSSH) or _is_sequence(data):
                 keys |= lines
                 publics |= _public_of_key(data)
     return keys, set().union(
@@ -73,7 +86,8 @@ def _public_of_certificate(data: bytes) -> set[bytes]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
-    """(label, content, first line, last line) of every armoured block that is base64."""
+    """(label, content, first line, last line) of every armoured block that is base64: as it is, in strings with
+    their quotes and escapes (then its content must be a key's or a certificate's), or in base64 as a whole."""
     for match in BLOCK.finditer(text):
         try:
             data = base64.b64decode("".join(match[2].split()), validate=True)
@@ -81,6 +95,37 @@ def _blocks(text: str) -> Iterator[tuple[str, bytes, int, int]]:
             continue
         first = text.count("\n", 0, match.start()) + 1
         yield match["label"], data, first, first + match[0].count("\n")
+    for match in PGP.finditer(text):
+        data = base64.b64decode("".join(match[1].split()))
+        if crc24(data) == int.from_bytes(base64.b64decode(match[2]), "big"):
+            first = text.count("\n", 0, match.start()) + 1
+            yield "PGP PRIVATE KEY", data, first, first + match[0].count("\n")
+    for match in WRITTEN.finditer(text):
+        body = GLUE.sub("", JOINT.sub("", match[2]))
+        if body == "".join(match[2].split()) or not BODY.fullmatch(body):
+            continue
+        if len(body.rstrip("=")) % 4 == 1:
+            continue
+        data = base64.b64decode(body + "=" * (-len(body) % 4))
+        if _public_of_key(data) or _public_of_certificate(data):
+            first = text.count("\n", 0, match.start()) + 1
+            yield match["label"], data, first, first + match[0].count("\n")
+    for match in ENCODED.finditer(text):
+        whole = match[0][: len(match[0]) - (len(match[0]) % 4 == 1)]
+        armoured = base64.b64decode(whole + "=" * (-len(whole) % 4)).decode("latin-1")
+        line = text.count("\n", 0, match.start()) + 1
+        for label, data, _, _ in _blocks(armoured):
+            yield label, data, line, line
+
+
+def crc24(data: bytes) -> int:
+    """The checksum of OpenPGP's armour (RFC 4880, section 6.1)."""
+    crc = 0xB704CE
+    for byte in data:
+        crc ^= byte << 16
+        for _ in range(8):
+            crc = (crc << 1) ^ (0x1864CFB if crc & 0x800000 else 0)
+    return crc
 
 
 def _is_sequence(data: bytes) -> bool:

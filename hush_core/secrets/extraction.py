@@ -137,7 +137,7 @@ def extract(
         Globs(config.public, "public").match,
     )
     reading = labelled(config), _reading(config, context, work), context.progress, config.tables
-    _prepare(config)
+    _prepare(config, cache)
     late = _after_redaction(config)
     with ExitStack() as stack:
         corpus = stack.enter_context(read_corpus(*reading))
@@ -183,12 +183,12 @@ def _after_redaction(config: HushConfig) -> list[int]:
     ]
 
 
-def _prepare(config: HushConfig) -> None:
+def _prepare(config: HushConfig, cache: Path | None) -> None:
     """Let the detectors prepare while the corpus is read; who needs none of it does not wait for it."""
     beside = ThreadPoolExecutor(1)
     for kind in sorted({entry.kind for entry in config.secrets}):
         if (prepare := detector_of(kind).prepare) is not None:
-            beside.submit(prepare)
+            beside.submit(prepare, cache)
     beside.shutdown(wait=False)
 
 

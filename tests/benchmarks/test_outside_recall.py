@@ -23,7 +23,7 @@ import outside_files  # noqa: E402
 import outside_split  # noqa: E402
 import outside_styles  # noqa: E402
 from outside_formats import PREFIXED  # noqa: E402
-from outside_keys import key_lines  # noqa: E402
+from outside_keys import crc24, key_lines  # noqa: E402
 from outside_labelled import part_of, span  # noqa: E402
 from outside_planting import (  # noqa: E402
     APART,
@@ -205,6 +205,32 @@ def test_lines_of_a_private_key_are_told_by_the_key_and_by_nothing_less():
     body = pem.split("\n")[1]
     for text in (public, pem.replace(body, body[:-4] + "\n"), pem.replace(body, "x" * len(body))):
         assert key_lines({"a": text}) == (set(), set())
+
+
+def test_a_private_key_counts_in_strings_in_base64_and_of_openpgp():
+    pem = rsa.generate_private_key(65537, 1024).private_bytes(
+        s11n.Encoding.PEM, s11n.PrivateFormat.TraditionalOpenSSL, s11n.NoEncryption()
+    )
+    text = pem.decode()
+    strings = "\n".join(f'    "{line}\\n"' for line in text.splitlines())
+    assert key_lines({"a": f"a = 1\nKEY = (\n{strings}\n)\n"}) == (
+        {("a", n) for n in range(3, 3 + text.count("\n"))},
+        set(),
+    )
+    broken = strings.replace("MII", "MIJ", 1)
+    assert key_lines({"a": f"a = 1\nKEY = (\n{broken}\n)\n"}) == (set(), set()), (
+        "nothing that one can compute with"
+    )
+    assert key_lines({"a": f"x:\n  tls.key: {base64.b64encode(pem).decode()}\n"}) == ({("a", 2)}, set())
+    assert crc24(b"123456789") == 0x21CF02  # the check value of CRC-24/OPENPGP
+    body, check = (
+        base64.b64encode(bytes(100)).decode(),
+        base64.b64encode(crc24(bytes(100)).to_bytes(3, "big")),
+    )
+    armour = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{}\n={}\n-----END PGP PRIVATE KEY BLOCK-----\n"
+    whole = armour.format(body, check.decode())
+    assert key_lines({"a": whole}) == ({("a", n) for n in range(1, 6)}, set())
+    assert key_lines({"a": whole.replace(body, "B" + body[1:])}) == (set(), set())
 
 
 @pytest.mark.parametrize("form", ["PKCS8", "TraditionalOpenSSL", "OpenSSH"])

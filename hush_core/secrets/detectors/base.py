@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -114,8 +115,9 @@ class Detector:
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
         version: changes whenever the same input may give other findings; kept results are not used then.
-        prepare: what takes long and needs no corpus (compiling rules); called in a thread of its own while the
-            corpus is read. `detect` may begin before it is done.
+        prepare: what takes long and needs no corpus (compiling rules), given the private folder where it may be
+            kept for the next extraction, or None; called in a thread of its own while the corpus is read. `detect`
+            may begin before it is done.
         reads_redacted: what it finds depends on all text (how often a word stands), and so is to be told from the
             text as it will be trained on; only what is to be redacted itself is looked for before.
     """
@@ -125,7 +127,7 @@ class Detector:
     detect: Callable[[Corpus, SecretEntry, DetectorContext], Iterable[Finding]]
     history: bool = False
     version: str = "1"
-    prepare: Callable[[], object] | None = None
+    prepare: Callable[[Path | None], object] | None = None
     reads_redacted: bool = False
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from hush_core.secrets.detectors.credential_names import RUN
-from hush_core.secrets.detectors.credential_public import SHOWN, is_placeholder, is_shown
+from hush_core.secrets.detectors.credential_public import SHOWN, is_placeholder, is_shown, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
@@ -67,13 +68,14 @@ PLACES = (
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
           rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
-    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
+    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"(?![a-z]*-?(?:opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
           rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True),
     Place(rb"(?:^|[ \t])(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:([^\s\"'$][^\s\"']{1,256})", rb"(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:[^\s\"'$]{2}", rb"\b(?:curl|wget|http|https)\b"),
     Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|(){}]{3,128})",
           rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|redis-cli|ldapsearch|ldapadd|mariadb)\b[^\n|;]{0,160}[ \t]-[paPw][ =]?[\"']?[^\s\"'`<>;|&$(){}\[\]-]{4}", after_name=True),
     Place(rb"(?i)^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?([^\s\"'=;$]{4,512})",
           rb"(?i:^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?[^\s\"'=;$]{4})", after_name=True),
+    Place(rb"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?(?:'([^'\n]{4,128})'|\"([^\"$\n]{4,128})\")", rb"(?i:ConvertTo-SecureString)[ \t]+[^\n]{0,16}[\"'][^\"'$\n]{4}"),
     # SQL
     Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?|(?<![A-Za-z_.])password[ \t]*\((?=[NE]?['\"][^'\"\n]{3,256}['\"]\)))[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]",
           rb"(?i:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with|encrypted|set)[ \t]+password|password[ \t]*\()[^\n]{0,80}['\"][^'\"\n]{3}"),
@@ -84,7 +86,7 @@ PLACES = (
           rb"(?i:^[ \t]*(?:requirepass|masterauth|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|mailhub_?pass|AuthPass|SMTPPass|mail_password"
           rb"|snmp-server community|rocommunity|rwcommunity|enable (?:secret|password)|key-string|pre-shared-key|tacacs-server key|radius-server key|wpa_passphrase|sae_password|wep_key[0-9]|stats auth [^\s:]{1,64}:)[ \t]+(?:[057][ \t]+)?[\"']?[^\s\"'=:{(\[]{3})", after_name=True),
     Place(rb"(?i)^[ \t]*(?:username|user)[ \t]+\S{1,64}[ \t]+(?:privilege[ \t]+[0-9]{1,2}[ \t]+)?(?:password|secret)[ \t]+(?:[05789][ \t]+)?(\S{3,256})", rb"(?i:^[ \t]*(?:username|user)[ \t]+\S{1,64}[ \t]+(?:privilege[ \t]+[0-9]{1,2}[ \t]+)?(?:password|secret)[ \t]+\S)"),
-    Place(rb":[ \t]*(?:PSK|XAUTH|EAP|NTLM|PIN)[ \t]+[\"']?([^\s\"']{3,256})", rb":[ \t]*(?:PSK|XAUTH|EAP|NTLM)[ \t]+[\"']?[^\s\"']{3}"),
+    Place(rb"(?<!:):[ \t]*(?:PSK|XAUTH|EAP|NTLM|PIN)[ \t]+[\"']?([^\s\"']{3,256})", rb":[ \t]*(?:PSK|XAUTH|EAP|NTLM)[ \t]+[\"']?[^\s\"']{3}"),
     Place(rb"^[\"']?[A-Za-z0-9_.@\\*-]{1,64}[\"']?[ \t]+(?:\*|[A-Za-z0-9_-]{1,32})[ \t]+[\"']?([^\s\"'*]{3,128})[\"']?[ \t]+(?:\*|[0-9.]{7,15})[ \t\r]*$", lined=True),
     Place(rb"(?i)^(?:userPassword|olcRootPW|unicodePwd|sambaNTPassword|sambaLMPassword|krbPrincipalKey)::?[ \t]*(\S{3,512})", rb"(?i:^(?:userPassword|olcRootPW|unicodePwd|sambaNTPassword|sambaLMPassword|krbPrincipalKey)::?[ \t]*\S{3})"),
     # Postfix, Exim: host user:password
@@ -117,7 +119,7 @@ _ENTRY = re.compile(
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
 _TEMPLATE = re.compile(
-    rb"\$[({]|\$[A-Za-z_]\w*\\?$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\."
+    rb"\$[({]|\$[A-Za-z_]\w*\\?$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:|^`[A-Za-z_][\w.-]*`$"
 )
 _PLACEHOLDER = re.compile(
     rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
@@ -158,7 +160,7 @@ def in_files(
             value, (start, end) = match[group], match.span(group)
             if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
                 continue
-            if is_shown(content[max(first, start - SHOWN) : start]):
+            if is_shown(content[max(first, start - SHOWN) : start]) or says_placeholder(value):
                 continue
             if place.encoded:
                 rule = _encoded(value)
@@ -174,7 +176,11 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
     """Every value under `data` and `stringData` of a manifest with `kind: Secret`."""
     if not _KUBERNETES.search(content):
         return
+    documents = [match.start() for match in _DOCUMENT.finditer(content)]
     for block in _DATA.finditer(content):
+        begin, end = _document(documents, block.start(), len(content))
+        if not _KUBERNETES.search(content, begin, end):
+            continue
         at, indent = block.end() + 1, len(block[1])
         while at < len(content):
             end = content.find(b"\n", at)
@@ -183,7 +189,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
             match = _ENTRY.match(line) if len(line) < 16_384 else None
-            if match and not _TEMPLATE.search(match[1]) and not is_placeholder(match[1]):
+            if match and not _nothing(line, match[1]):
                 rule = (
                     (_encoded(match[1], pair=False) or FILE_PASSWORD)
                     if block[2] == b"data"
@@ -191,6 +197,25 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
                 )
                 yield rule, at + match.start(1), at + match.end(1)
             at = end + 1
+
+
+_DOCUMENT = re.compile(rb"(?m)^[ \t]*(?:---|```)")
+_LOGIN_NAME = re.compile(
+    rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,32}(?:user(?:name)?|login|email|host(?:name)?|port|db|database)[\"']?:"
+)
+
+
+def _document(starts: list[int], at: int, size: int) -> tuple[int, int]:
+    """From where to where the document of a file goes that holds a place: between `---`, or the fences of a manual."""
+    n = bisect_right(starts, at)
+    return starts[n - 1] if n else 0, starts[n] if n < len(starts) else size
+
+
+def _nothing(line: bytes, value: bytes) -> bool:
+    """Whether an entry is a template, a placeholder, or a short plain name under a name that says it is one."""
+    if _TEMPLATE.search(value) or is_placeholder(value) or says_placeholder(value):
+        return True
+    return _LOGIN_NAME.match(line) is not None and len(value) < 12
 
 
 _PUTTY = re.compile(rb"(?m)^Private-Lines: [0-9]{1,4}\r?\n((?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400})")

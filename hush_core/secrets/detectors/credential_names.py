@@ -13,14 +13,16 @@ from collections.abc import Iterator
 
 from hush_core.secrets.detectors.credential_public import (
     holds_text,
+    is_boundary,
     is_fingerprint,
     is_identifier,
     is_page,
     is_placeholder_login,
     is_public_key,
     is_shown,
+    says_placeholder,
 )
-from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, surprise
+from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, stands_alone, surprise
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
@@ -57,7 +59,7 @@ _NOT_TELLING = frozenset(
 _DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
-    b"guid nonce cnonce opaque".split()
+    b"guid uuid nonce cnonce opaque".split()
 )  # fmt: skip
 _STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
@@ -69,7 +71,10 @@ _NO_NAMES = frozenset(b"value string default data content v b str text f r u".sp
 
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
 _DATA_URI = re.compile(
-    rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~]|h1:|urn:uuid:|[?&]v=)\Z"
+    rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~](?:\\?[\"'])?|h1:|urn:uuid:|[?&]v=)\Z"
+)
+_PATH = re.compile(
+    rb"/(?:tmp|etc|usr|var|home|opt|root|srv|run|mnt|dev|proc|bin|s?bin|lib(?:64)?|data|app|Users)/[A-Za-z]"
 )
 _FILE = re.compile(
     rb"\.(?:js|css|png|jpe?g|gif|svg|html?|map|woff2?|ttf|ico|json|ya?ml|py|go|rs|c|h|md|txt|gz|zip|whl|jar|so|dll|lock|xml|proto|java|ts|sh|com|org|net|io)\b"
@@ -79,6 +84,11 @@ _FILE = re.compile(
 def is_file(token: bytes) -> bool:
     """Whether a token ends as names of files and hosts do."""
     return _FILE.search(token) is not None
+
+
+def is_path(token: bytes) -> bool:
+    """Whether a token begins as a path from the root does: `/tmp/RPM-GPG-KEY-EPEL-7`."""
+    return _PATH.match(token) is not None
 
 
 _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
@@ -152,7 +162,11 @@ def _judge(
         or is_fingerprint(token, before)
         or is_shown(before)
         or is_placeholder_login(token)
+        or is_boundary(token)
+        or says_placeholder(token)
     ):
+        return None
+    if is_path(token):
         return None
     if b"..." in token or b"xn--" in token:  # cut short by who wrote it; a domain
         return None
@@ -161,6 +175,8 @@ def _judge(
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
         after = words(content[end : min(last, end + AFTER)])
+        if after[:1] in ([b"sha"], [b"md"]):  # `("…", "sha256")`
+            return None
         if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
             return (NEARBY, *widened(content, start, end, first, last))
     if said:
@@ -184,6 +200,8 @@ def _judge(
         and _plain(core)
     ):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+    if said is None and made and stands_alone(content, start, end, first, last, token, made):
+        return RANDOM_TOKEN, start, end
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     return None
@@ -232,7 +250,13 @@ def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
     above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
     below = content[last : last + 120].partition(b"\n")[0]
+    if _BEGINS.search(above) or _ENDS.search(below):
+        return True
     return any(_BLOCK.match(_AROUND.sub(b"", line)) for line in (above, below))
+
+
+_BEGINS = re.compile(rb"-----BEGIN (?![A-Z0-9 ]*PRIVATE)")
+_ENDS = re.compile(rb"-----END (?![A-Z0-9 ]*PRIVATE)")
 
 
 _LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"

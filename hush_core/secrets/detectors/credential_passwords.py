@@ -13,13 +13,14 @@ from collections.abc import Iterator
 
 import re2
 
-from hush_core.secrets.detectors.credential_names import RUN, is_file, words
+from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path, words
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
     is_page,
     is_placeholder,
     is_public_key,
     is_shown,
+    says_placeholder,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
@@ -29,13 +30,13 @@ _PASS_NAME = (
     rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
     rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
 )
-_TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}]{0,3}"
-_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z][A-Za-z0-9_.\[\]<>? ]{0,24}=)|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
+_TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}\\]{0,3}"
+_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?|\((?=[A-Za-z@]{0,2}[\"'])|is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
 _VALUE = (
     rb"(?:"
     + _MARK
-    + rb"([^\s\"'`\\<>]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128}+)(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
+    + rb"((?!<)[^\s\"'`\\]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128}+)(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
 )
 PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
 PASSWORD_GATE = (
@@ -64,20 +65,45 @@ _NO_VALUE_TAIL = frozenset(
     b"count enabled required valid validator error message msg text help title description desc for manager provider service "
     b"handler store list page form view template link endpoint env var variable index column attr attribute algorithm alg mode "
     b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
-    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm".split()
+    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm sha md".split()
 )  # fmt: skip
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external)"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:|^\.{1,2}/|/$|^[A-Za-z_]\w*\("
 )
+_CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
-    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+"
+    rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
 )
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
+
+
+_NUMBERED = re.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
+"""A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
+_WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
+_SENTENCE = re.compile(rb"[ \t]{1,2}(?:[A-Za-z\x80-\xff(]|\\u)")
+"""What goes on after the word is a message, in whatever language, and not one value."""
+
+
+_PLAINLY = re.compile(rb"(?i)(?:^|[^A-Za-z])(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z")
+"""Names that say nothing but that a password follows: in code, too, a word in quotes is one then."""
+
+
+_ONE_WORD = re.compile(rb"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)*")
+
+
+def _is_word(value: bytes) -> bool:
+    """Whether it is a word, or several with hyphens, that does not say itself what it is."""
+    return len(value) >= 6 and _ONE_WORD.fullmatch(value) is not None and b"pass" not in value.lower()
+
+
+_SETTER = re.compile(rb"(?i)(?:set|with|add)_?\w{0,24}\Z")
+_LOOSE = (b",", b"is", b"is:", b"==", b"===")
+"""Signs after which a word, without a digit or a symbol, is none."""
 
 
 _OTHER_WORDS = re.compile(
@@ -110,7 +136,7 @@ def passwords(
             if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
-                if is_file(value):
+                if is_file(value) or is_path(value) or says_placeholder(value):
                     continue
                 yield ASSIGNED, start, end
                 continue
@@ -119,20 +145,31 @@ def passwords(
             if (
                 _NOISE.fullmatch(value)
                 or is_placeholder(value)
+                or says_placeholder(value)
                 or _EXPRESSION.search(value)
-                or value.lower() == name
+                or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
             ):
+                continue
+            if group == 4 and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
+                continue
+            sign = content[match.end(2) : start].strip(b" \t\"'`")
+            if sign == b"(" and not _SETTER.search(content, max(first, match.start() - 32), match.start()):
                 continue
             if len(set(value)) < 4 or not _may_be_password(
                 value, human=human, quoted=group == 3, settings=True
             ):
                 continue
-            if not _may_be_password(value, human=human, quoted=group == 3, settings=False):
+            if not _may_be_password(value, human=human, quoted=group == 3, settings=False) and not (
+                group == 3
+                and sign not in _LOOSE
+                and _PLAINLY.search(content, max(0, first - 1), match.end(2))
+                and _is_word(value)
+            ):
                 if settings is None:
                     settings = _settings_like(content)
                 if unsettled is not None:
                     unsettled.append(start)
-                if not settings:
+                if not settings or sign in _LOOSE:
                     continue
             yield ASSIGNED_PASSWORD, start, end
 
@@ -156,7 +193,11 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
         return True
     if not human:
         return (
-            len(value) >= (8 if settings else 12) and digit and (quoted or settings) and surprise(value) >= 5
+            len(value) >= (8 if settings else 12)
+            and digit
+            and (quoted or settings)
+            and surprise(value) >= 5
+            and not _NUMBERED.fullmatch(value)
         )
     if quoted:
         return (digit and len(value) >= 6) or (symbol and len(value) >= 8)

@@ -18,6 +18,9 @@ _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]
 _PIN = re.compile(rb"[\w.-]+/[\w./-]+@\Z")
 _SUBJECT = re.compile(rb"\b(?:CN|OU)=[^\n]{0,120}\Z")
 _COMMIT = re.compile(rb"(?i)[0-9a-f]{40}|[0-9a-f]{64}")
+_VERSION_NAME = re.compile(rb"(?i)(?:version|tag|ref)[\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+_ADDRESS = re.compile(rb"0x[0-9A-Fa-f]{40}")
+_VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
 _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
     rb"(?:[._-](?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2}))*"
@@ -32,18 +35,20 @@ CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Names are told from random letters by bits a character of their words; with digits between these more strictly."""
 _SHOWN = re.compile(
     rb"(?i)(?:sec[-_]websocket[-_](?:key|accept)[\"'`\])]{0,3}[ \t]*(?:=>|[:=,(])[ \t]*[\[(]?[\"'`]?"
-    rb"|\b(?:c?nonce|opaque)[\"']?[ \t]*[:=][ \t]*[\"']?"
+    rb"|\b(?:c?nonce|opaque|challenge|rawId|userHandle|authenticatorData|attestationObject|clientDataJSON)[\"']?[ \t]*[:=][ \t]*(?:[\w.]{1,32}\()?[\"']?"
+    rb"|\|1\|(?:[A-Za-z0-9+/]{27}=\|)?|https?://[^\s\"'`]{1,48}\#!?"
     rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
-    rb"|badge\.svg\?token=)\Z"
+    rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
+    rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash|mac)=[\"']?)\Z"
 )
 SHOWN = 64
 """Bytes before a value that tell whether it is for all to see."""
 _GAP = rb"(?:[ _.-]|%20|\+)"
 _PLACEHOLDER = re.compile(
     rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|"  # RFC 3092
-    rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example|super|very|strong|weak|long|random"
-    rb"|secure|unsecure|insecure|unsafe|hard-?coded|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
+    rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
+    rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
     + _GAP
     + rb"{0,2}|(?:test|user|db|admin|root|default|refresh|session|client|server|service|auth|jwt)"
     + _GAP
@@ -87,10 +92,13 @@ def is_identifier(token: bytes) -> bool:
 
 
 def is_fingerprint(token: bytes, before: bytes) -> bool:
-    """Whether a token says that it is a digest (`sha256/…`), is the commit that an action is pinned to, or stands beside
-    the subject of the certificate that it is of."""
+    """Whether a token says that it is a digest (`sha256/…`), is the commit that an action or a version is pinned to, or
+    stands beside the subject of the certificate that it is of; or is a key's fingerprint, an address, or a volume's id.
+    """
     if _COMMIT.fullmatch(token):
-        return _PIN.search(before) is not None or _SUBJECT.search(before) is not None
+        return any(form.search(before) for form in (_PIN, _SUBJECT, _VERSION_NAME))
+    if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token):
+        return True
     return _DIGEST.match(token) is not None
 
 
@@ -142,6 +150,40 @@ def is_placeholder_login(token: bytes) -> bool:
     return bool(colon) and (is_placeholder(password) or user == password)
 
 
+def says_placeholder(value: bytes) -> bool:
+    """Whether it is base64 of a placeholder, or of an armour with nothing in it.
+
+    >>> says_placeholder(b"c2VjdXJlLXBhc3N3b3Jk"), says_placeholder(b"Y29ycmVjdCBob3JzZSBiYXR0ZXJ5")
+    (True, False)
+    """
+    if len(value) > 200 or not _LOGIN.fullmatch(value):
+        return False
+    text = base64.b64decode(value + b"=" * (-len(value) % 4)).strip()
+    return is_placeholder(text) or _EMPTY.fullmatch(text) is not None
+
+
+_EMPTY = re.compile(rb"-----BEGIN [A-Z0-9 ]{3,40}-----\s*-----END [A-Z0-9 ]{3,40}-----")
+_BOUNDARY = re.compile(rb"(?i)boundary|place_?holder")
+
+
+def is_boundary(token: bytes) -> bool:
+    """Whether it says that it separates the parts of a message (RFC 2046), `----WebKitFormBoundary7MA4YWxkTrZu0gW`, or
+    holds a place."""
+    return _BOUNDARY.search(token) is not None
+
+
+def is_sample_token(value: bytes) -> bool:
+    """Whether it is a JSON Web Token for the subject 1234567890, as jwt.io and the manuals write it."""
+    parts = value.split(b".")
+    if not value.startswith(b"eyJ") or len(parts) < 2 or not _URL_BASE64.fullmatch(parts[1]):
+        return False
+    return _SAMPLE.search(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4))) is not None
+
+
+_URL_BASE64 = re.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?")
+_SAMPLE = re.compile(rb'"sub"\s*:\s*"1234567890"')
+
+
 def holds_text(token: bytes) -> bool:
     """Whether base64 holds readable text somewhere: a serialised object, a certificate, a descriptor.
 
@@ -158,4 +200,6 @@ def holds_text(token: bytes) -> bool:
 
 def is_everybodys(value: bytes) -> bool:
     """Whether a value is an example of a documentation or a standard: nothing is lost where it comes out."""
+    if is_sample_token(value):
+        return True
     return 12 <= len(value) <= 8192 and is_published(value.decode("utf-8", "replace"))

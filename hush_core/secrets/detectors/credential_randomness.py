@@ -7,6 +7,7 @@ A bigram model of what stands in code (names, words, numbers, paths), counted on
 from __future__ import annotations
 
 import base64
+import codecs
 import itertools
 import re
 import string
@@ -176,8 +177,26 @@ def says_text(token: bytes) -> bool:
         said = base64.b64decode(part)
         if not skip and said.startswith(_FILES):
             return True
+        if not skip and _says_words(said):
+            return True
         if sum(c in _TEXT for c in said) >= 0.95 * len(said):
             return not _mostly_made(said)
+    return False
+
+
+def _says_words(said: bytes) -> bool:
+    """Whether it is UTF-8 beyond ASCII, or UTF-16: of 20 random bytes one in a million."""
+    if len(said) < 20:
+        return False
+    for charset in ("utf-8", "utf-16-le"):
+        try:
+            text = codecs.getincrementaldecoder(charset)().decode(said)  # what is cut at the end is no error
+        except UnicodeDecodeError:
+            continue
+        if all(c.isprintable() or c in "\t\r\n" for c in text) and (
+            charset == "utf-8" or 3 * sum(ord(c) < 128 for c in text) >= len(text)
+        ):
+            return not text.isascii() or charset == "utf-16-le"
     return False
 
 
@@ -185,3 +204,25 @@ def _mostly_made(text: bytes) -> bool:
     """Whether half of a text are random values themselves (`id:key`, as some services encode their keys)."""
     made = sum([len(part) for part in _PARTS.findall(text) if looks_made(part) == "mixed"])
     return 2 * made >= len(text)
+
+
+def stands_alone(
+    content: bytes, start: int, end: int, first: int, last: int, token: bytes, kind: str
+) -> bool:
+    """Whether letters and digits are all of a string, or all that a line gives a name: no path, no version.
+
+    Digests stand so, too: of hexadecimal digits only those in quotes count, and not 40 of them.
+    """
+    if not token.isalnum():
+        return False
+    quote = content[start - 1 : start]
+    if quote and quote in b"\"'`" and content[end : end + 1] == quote:
+        if kind == "hex":
+            return len(token) >= MIN_HEX and len(token) != SHA1_DIGITS
+    elif kind == "hex" or content[end:last].strip() or not _GIVEN.fullmatch(content, first, start):
+        return False
+    return kind == "mixed" or (kind == "plain" and len(token) >= MIN_PLAIN)
+
+
+MIN_HEX, SHA1_DIGITS, MIN_PLAIN = 32, 40, 20
+_GIVEN = re.compile(rb"[ \t-]*(?:export )?[A-Za-z0-9_.-]{1,40}[ \t]*[:=][ \t]*")

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
+from hush_core.files import private_folder
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
@@ -41,10 +43,14 @@ _HELPER_IS_PUBLIC = re.compile(r"key-id|client-id|app-id|public|-name|-url|-host
 
 
 class CredentialScanner:
-    """All rules, compiled once (about two seconds)."""
+    """All rules, compiled once (about three seconds of processor time; from `cache` a tenth).
 
-    def __init__(self) -> None:
-        self._native, self._public_helpers = _rules()
+    Args:
+        cache: the private folder of an extraction, where compiled rules are kept for the next; None: nowhere.
+    """
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._native, self._public_helpers = _rules(cache)
         self.provenance = RULES_VERSION
 
     def scan(self, content: bytes) -> list[Detection]:
@@ -98,17 +104,23 @@ def _placeholder(rule: str, value: bytes, before: bytes) -> bool:
 _COMPILING = threading.Lock()
 
 
-def _rules() -> tuple[Any, frozenset[str]]:
+def _rules(cache: Path | None = None) -> tuple[Any, frozenset[str]]:
     """The scanner, and the rules whose findings are public; who asks while it is compiled waits for it."""
     with _COMPILING:
-        return _compiled()
+        if not _COMPILED:
+            _COMPILED.append(_compiled(cache))
+        return _COMPILED[0]
 
 
-@cache
-def _compiled() -> tuple[Any, frozenset[str]]:
+_COMPILED: list[tuple[Any, frozenset[str]]] = []
+
+
+def _compiled(cache: Path | None) -> tuple[Any, frozenset[str]]:
     import kingfisher_sdk
 
-    rules = kingfisher_sdk.Rules(cache=False)
+    # kingfisher names the file after its rules and checks it: what is damaged is compiled anew
+    folder = None if cache is None else private_folder(private_folder(cache) / "rules")
+    rules = kingfisher_sdk.Rules(cache=folder is not None, cache_dir=folder)
     hidden = (r["id"] for r in rules.metadata() if not r["visible"])
     public = frozenset(r for r in hidden if not _HELPER_IS_SECRET.search(r) or _HELPER_IS_PUBLIC.search(r))
     return kingfisher_sdk.Scanner(rules, base64=True), public
@@ -119,9 +131,12 @@ class _Look:
 
     threads = True
 
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = cache
+
     @cached_property
     def scanner(self) -> CredentialScanner:
-        return CredentialScanner()
+        return CredentialScanner(self._cache)
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
         return iter(_rows(self.scanner.scan(content)))
@@ -155,7 +170,7 @@ def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
 
 def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a distinct value, sought everywhere in all its spellings."""
-    look = _Look()
+    look = _Look(context.cache)
     scan = context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
     values = Values()
     again: dict[int, None] = {}
@@ -192,4 +207,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="8", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="9", prepare=_rules)

@@ -70,15 +70,16 @@ def test_the_documented_example_works(acme, make_repo):
 
 
 def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_to_tell(
-    acme, make_repo, monkeypatch
+    acme, make_repo, monkeypatch, tmp_path
 ):
     repo = make_repo()
     repo.commit({"a": b"x" * 30 + b"MARK"})
     config, plain = job(repo, kind="acme_marker", text="MARK"), detector_of("acme_marker")
-    began, threads = threading.Event(), []
+    began, threads, folders = threading.Event(), [], []
 
-    def prepare():
+    def prepare(cache):
         threads.append(threading.current_thread())
+        folders.append(cache)
         began.set()
         raise RuntimeError("no rules")
 
@@ -87,8 +88,9 @@ def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_t
         return plain.detect(corpus, entry, context)
 
     monkeypatch.setitem(registry.OWN, "acme_marker", replace(plain, detect=detect, prepare=prepare))
-    assert extract(config, KEY).edges.height == 1
+    assert extract(config, KEY, cache=tmp_path / "kept").edges.height == 1
     assert len(threads) == 1 and threads[0] is not threading.main_thread()
+    assert folders == [tmp_path / "kept"]
 
 
 def test_its_own_model_judges_the_entry_and_shows_no_value(acme, make_repo):

@@ -23,6 +23,13 @@ from hush_core.secrets.detectors.credentials import CredentialScanner
 RANDOM = "x7Gq0TzLw4RbN9vKpY2cQm8sXa1d"
 HEX = "3b7c91e0d5a24f68b1c7d9e2f4a60835c1e7b924"
 
+
+def _token(payload: bytes) -> str:
+    """A JSON Web Token of that payload."""
+    parts = (b'{"alg":"HS256","typ":"JWT"}', payload, bytes(range(40, 72)))
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
 NEITHER = {
     "pin of an action": f'uses: "example/configure-credentials@{HEX}" # v6',
     "pin of a certificate": '.add("example.com", "sha256/Vjs8r4z+80wjNcr1YKepWQboSIRi63WsWXhIMN+eWys=")',
@@ -53,9 +60,61 @@ NEITHER = {
     "key of a cache": "cache_key: windows-2022-msvc-cl1\n",
     "serialised object": f'kDefaults = "{base64.b64encode(bytes([10, 25]) + b"google/protobuf/any.proto" + bytes(range(128, 170))).decode()}"',
     "block of strings": "\n".join(f'+ "{RANDOM}{RANDOM}{line:02}kQ9zXw\\n"' for line in range(6)),
+    "messages of a program": "lost.password = Zapomenut\\u00e9 heslo\nreset.password = Reset your password\nbad.credentials=Ung\\u00fcltige Anmeldedaten\n",
+    "coordinates of a library": 'oauth-sdk = "com.nimbusds:oauth2-oidc-sdk:11.38.2"',
+    "list of names": "tables = ['passwd', 'shadow', 'group']",
+    "when to do what": "update_password: always\n",
+    "file of a key": "key: /tmp/RPM-GPG-KEY-EPEL-7\n",
+    "reference to a secret": "secret: urn:k8s:secret:name:key\n",
+    "template": 'login = {"user": "bob", "password": "{OS_PASSWORD}"}',
+    "placeholder in base64": "password: c2VjdXJlLXBhc3N3b3Jk\n",
+    "module of Perl": "# there is another Authen::NTLM module available",
+    "option of openssl": "openssl genpkey -algorithm DH -pkeyopt group:ffdhe4096",
+    "data of another document": "kind: Secret\nmetadata: {name: a}\n---\nkind: ConfigMap\ndata:\n  cpu: 25mx7\n",
+    "user of a manifest": "kind: Secret\nstringData:\n  username: admin7\n",
+    "armour with nothing in it": "kind: Secret\ndata:\n  tls.key: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCi0tLS0tRU5EIFBSSVZBVEUgS0VZLS0tLS0=\n",
+    "boundary of a message": f"--axios-boundary-{RANDOM}",
+    "verification of a site": f":google-site-verification: {RANDOM}",
+    "signature of a request": "oauth_signature=JzgJWBxX664OiMW3WE4MEjtYwOjIpaUWHqtdHe68Es",
+    "challenge of a browser": f'challenge: base64url.decode("{RANDOM}"), rawId: "{RANDOM}"',
+    "hashed name of a host": "|1|L0TqxOhAVh6mLZ2lbHdTv3owun0=|vn0La5pbHNxin3XzQQdvaOulvVU= ssh-rsa",
+    "volume": 'volumes = {"/dev/sda1": "66Ojcd-ULtu-1cZa-Tywo-mx0d-RF4O-ysA9jK"}',
+    "commit of a version": f"export LUA_COOKIE_VERSION={HEX}",
+    "digest named behind": 'pins = Pair("d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM=", "sha256")',
+    "digest in escaped quotes": r'"max-age=5 ; pin-sha256=\"d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM=\""',
+    "fingerprint of a key": f"id: 0x{HEX.upper()}",
+    "text in base64": 'assert encoded == "' + base64.b64encode("Ansible - くらとみ\n".encode()).decode() + '"',
+    "wide text in base64": 'assert encoded == "' + base64.b64encode("Ansible is here\n".encode("utf-16-le")).decode() + '"',
+    "fragment of a page": "// https://groups.google.com/forum/#!topic/liftweb/V1pWy14Wl3A",
+    "first line of a certificate": f"-----BEGIN CERTIFICATE-----\nMIID6TCCAtGgAwIBAgIJAI{RANDOM}{RANDOM}\n...\n",
+    "token of the manuals": "token = '" + _token(b'{"sub":"1234567890","name":"John Doe"}') + "'",
+    "commit in quotes": f'x = "{HEX}"',
+    "digest on a line": f"x: {HEX[:32]}\n",
+    "call of that name": 'x = token("sunshine7")',
     "example of a manual": "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;",
 }  # fmt: skip
 BOTH = {
+    "word of settings": "password = Sunshine\n",
+    "password before a word": "password=hunter2 x\n",
+    "word in code": 'class A:\n    pass\ndef f(x):\n    return g(x)\npassword = "sunshine"\nfor i in x:\n    f(i)',
+    "angle in a password": 'password = "Moon<3Star"',
+    "setter": 'source.setPassword("hunter2x");',
+    "comparison": 'if password == "hunter2x" {',
+    "in escaped quotes": r'x = "{\"password\": \"hunter2x\"}"',
+    "borrowed string": 'let password: &str = "hunter2x";',
+    "secure string": '$x = ConvertTo-SecureString "hunter2x" -AsPlainText -Force',
+    "said in a comment": "# the password is hunter2x\n",
+    "one case in quotes": 'x = "q7w2k9m4x8n5b3v6c1z0"',
+    "hexadecimal in quotes": f'x = "{HEX[:32]}"',
+    "sixteen characters": f'x = "{RANDOM[:16]}"',
+    "sixteen on a line": f"x: {RANDOM[:16]}\n",
+    "password after a challenge": "challenge_password: hunter2x\n",
+    "key of a version": f'version_key = "{RANDOM}"',
+    "data of the second document": "kind: ConfigMap\n---\nkind: Secret\nstringData:\n  x: correct-7-horse\n",
+    "password of a manifest": "kind: Secret\nstringData:\n  password: admin7x\n",
+    "secret of forty digits": f'api_secret = "{HEX}"',
+    "password in base64": "password: Y29ycmVjdC03LWhvcnNl\n",
+    "token of somebody": "token = '" + _token(b'{"sub":"4711","name":"Jane Roe"}') + "'",
     "action's input": f'token: "{RANDOM}" # v6',
     "key after a digest's name": f'sha256_secret = "{RANDOM}"',
     "key beside a subject": f"CN=Example; api_key={RANDOM}",

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hush_core.secrets.detectors import credential_passwords, credential_rules
+from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_rules import own_findings
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, canonical, key_body, key_lines
@@ -242,3 +242,16 @@ def test_a_hostile_line_takes_linear_time():
     ):
         content = piece * (300_000 // len(piece))
         assert len(list(own_findings(content, []))) < 300_000  # returns at all: one long line
+
+
+def test_compiled_rules_are_kept_in_a_private_folder_and_find_the_same(tmp_path, monkeypatch, scanner):
+    """Two scanners in one folder: the second takes what the first left, and leaves it as it is."""
+    text = b'x = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"\npassword = "hunter2x"\n'
+    written = set()
+    for _ in range(2):
+        monkeypatch.setattr(credentials, "_COMPILED", [])
+        assert CredentialScanner(tmp_path).scan(text) == scanner.scan(text)
+        (kept,) = (tmp_path / "rules").iterdir()
+        written.add(kept.stat().st_mtime_ns)
+    assert len(written) == 1
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
