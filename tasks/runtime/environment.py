@@ -23,6 +23,9 @@ from hush_core.errors import InputError
 from hush_core.files import beside, new_file, sync
 
 KEY_BYTES = 32
+LOG_FORMAT = "HUSH_LOG_FORMAT"
+"""`json`: log lines for machines (`json_logs`)."""
+JSON_LOGS = {"PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "tasks.runtime.json_logs.JsonLines"}
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -149,6 +152,7 @@ def settings(place: Home) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TRANSFORMERS_OFFLINE": "1",
+        **(JSON_LOGS if os.environ.get(LOG_FORMAT) == "json" else {}),
     }
 
 
@@ -160,6 +164,8 @@ def prepare_environment() -> Home:
         RuntimeError: Prefect is imported already under another home (its settings are read once, at import).
     """
     place = home().create()
+    if os.environ.get(LOG_FORMAT, "") not in ("", "text", "json"):
+        raise InputError(LOG_FORMAT, "is neither text nor json", "write one of the two")
     missing = {name: value for name, value in settings(place).items() if not os.environ.get(name)}
     if "prefect" in sys.modules and "PREFECT_HOME" in missing:
         raise RuntimeError("prefect was imported before prepare_environment(): its settings would be ignored")
