@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flows.local_servers import start_servers
+from flows.local_servers import check_free, start_servers
 from flows.supervision import STARTUP, Children
 from hush_core.config import load_config
 from hush_core.config.calendar import check_schedule, schedule_of, zone_of
@@ -43,7 +43,7 @@ ABOUT = {
 """What the UI says of each deployment, by flow; deploy/prefect.yaml says the same."""
 WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"
 """When champions are verified again, and when they are attacked again; deploy/prefect.yaml says the same."""
-SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ")
+SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ", "metrics: ")
 RECORD = "servers.json"
 """In HUSH_HOME/run, while a supervisor with servers is there: its process, and whether all of it answers."""
 
@@ -58,13 +58,15 @@ def serve(
     prefect_port: int = 4200,
     mlflow_port: int = 5000,
     postgres_port: int = 5433,
+    metrics_port: int | None = None,
 ) -> None:
     """Serve the deployments train, plan, rehearse, compare, secrets, review, audit and watch until interrupted.
 
     `train` runs on the schedule when `config_file` is given: by `cron` and `timezone`, or as its promise counts
     (`promise.cron`), or every night; so do `audit` (of its champion) and `watch` on theirs.
     With `with_servers`, a Prefect and an MLflow server are started on loopback in place of those that the
-    environment does not name; with `postgres`, on a PostgreSQL server that is started for them.
+    environment does not name; with `postgres`, on a PostgreSQL server that is started for them. `metrics_port`:
+    where Prometheus asks for the worker's metrics; nowhere unless given.
 
     Raises:
         InputError: no Prefect server is named or asked for, a port is taken, or the schedule is no schedule or
@@ -87,6 +89,12 @@ def serve(
         job = {"config_file": config_file and str(config_file), "cron": cron, "timezone": timezone}
         runner = [sys.executable, "-m", "flows.serve", json.dumps(job)]
         children.start("runner", runner, environment, again=False, first=True)
+        if metrics_port is not None:
+            check_free(metrics_port, "metrics")
+            metrics = [sys.executable, "-m", "flows.metrics", str(metrics_port)]
+            children.start("metrics server", metrics, environment)
+            login = home.keys / "metrics.login"
+            print(f"metrics: http://127.0.0.1:{metrics_port}/metrics, login in {login}", flush=True)
         record(True)
         children.wait()
 

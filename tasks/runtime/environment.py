@@ -73,13 +73,19 @@ class Home:
 
     def prefect_login(self) -> str:
         """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
-        login = _key(self.keys / "prefect.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
-        return login.decode()
+        return self._login("prefect")
 
     def mlflow_login(self) -> str:
         """`user:password` of hush's account on the MLflow server that hush starts itself; mode 0600."""
-        login = _key(self.keys / "mlflow.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
-        return login.decode()
+        return self._login("mlflow")
+
+    def metrics_login(self) -> str:
+        """`user:password` for the worker's metrics; mode 0600."""
+        return self._login("metrics")
+
+    def _login(self, name: str) -> str:
+        made = _key(self.keys / f"{name}.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
+        return made.decode()
 
     def password(self, name: str) -> str:
         """A password that hush makes up for something that it starts itself; kept in `keys`, mode 0600."""

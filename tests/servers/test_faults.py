@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from jobs import Job
 from local_servers import free_port, until
+from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.servers
 ROUNDS = 400
@@ -40,7 +41,10 @@ class Stack:
     """`hush serve --with-servers --postgres` on a job, as a process; its children by their names in /proc."""
 
     def __init__(self, job):
-        self.job, self.ports = job, {name: free_port() for name in ("prefect", "mlflow", "postgres")}
+        self.job, self.ports = (
+            job,
+            {name: free_port() for name in ("prefect", "mlflow", "postgres", "metrics")},
+        )
         self.log = job.folder / "serve.log"
 
     def start(self):
@@ -62,6 +66,7 @@ class Stack:
             **self.job.environment, "HUSH_POSTGRES": str(self.job.folder / "postgres"),
             "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own patience is not what is tried here
             "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+            "HUSH_LOG_FORMAT": "json",
             "HUSH_TRACKER_RETRIES": ",".join(["2"] * 30),  # half an hour, as a minute
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
         }  # fmt: skip
@@ -131,6 +136,17 @@ class Stack:
     def released(self):
         lines = (f.read_bytes().splitlines() for f in self.job.home.rglob("work/*/releases.jsonl"))
         return sum(len(one) - 1 for one in lines)
+
+    def metric(self, name, *labels):
+        """As Prometheus reads it."""
+        token = base64.b64encode(self.login("metrics").encode()).decode()
+        url = f"http://127.0.0.1:{self.ports['metrics']}/metrics"
+        asked = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+            samples = [sample for family in families for sample in family.samples]
+        (value,) = [s.value for s in samples if s.name == name and set(labels) == set(s.labels.values())]
+        return value
 
     @contextmanager
     def database(self, name):
@@ -222,7 +238,7 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
     os.kill(worker, signal.SIGKILL)
     os.kill(training, signal.SIGCONT)
     until(lambda: stack.leader("flows.serve") not in (None, worker), "another worker", 200)
-    assert not Path(f"/proc/{training}").exists(), "it trains on unseen"
+    assert not _lives(training), "it trains on unseen"
     until(lambda: stack.state(run) in ENDS, "the end of its run", 200)
     assert stack.state(run) in ("CRASHED", "FAILED", "CANCELLED")
     released = stack.released()
@@ -236,6 +252,10 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
     os.kill(training, signal.SIGCONT)
     until(lambda: "Task run failed with exception" in stack.log.read_text()[said:], "a refused delivery", 400)
     assert stack.released() == ROUNDS
+    assert (
+        stack.metric("hush_releases_total") == ROUNDS
+        and stack.metric("hush_flow_runs", "train", "running") == 1
+    )
     with stack.database("mlflow") as ask:
         ask(HELD_UP)
         os.killpg(stack.leader("mlflow server"), signal.SIGCONT)
@@ -268,6 +288,11 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
     open_states = {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}
     assert stack.call("/flow_runs/filter", {"flow_runs": open_states}) == []
     assert stack.call("/task_runs/filter", {"task_runs": open_states}) == []
+    assert stack.metric("hush_flow_runs", "train", "running") == 0
+
+    lines = [json.loads(line) for line in stack.log.read_text().splitlines() if line.startswith("{")]
+    assert any(line.get("run") and f"of {ROUNDS}" in line["message"] for line in lines)
+    assert not any(value.decode() in stack.log.read_text() for value in stack.job.values)
 
 
 ENDS = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
@@ -279,6 +304,14 @@ CREATE TRIGGER held_up BEFORE UPDATE ON model_versions FOR EACH ROW
 WAITING = (
     "SELECT pid FROM pg_stat_activity WHERE query LIKE 'UPDATE model_versions%' AND wait_event = 'PgSleep'"
 )
+
+
+def _lives(pid):
+    """And is not only waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _pause(training, until_released):
