@@ -16,10 +16,10 @@ from tasks.against import AgainstChampion
 from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
 from tasks.run_numbers import numbers_of
-from tasks.runtime.environment import home
+from tasks.runtime.environment import home, retry_pauses
 from tasks.runtime.registry import Registered, earlier_tags, logged_version, record_run
 from tasks.runtime.store import Store
-from tasks.runtime.tracking import is_away, retry_pauses
+from tasks.runtime.tracking import is_away
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""

@@ -26,6 +26,7 @@ KEY_BYTES = 32
 LOG_FORMAT = "HUSH_LOG_FORMAT"
 """`json`: log lines for machines (`json_logs`)."""
 JSON_LOGS = {"PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "tasks.runtime.json_logs.JsonLines"}
+RETRIES = "HUSH_TRACKER_RETRIES"
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -160,6 +161,23 @@ def settings(place: Home) -> dict[str, str]:
         "TRANSFORMERS_OFFLINE": "1",
         **(JSON_LOGS if os.environ.get(LOG_FORMAT) == "json" else {}),
     }
+
+
+def retry_pauses() -> list[float]:
+    """Seconds after which a record is delivered anew to a tracker that did not answer: HUSH_TRACKER_RETRIES, or
+    what makes half an hour with MLflow's own tries.
+
+    Raises:
+        InputError: it is no list of seconds.
+    """
+    given = os.environ.get(RETRIES) or "10,60,300,300"
+    try:
+        pauses = [float(part) for part in given.split(",")]
+    except ValueError:
+        pauses = []
+    if not pauses or not all(0.0 <= pause <= 86400.0 for pause in pauses):
+        raise InputError(RETRIES, "is no list of seconds", "write it as 10,60,300,300, each of a day at most")
+    return pauses
 
 
 def prepare_environment() -> Home:

@@ -1,8 +1,8 @@
 """What a monitor asks of a worker: rounds, releases, the queue, in Prometheus' form; read when it is asked.
 
 Nothing is counted in memory, so a restart loses nothing: releases come from the ledgers of the store, the rate of
-rounds from what trainings write for the live metrics, runs and queue from the orchestrator. Names of flows are told,
-never a secret's name or value.
+rounds from what trainings write for the live metrics, runs and queue from the orchestrator. Names of flows are
+told, never a secret's name or value.
 """
 
 from __future__ import annotations

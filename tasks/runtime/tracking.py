@@ -26,7 +26,6 @@ from tasks.runtime.tracker_server import MODEL_TRAINING
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """What the experiment is. MLflow 3.17's pages do not look at it (`tracker_server`); those before did."""
 
-RETRIES = "HUSH_TRACKER_RETRIES"
 PAGES = "HUSH_MLFLOW_PAGES"
 """In the environment: where a browser finds the tracker, if not where this process does (in a container, say)."""
 
@@ -151,23 +150,6 @@ def is_away(error: BaseException) -> bool:
             return bool(re.search(r"Max retries exceeded|error code 50[0234]|OperationalError", str(error)))
         error = error.__cause__ or error.__context__
     return False
-
-
-def retry_pauses() -> list[float]:
-    """Seconds after which a record is delivered anew to a tracker that did not answer: HUSH_TRACKER_RETRIES, or
-    what makes half an hour with MLflow's own tries.
-
-    Raises:
-        InputError: it is no list of seconds.
-    """
-    given = os.environ.get(RETRIES) or "10,60,300,300"
-    try:
-        pauses = [float(part) for part in given.split(",")]
-    except ValueError:
-        pauses = []
-    if not pauses or not all(0.0 <= pause <= 86400.0 for pause in pauses):
-        raise InputError(RETRIES, "is no list of seconds", "write it as 10,60,300,300, each of a day at most")
-    return pauses
 
 
 def link_of(experiment_id: str, run_id: str) -> str | None:

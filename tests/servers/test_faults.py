@@ -370,6 +370,12 @@ def test_the_registry_of_the_stack_wants_a_login_and_its_databases_are_closed_to
     )
     assert secret.encode() not in arguments
     assert secret not in stack.log.read_text()
+    with stack.database("postgres") as ask:  # another account's program: it has nothing of the caller's
+        ask("CREATE TEMP TABLE told (line text)")
+        ask("COPY told FROM PROGRAM 'env'")
+        names = {line.partition("=")[0] for (line,) in ask("SELECT line FROM told")}
+    own = {"PATH", "TZ", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert "PATH" in names and not {n for n in names - own if not n.startswith(("PG", "LC_"))}
 
 
 def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
