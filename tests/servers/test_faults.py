@@ -24,7 +24,7 @@ from local_servers import free_port, until
 from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.servers
-ROUNDS = 400
+ROUNDS, CHECKPOINT = 120, 20
 CONFIG = """\
 version: 1
 repos: [{{path: {repository}}}]
@@ -69,6 +69,16 @@ class Stack:
             "HUSH_LOG_FORMAT": "json",
             "HUSH_TRACKER_RETRIES": ",".join(["2"] * 30),  # half an hour, as a minute
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
+        }  # fmt: skip
+
+    def shell(self):
+        """The environment of somebody who works against these servers, as the runbook has it."""
+        user, _, password = self.login("mlflow").partition(":")
+        return self.environment | {
+            "PREFECT_API_URL": f"http://127.0.0.1:{self.ports['prefect']}/api",
+            "PREFECT_API_AUTH_STRING": self.login("prefect"),
+            "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{self.ports['mlflow']}",
+            "MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password,
         }  # fmt: skip
 
     def login(self, name):
@@ -199,24 +209,24 @@ def stack():
                 os.environ.pop(name, None)
 
 
+@pytest.mark.timeout(1800)
 def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(stack):
-    """One job, begun four times: its servers, its training, its worker and its registration are killed in turn.
+    """One job, begun three times: its servers, its worker, its training and its registration are killed in turn.
 
     A training is stopped while it is arranged what it finds when it goes on, so that little of it needs to be done.
     """
-    # its servers, amid the rounds: MLflow hangs, then is gone; another worker takes the same run
+    # another worker takes the same run; then its servers, amid the rounds: MLflow hangs, then is gone
     run = stack.first = stack.begin()
     training = stack.training(run)
-    _pause(training, until_released=lambda: stack.released() >= 3)
-    os.killpg(stack.leader("mlflow server"), signal.SIGSTOP)
+    _pause(training, until_released=lambda: stack.released() > CHECKPOINT)
     second = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "run", str(stack.job.config)],
-        env=stack.environment | {"MLFLOW_TRACKING_URI": f"sqlite:///{stack.job.home}/other.db"},
+        [sys.executable, "-m", "flows.cli", "run", str(stack.job.config)], env=stack.shell(),
         cwd=stack.job.folder, capture_output=True, text=True, timeout=400,
     )  # fmt: skip
     assert second.returncode and "another process is training this run" in second.stderr, second.stderr[
         -3000:
     ]
+    os.killpg(stack.leader("mlflow server"), signal.SIGSTOP)
     os.kill(stack.leader("bin/postgres"), signal.SIGKILL)
     os.kill(stack.leader("prefect server"), signal.SIGKILL)
     _rounds_go_on(stack, training)
@@ -225,26 +235,17 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         until(lambda: _bound(held, stack.ports["mlflow"]), "MLflow's port", 30, 0.05)
         _rounds_go_on(stack, training)
-        # the training itself: its worker says so
+        # training and worker at once: nobody is left who could say that the run is over
+        worker = stack.leader("flows.serve")
+        os.kill(worker, signal.SIGKILL)
         os.kill(training, signal.SIGKILL)
-    until(lambda: stack.state(run) == "CRASHED", "what the worker says of a training that was killed", 400)
-    released = stack.released()
-    assert 3 < released < ROUNDS
-
-    # the worker: what it had begun ends with a checkpoint, and it is started again
-    run, worker = stack.begin(), stack.leader("flows.serve")
-    training = stack.training(run)
-    _pause(training, until_released=lambda: stack.released() > released)
-    os.kill(worker, signal.SIGKILL)
-    os.kill(training, signal.SIGCONT)
     until(lambda: stack.leader("flows.serve") not in (None, worker), "another worker", 200)
-    assert not _lives(training), "it trains on unseen"
-    until(lambda: stack.state(run) in ENDS, "the end of its run", 200)
-    assert stack.state(run) in ("CRASHED", "FAILED", "CANCELLED")
+    until(lambda: stack.state(run) == "CRASHED", "what the next worker says of the run", 400)
     released = stack.released()
-    assert released < ROUNDS
+    assert CHECKPOINT < released < ROUNDS
 
-    # the tracker hangs when it is over, then answers to all that was asked meanwhile; the registration is cut
+    # the training goes on from its checkpoint; the tracker hangs when it is over, then answers to all that was
+    # asked meanwhile; the registration is cut
     run, said = stack.begin(), len(stack.log.read_text())
     training = stack.training(run)
     _pause(training, until_released=lambda: stack.released() > released)
@@ -264,7 +265,7 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
         os.kill(training, signal.SIGKILL)
         ask(f"SELECT pg_terminate_backend(pid) FROM ({WAITING}) AS waiting")
         ask("DROP TRIGGER held_up ON model_versions")
-    until(lambda: stack.state(run) == "CRASHED", "the end of its run", 200)
+    until(lambda: stack.state(run) == "CRASHED", "what the worker says of a training that was killed", 200)
     (cut,) = stack.client().search_model_versions("name = 'job'")
     assert "models:/job/VERSION" in cut.description
 
@@ -304,14 +305,6 @@ CREATE TRIGGER held_up BEFORE UPDATE ON model_versions FOR EACH ROW
 WAITING = (
     "SELECT pid FROM pg_stat_activity WHERE query LIKE 'UPDATE model_versions%' AND wait_event = 'PgSleep'"
 )
-
-
-def _lives(pid):
-    """And is not only waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def _pause(training, until_released):
