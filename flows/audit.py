@@ -15,6 +15,7 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from flows.reports.audit import markdown
@@ -24,6 +25,7 @@ from hush_core import figures
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument
 from hush_core.certificate import Certificate
 from hush_core.certificate.document import files_digest
+from hush_core.config import load_config
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
 from tasks.audit import (
@@ -51,7 +53,7 @@ from tasks.models import Model
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.registry import find_version
+from tasks.runtime.registry import CHAMPION, find_version
 from tasks.runtime.store import Ref, Store
 
 ALTERNATIVES = 1000
@@ -71,13 +73,20 @@ class AuditReport(BaseModel):
 
 @flow(name="audit", flow_run_name=named("audit", "model_uri"), validate_parameters=True)
 @suspendable
-def audit(model_uri: str, alternatives: int = ALTERNATIVES, out: str | None = None) -> AuditReport:
+def audit(
+    model_uri: str | None = None,
+    alternatives: int = ALTERNATIVES,
+    out: str | None = None,
+    config_file: str | None = None,
+) -> AuditReport | None:
     """Verify a registered version, attack it, and record what was found beside it.
 
     Args:
         model_uri: `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
         alternatives: strings of its form that each value is ranked among.
         out: a folder for tables and pictures.
+        config_file: where no model is named, the champion of this job's model is audited; where there is none yet,
+            nothing is done. For schedules.
 
     Raises:
         VerificationError: the certificate does not hold, or an attack found more than it allows.
@@ -86,6 +95,9 @@ def audit(model_uri: str, alternatives: int = ALTERNATIVES, out: str | None = No
     claim_flow_run()
     if alternatives < 1:
         raise InputError("alternatives", "is below 1", "give a whole number, as 1000")
+    model_uri = model_uri or _champion(config_file)
+    if model_uri is None:
+        return None
     entry, store = find_version(model_uri), Store(home().store)
     fixed = f"models:/{entry.name}/{entry.version}"
     with tempfile.TemporaryDirectory() as folder:
@@ -103,6 +115,19 @@ def audit(model_uri: str, alternatives: int = ALTERNATIVES, out: str | None = No
         "user_inference": infer_units(losses, certificate),
     }
     return publish(fixed, verification.certificate, tested, measured, losses, out)
+
+
+def _champion(config_file: str | None) -> str | None:
+    """The promoted version of a job's model; None where none is."""
+    if config_file is None:
+        raise InputError("model_uri", "names no model", "write models:/NAME/VERSION, or give a config")
+    name = load_config(Path(config_file)).tracking.model
+    try:
+        entry = find_version(f"models:/{name}@{CHAMPION}")
+    except InputError:
+        get_run_logger().info("no version of %s is %s: nothing to audit", name, CHAMPION)
+        return None
+    return f"models:/{entry.name}/{entry.version}"
 
 
 def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: int) -> Tested:

@@ -30,7 +30,7 @@ from tasks.runtime.environment import Home
 
 MANIFEST = "manifest.json"
 SQLITE = ("mlflow.db", "mlflow_users.db", "prefect/prefect.db")
-FOLDERS = ("keys", "store", "mlartifacts", "decisions")
+FOLDERS = ("keys", "store", "mlartifacts", "decisions", "outbox")
 """In this order: what is named after what names it would be."""
 MOMENTARY = ("store/tmp",)
 

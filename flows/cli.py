@@ -21,8 +21,8 @@ app = typer.Typer(
 )
 COMMANDS = (
     jobs.run, jobs.secrets, jobs.plan, jobs.compare, jobs.replicate, models.verify, models.runs, models.audit,
-    models.canaries, models.review, service.serve, service.stop, service.doctor, service.backup, service.restore,
-    jobs.demo, service.schema,
+    models.canaries, models.review, models.watch, service.serve, service.stop, service.doctor, service.backup,
+    service.restore, jobs.demo, service.schema,
 )  # fmt: skip
 """In the order of `hush --help`."""
 for command in COMMANDS:

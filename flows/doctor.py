@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -19,7 +20,8 @@ from hush_core.config import load_config
 from hush_core.config.calendar import check_schedule, zone_of
 from hush_core.errors import HushError, InputError
 from tasks.reachable import check_disk, check_orchestrator, check_tracker
-from tasks.runtime.environment import OWN_SERVERS, Home
+from tasks.runtime import webhook
+from tasks.runtime.environment import LOG_FORMAT, OWN_SERVERS, RETRIES, Home, retry_pauses
 from tasks.runtime.trust import SIGNING_KEY, signing_key, trust_root
 
 KNOWN = frozenset(
@@ -27,11 +29,14 @@ KNOWN = frozenset(
         "HUSH_HOME", SIGNING_KEY, "HUSH_TRUST", "HUSH_CRON", "HUSH_TIMEZONE", "HUSH_CONFIG", "HUSH_CODE",
         "HUSH_MLFLOW_ACCOUNT", "HUSH_MLFLOW_USERS", "HUSH_POSTGRES", "HUSH_SECRETS", "HUSH_PREFECT_PORT",
         "HUSH_MLFLOW_PORT", "HUSH_SOURCES", "HUSH_CONFIGS", "HUSH_SERVER_MEMORY", "HUSH_WORKER_MEMORY",
-        "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS,
+        "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS, webhook.URL, webhook.SECRET,
+        RETRIES, LOG_FORMAT,
     }
 )  # fmt: skip
 """Every variable that hush, its servers or its deployment read."""
 GIT = (2, 39)
+LATE = 7200.0
+"""Seconds of a pause between two tries, which are hours apart by then."""
 
 
 def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]:
@@ -39,11 +44,22 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
     for check in (_home, _variables, _schedule, _packages, _git, _keys):
         yield from check(place)
     there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
-    for ask in (*there, check_orchestrator, trust_root, signing_key):
+    for ask in (*there, check_orchestrator, trust_root, signing_key, webhook.endpoint, retry_pauses):
         yield from _refusal(ask)
+    yield from _refusal(_untold)
     if config_file is not None:
         yield from _refusal(lambda: check_config(config_file))
         yield from _promised(config_file)
+
+
+def _untold() -> None:
+    """A promotion that nobody took for a day."""
+    late = [one for one in webhook.messages() if one.tries and one.due - time.time() > LATE]
+    if late:
+        raise InputError(
+            webhook.URL, f"has not taken {len(late)} promotions after {max(one.tries for one in late)} tries",
+            "mend the receiver; hush watch tries again",
+        )  # fmt: skip
 
 
 def _refusal(ask: Callable[[], object]) -> Iterator[HushError]:

@@ -58,8 +58,8 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
     from flows.review import certificate_digest, verify_registered
     from hush_core.signing import read_trust
     from hush_core.training import load_model
-    from tasks.runtime.decisions import check_approval
-    from tasks.runtime.registry import DIGEST, find_version
+    from tasks.runtime.decisions import check_approval, check_last
+    from tasks.runtime.registry import CHAMPION, DIGEST, find_version
     from tasks.runtime.trust import trust_root
 
     trusted = read_trust(Path(trust)) if trust is not None else trust_root()
@@ -76,6 +76,8 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
         if certificate_digest(Path(folder)) != entry.tags.get(DIGEST):
             raise VerificationError([f"{uri}: changed while it was loaded"])  # what was approved is another
         approval = check_approval(entry, trusted)
+        if model_uri.endswith(f"@{CHAMPION}"):
+            check_last(entry, trusted)
         model = load_model(Path(folder) / "artifact" / "model")
     return LoadedModel(model.network.eval(), model.tokenizer, uri, approval, verification)
 

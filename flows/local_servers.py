@@ -14,12 +14,14 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from flows.supervision import Children
 from hush_core.errors import InputError
+from hush_core.files import new_file
 from tasks.runtime.environment import OWN_SERVERS, Home
 from tasks.runtime.registry_guard import write_login
 
@@ -137,10 +139,15 @@ def start_postgres(children: Children, home: Home, environment: dict[str, str], 
     settings = {"listen_addresses": HOST, "unix_socket_directories": "", "log_min_messages": "fatal"}
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     command = [str(found / "postgres"), "-D", str(data), "-p", str(port), *options]
-    children.start("PostgreSQL server", command, environment, cwd="/", **account)
+    children.start("PostgreSQL server", command, _bare(environment), cwd="/", **account)
     children.await_that(lambda: _make_databases(home, port), "PostgreSQL")
     print(f"PostgreSQL: {HOST}:{port}, in {data}", flush=True)
     return {name: f"{name}:{home.password(f'postgres_{name}')}@{HOST}:{port}/{name}" for name in DATABASES}
+
+
+def _bare(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a program of another account needs: none of the caller's keys, tokens and addresses."""
+    return {name: environment[name] for name in ("PATH", "TZ") if name in environment} | {"LC_ALL": "C"}
 
 
 def binaries() -> Path:
@@ -162,15 +169,15 @@ def _make_cluster(programs: Path, data: Path, home: Home, account: dict[str, Any
     try:
         part.mkdir(mode=0o700, parents=True)
         password = part.with_suffix(".password")
-        password.write_text(given)
-        password.chmod(0o600)
+        with new_file(password) as file:  # nobody else can read it at any moment
+            file.write(given.encode())
         for path in (part, password):
             if account:
                 shutil.chown(path, account["user"], account["group"])
         options = ["--auth=scram-sha-256", f"--pwfile={password}", "--username=hush", "--encoding=UTF8"]
         done = subprocess.run(
             [str(programs / "initdb"), "-D", str(part), *options, "--locale=C"],
-            cwd="/", capture_output=True, text=True, **account,
+            cwd="/", env=_bare(os.environ), capture_output=True, text=True, **account,
         )  # fmt: skip
         if done.returncode:
             raise InputError(f"PostgreSQL ({data})", f"cannot be set up: {done.stderr[-300:]}", "mend that")

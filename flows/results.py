@@ -216,6 +216,12 @@ def _replicate() -> Any:
     return ReplicationReport | KnownReplications
 
 
+def _watch() -> Any:
+    from flows.watch import Watched
+
+    return Watched
+
+
 def _review() -> Any:
     from flows.review import Reviewed
 
@@ -225,6 +231,7 @@ def _review() -> Any:
 RESULTS: dict[str, Callable[[], Any]] = {
     "run": _report, "demo": _report, "secrets": _secrets, "plan": _plan, "compare": _compare,
     "verify": lambda: Verified, "runs": lambda: CountedRuns, "audit": _audit, "review": _review,
+    "watch": _watch,
     "canaries": lambda: Canaries, "replicate": _replicate, "doctor": lambda: Examined,
 }  # fmt: skip
 """By command, the type of its result; loaded when it is asked for."""

@@ -43,7 +43,16 @@ from hush_core.signing import TrustRoot, check_signature
 from tasks.audit_record import with_audit
 from tasks.leftovers import claim_flow_run
 from tasks.redaction import check_redaction
-from tasks.runtime.decisions import APPROVED, REJECTED, check_approval, decide, dethrone, note_last
+from tasks.runtime import webhook
+from tasks.runtime.decisions import (
+    APPROVED,
+    REJECTED,
+    check_approval,
+    check_last,
+    decide,
+    dethrone,
+    note_last,
+)
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
@@ -108,7 +117,7 @@ def review(
         VerificationError: the certificate does not hold. The version becomes `failed`, champion no more.
     """
     claim_flow_run()
-    signing_key()  # a mistake in it is told before a person is asked
+    signing_key(), webhook.endpoint()  # mistakes in these are told before a person is asked
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
     with tempfile.TemporaryDirectory() as folder:
@@ -125,12 +134,14 @@ def review(
             # the decision was about these bytes; it does not carry over to others
             verification, now = check_registered(fixed, Path(folder) / "after")  # an audit may have come
             if now != contents:
-                _mark_failed(fixed)
+                mark_failed(fixed)
                 raise VerificationError([f"{fixed}: changed while it was under review"])
     if answer.decision == "approve" and verification.refuted:
         raise InputError(fixed, verification.audit, "train again; a refuted model cannot be approved")
     status = APPROVED if answer.decision == "approve" else REJECTED
     dethroned = decide(fixed, status, by=answer.reviewer, why=answer.reason, certificate=digest)
+    if status == APPROVED:
+        webhook.deliver()  # what is not taken now, `hush watch` tries again
     if dethroned:
         get_run_logger().warning("%s was the champion: no version is, until another is approved", fixed)
     return Reviewed(
@@ -145,7 +156,7 @@ def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
     try:
         return verify_registered(model_uri, into)
     except VerificationError:
-        _mark_failed(model_uri)
+        mark_failed(model_uri)
         raise
 
 
@@ -288,7 +299,9 @@ def certificate_digest(folder: Path) -> str:
 def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
     if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
         return "NOT CHECKED whether a review put the alias there: that can the home which made the model"
-    return check_approval(entry, trust)
+    said = check_approval(entry, trust)
+    check_last(entry, trust)
+    return said
 
 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
@@ -324,7 +337,8 @@ def _ask(page: str, reviewer: str | None) -> Decision:
     return _given(answer.decision, answer.reviewer, answer.reason)
 
 
-def _mark_failed(model_uri: str) -> None:
+def mark_failed(model_uri: str) -> None:
+    """A version that does not verify: champion no more, and to be reviewed anew."""
     dethrone(model_uri)
     entry = find_version(model_uri)
     note_last(entry.name, entry.version, "failed")

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flows.local_servers import start_servers
+from flows.local_servers import check_free, start_servers
 from flows.supervision import STARTUP, Children
 from hush_core.config import load_config
 from hush_core.config.calendar import check_schedule, schedule_of, zone_of
@@ -37,10 +37,13 @@ ABOUT = {
     "compare": "What does each way of protecting cost here? The rival mechanisms on this data, at one promise.",
     "secrets": "Which files hold which secret, and what changed since the last report.",
     "review": "Verify a registered model, ask a person, promote or reject it.",
-    "audit": "Attack a registered model, and hold what comes out against its certificate.",
+    "audit": "Attack a model (on a schedule: the champion), and hold what comes out against its certificate.",
+    "watch": "Verify every champion again; take the alias from what fails; tell promotions that wait.",
 }
 """What the UI says of each deployment, by flow; deploy/prefect.yaml says the same."""
-SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ")
+WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"
+"""When champions are verified again, and when they are attacked again; deploy/prefect.yaml says the same."""
+SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ", "metrics: ")
 RECORD = "servers.json"
 """In HUSH_HOME/run, while a supervisor with servers is there: its process, and whether all of it answers."""
 
@@ -55,13 +58,15 @@ def serve(
     prefect_port: int = 4200,
     mlflow_port: int = 5000,
     postgres_port: int = 5433,
+    metrics_port: int | None = None,
 ) -> None:
-    """Serve the deployments train, plan, rehearse, secrets, review and audit until interrupted.
+    """Serve the deployments train, plan, rehearse, compare, secrets, review, audit and watch until interrupted.
 
     `train` runs on the schedule when `config_file` is given: by `cron` and `timezone`, or as its promise counts
-    (`promise.cron`), or every night. With `with_servers`, a Prefect and an MLflow
-    server are started on loopback in place of those that the environment does not name; with `postgres`, on a
-    PostgreSQL server that is started for them.
+    (`promise.cron`), or every night; so do `audit` (of its champion) and `watch` on theirs.
+    With `with_servers`, a Prefect and an MLflow server are started on loopback in place of those that the
+    environment does not name; with `postgres`, on a PostgreSQL server that is started for them. `metrics_port`:
+    where Prometheus asks for the worker's metrics; nowhere unless given.
 
     Raises:
         InputError: no Prefect server is named or asked for, a port is taken, or the schedule is no schedule or
@@ -84,6 +89,12 @@ def serve(
         job = {"config_file": config_file and str(config_file), "cron": cron, "timezone": timezone}
         runner = [sys.executable, "-m", "flows.serve", json.dumps(job)]
         children.start("runner", runner, environment, again=False, first=True)
+        if metrics_port is not None:
+            check_free(metrics_port, "metrics")
+            metrics = [sys.executable, "-m", "flows.metrics", str(metrics_port)]
+            children.start("metrics server", metrics, environment)
+            login = home.keys / "metrics.login"
+            print(f"metrics: http://127.0.0.1:{metrics_port}/metrics, login in {login}", flush=True)
         record(True)
         children.wait()
 
@@ -189,6 +200,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.review import review
     from flows.secrets import secrets
     from flows.train import train
+    from flows.watch import watch
     from tasks.leftovers import sweep
     from tasks.runtime.error_logging import one_line_errors
 
@@ -197,12 +209,17 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    # a look that is late is not made up for
+    last = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
     def deployed(flow: Any, **options: Any) -> Any:
         about = {"name": f"hush-{flow.name}", "description": ABOUT[flow.name]}
         return flow.to_deployment(**about, entrypoint_type=EntrypointType.MODULE_PATH, **options)
 
-    schedules = [Cron(cron, timezone=timezone, slug="retrain")] if config_file else []
+    def at(when: str, slug: str) -> list[Any]:
+        return [Cron(when, timezone=timezone, slug=slug)]
+
+    schedules = at(cron, "retrain") if config_file else []
     run_deployments(
         deployed(train, **given, schedules=schedules, concurrency_limit=one),
         deployed(plan, **given),
@@ -210,7 +227,9 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         deployed(compare, **given, concurrency_limit=one),
         deployed(secrets, **given),
         deployed(review),
-        deployed(audit),
+        deployed(audit, **given, schedules=at(AUDIT, "audit") if config_file else []),
+        # without a config it watches what this home has promoted
+        deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
     )
 
 

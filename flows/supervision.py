@@ -1,7 +1,8 @@
 """Child processes under one supervisor: servers that die are started again, and all end together.
 
 What a killed server loses is asked for again by its clients, and what a training trains goes on meanwhile; so a
-server that dies is begun anew with the same command. One that dies again and again is broken: then all ends.
+server that dies is begun anew with the same command, and so is a runner that was killed: what it had begun is asked
+to end first, as it would train on unseen. One that dies again and again is broken: then all ends.
 After a `kill -9` of the supervisor they end too, but for PostgreSQL, which has a user of its own.
 """
 
@@ -25,6 +26,8 @@ from tasks.runtime.tied import tied
 
 STARTUP = 180.0
 """Seconds for a server to answer, on a busy machine."""
+PATIENCE = 20.0
+"""Seconds for what is asked to end; for a training, to write its checkpoint."""
 OFTEN, WITHIN = 10, 300.0
 """So many deaths of one child within so many seconds, and it is not begun again."""
 
@@ -33,8 +36,8 @@ OFTEN, WITHIN = 10, 300.0
 class Child:
     """A process that leads a group of its own.
 
-    again: whether it is begun again when it dies. first: whether what it has begun is asked to end before
-    itself is.
+    again: whether it is begun again when it ends by itself; what is killed always is. first: whether what it has
+    begun is asked to end before itself is.
     """
 
     name: str
@@ -82,7 +85,7 @@ class Children:
         """Begin again what has died.
 
         Raises:
-            HushError: something died that is not begun again, or too often.
+            HushError: something ended that is not begun again, or died too often.
         """
         for child in self.running:
             status = child.process.poll()
@@ -90,10 +93,13 @@ class Children:
                 continue
             now = time.monotonic()
             child.deaths = [then for then in child.deaths if now - then < WITHIN] + [now]
-            said = f"the {child.name} ended by itself (status {status}); see its last lines above"
-            if not child.again or len(child.deaths) > OFTEN:
+            ended = f"was killed (signal {-status})" if status < 0 else f"ended by itself (status {status})"
+            said = f"the {child.name} {ended}; see its last lines above"
+            if (status >= 0 and not child.again) or len(child.deaths) > OFTEN:
                 raise HushError(said)
             print(f"hush: {said}; it is started again", flush=True)
+            if child.first:
+                _end_begun(child.process, PATIENCE)
             _kill_group(child.process.pid)
             time.sleep(min(2.0 ** len(child.deaths) / 4, 10.0))
             child.process = subprocess.Popen(child.command, **child.options)
@@ -124,20 +130,15 @@ class Children:
             time.sleep(0.5)
 
 
-def _stop(child: Child, patience: float = 20.0) -> None:
+def _stop(child: Child, patience: float = PATIENCE) -> None:
     """Ask the child's whole group to end, then make it.
 
     What the runner has begun is asked first, and waited for: a run that ends after its runner cannot say
     how, and would stay "Running".
     """
     process = child.process
-    if child.first:
-        for pid in _begun_by(process):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGINT)
-        deadline = time.monotonic() + patience
-        while process.poll() is None and _begun_by(process) and time.monotonic() < deadline:
-            time.sleep(0.1)
+    if child.first and process.poll() is None:
+        _end_begun(process, patience)
     for sign, seconds in (
         (signal.SIGINT, patience),
         (signal.SIGTERM, patience / 2),
@@ -151,6 +152,16 @@ def _stop(child: Child, patience: float = 20.0) -> None:
         except subprocess.TimeoutExpired:
             continue
     _kill_group(process.pid)
+
+
+def _end_begun(leader: subprocess.Popen[bytes], patience: float) -> None:
+    """Ask the other processes of a group to end, as Ctrl-C does, and wait for them."""
+    for pid in _begun_by(leader):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGINT)
+    deadline = time.monotonic() + patience
+    while _begun_by(leader) and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def _kill_group(leader: int) -> None:

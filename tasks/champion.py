@@ -99,7 +99,7 @@ def _refuse_refuted(what: str, ref: Ref, store: Store) -> None:
 
 def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
     """The version with the alias, and its files; None where no version has it."""
-    from tasks.runtime.decisions import check_approval
+    from tasks.runtime.decisions import check_approval, check_last
     from tasks.runtime.registry import CHAMPION, DIGEST, find_version, model_files
 
     try:
@@ -110,6 +110,7 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             check_approval(entry)
+            check_last(entry)
             files = model_files(uri, Path(folder))
             certificate = files.parent / "certificate"
             if file_sha256(certificate / "certificate.json") != entry.tags.get(DIGEST):

@@ -1,12 +1,13 @@
 """What killed processes left behind: runs that seem to go on for ever, temporary files, a server without a client.
 
-Swept when the next command starts. Only what a process of this home and host began, and only when that process is
-surely gone (`ownership`); only in the orchestrator and the tracker that lie in this home. Servers of yours that
-HUSH_HOME does not hold are never written to.
+Swept when the next command starts, or the next run of a deployment. Only what a process of this home and host
+began, and only when that process is surely gone (`ownership`); only in the orchestrator and the tracker that lie in
+this home. Servers of yours that HUSH_HOME does not hold are never written to.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -28,12 +29,25 @@ def owner_tag(place: Home) -> str:
 
 
 def claim_flow_run() -> None:
-    """Tag the flow run that this is called in: one that a schedule or a form began has no owner yet."""
+    """Tag the flow run that this is called in: one that a schedule or a form began has no owner yet. What dead
+    owners left open is closed first."""
+    sweep_if_it_can(
+        home()
+    )  # of a training that was killed its worker closes the run alone, not the run's steps
     context, tag = FlowRunContext.get(), owner_tag(home())
     if context is not None and context.flow_run is not None and tag not in context.flow_run.tags:
         kept = [t for t in context.flow_run.tags if not t.startswith(TAG)]
         with get_client(sync_client=True) as client:
             client.update_flow_run(context.flow_run.id, tags=[*kept, tag])
+
+
+def sweep_if_it_can(place: Home) -> None:
+    """The same, never in the way of the work; the next start tries again."""
+    try:
+        sweep(place)
+    except Exception as error:
+        kind = type(error).__name__
+        logging.getLogger("prefect").warning("what killed runs left could not be closed (%s)", kind)
 
 
 def sweep(place: Home) -> int:

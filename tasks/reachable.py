@@ -70,14 +70,17 @@ def check_tracker() -> None:
     elif scheme in _DATABASES:
         _check_port(uri, _DATABASES[scheme])
     elif scheme in ("http", "https"):
-        status, body = _ask(_TRACKER, f"{uri.rstrip('/')}/version")
-        if status != 200 or not re.fullmatch(rb"\d+\.\d+[\w.+-]*", body.strip()):
-            raise _refusal(_TRACKER, uri, "answers, and is no MLflow server")
-        query = f"{uri.rstrip('/')}/api/2.0/mlflow/experiments/search?max_results=1"
         login = _login(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
         token = os.environ.get("MLFLOW_TRACKING_TOKEN")
         headers = {"Authorization": f"Bearer {token}"} if token and not login else login
-        if _ask(_TRACKER, query, headers)[0] in (401, 403):
+        # one that wants a login wants it for its version, too
+        status, body = _ask(_TRACKER, f"{uri.rstrip('/')}/version", headers)
+        if status == 200 and re.fullmatch(rb"\d+\.\d+[\w.+-]*", body.strip()):
+            query = f"{uri.rstrip('/')}/api/2.0/mlflow/experiments/search?max_results=1"
+            status, _ = _ask(_TRACKER, query, headers)
+        elif status not in (401, 403):
+            raise _refusal(_TRACKER, uri, "answers, and is no MLflow server")
+        if status in (401, 403):
             raise _refusal(
                 _TRACKER, uri, "wants a login", "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
             )

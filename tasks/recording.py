@@ -16,16 +16,15 @@ from tasks.against import AgainstChampion
 from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
 from tasks.run_numbers import numbers_of
-from tasks.runtime.environment import home
+from tasks.runtime.environment import home, retry_pauses
 from tasks.runtime.registry import Registered, earlier_tags, logged_version, record_run
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import is_away
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
-AGAIN_AFTER = [10.0, 60.0, 300.0, 300.0]
-"""Seconds after which a record is delivered anew to a tracker that did not answer: with MLflow's own tries, half an
-hour. What was trained is in the store all the while; after it, the same command goes on from there."""
+AGAIN_AFTER = retry_pauses()
+"""What was trained is in the store all the while; after them, the same command goes on from there."""
 RELEASED = "rounds_released"
 RUN, ALONE, TOGETHER = "runs_on_this_data", "worst_bound_to_target", "worst_all_runs_to_target"
 """Tags of a version: which run it is of, and its bounds of that run and of all so far nearest to their targets."""

@@ -186,3 +186,15 @@ def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing
+
+
+def test_the_threat_model_names_tests_that_there_are():
+    page = (ROOT / "docs" / "threat-model.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 20
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not (ROOT / file).is_file() or (test and f"def {test}(" not in (ROOT / file).read_text())
+    ]
+    assert not missing

@@ -175,3 +175,26 @@ def review(
         model_uri, decision=decision, reason=reason, reviewer=reviewer, console=command_line.console()
     )
     give(done, lambda: render_review(done, command_line.console()))
+
+
+@with_result
+def watch(
+    config: Annotated[
+        Path | None, typer.Argument(help="the YAML file whose model is watched", show_default=False)
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="a further model; repeatable")] = None,
+) -> None:
+    """Verify every champion again, take the alias from what fails, and tell promotions that the webhook missed."""
+    if config is not None:
+        from hush_core.config import load_config
+
+        load_config(config)
+    command_line.prepare()
+    command_line.answer()
+    from flows.watch import render_watched
+    from flows.watch import watch as watch_flow
+
+    command_line.serve()
+    with command_line.owned():
+        done = watch_flow(None if config is None else str(config.resolve()), model)
+    give(done, lambda: render_watched(done, command_line.console()))

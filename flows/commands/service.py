@@ -30,6 +30,12 @@ def serve(
     background: Annotated[
         bool, typer.Option("--background", help="with --with-servers: return when all has begun; hush stop")
     ] = False,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            help="port on loopback for Prometheus; none unless given", min=1, max=65535, show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Register the flows as Prefect deployments, scheduled and triggerable from the UI, and run them."""
     if (postgres or background) and not with_servers:
@@ -47,9 +53,17 @@ def serve(
         given = {"--cron": cron, "--timezone": timezone}
         options = [part for name, value in given.items() if value is not None for part in (name, value)]
         options += ["--with-servers", *(["--postgres"] if postgres else [])]
+        options += ["--metrics", str(metrics)] if metrics else []
         print(serve_in_background([*([str(where)] if where else []), *options]))
         return
-    serve_flows(where, cron=cron, timezone=timezone, with_servers=with_servers, postgres=postgres)
+    serve_flows(
+        where,
+        cron=cron,
+        timezone=timezone,
+        with_servers=with_servers,
+        postgres=postgres,
+        metrics_port=metrics,
+    )
 
 
 def stop() -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SIGNATURE_FOLDER = "signature"
 MODEL_SIGNATURE = "model.sig"
 ATTESTATION = "certificate.intoto.json"
+_OWN = (MODEL_SIGNATURE, ATTESTATION)
 ADDED_LATER = ("registered_model_meta",)
 """By MLflow, to a copy that it downloads: name and version."""
 PREDICATE = "urn:hush:certificate:8"
@@ -55,10 +56,13 @@ def check_signature(
     Without a trust root nothing is checked, and the words say so.
 
     Raises:
-        VerificationError: there is a trust root, and no key of it signed this certificate (and these files).
+        VerificationError: there is a trust root, and no key of it signed this certificate (and these files); or
+            the folder of signatures holds something else.
     """
     folder = directory.parent / SIGNATURE_FOLDER
     attestation, signature = folder / ATTESTATION, folder / MODEL_SIGNATURE
+    if strange := unsigned_files(directory.parent):
+        raise VerificationError([f"{directory.parent / name}: is no signature of hush" for name in strange])
     text = attestation.read_text("utf-8", "replace") if attestation.is_file() else None
     if trust is None:
         if text is None:
@@ -75,6 +79,14 @@ def check_signature(
     if whole is not None:
         _check_files(whole, signature, trust)
     return f"signed by {signer}" + ("" if whole else "; the model's files NOT looked at")
+
+
+def unsigned_files(root: Path) -> list[str]:
+    """What lies in a package's folder of signatures beside the two of hush, which nothing signs."""
+    folder = root / SIGNATURE_FOLDER
+    own = {folder / name for name in _OWN}
+    found = (p for p in folder.rglob("*") if p not in own or p.is_symlink() or not p.is_file())
+    return sorted(path.relative_to(root).as_posix() for path in found)
 
 
 def _subjects(certificate: Certificate, document: str) -> dict[str, str]:

@@ -4,14 +4,17 @@ MLflow lets anyone who reaches it set a tag or move the alias; only who can read
 Where there is a trust root (`trust`), the organisation's key makes it, and whoever has the trust root can check
 it; where there is none, the home's own, which the home alone can check. Whoever kept the tags of an approval
 could put them back after a rejection of the same version, so the home keeps the signature of its last decision
-on each (HUSH_HOME/decisions), and no other one counts there.
+on each (HUSH_HOME/decisions), and no other one counts there. It keeps where it put the alias last, too
+(`promotions`): the alias moved back to an older version that was approved in its time is refused.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,8 +24,11 @@ from mlflow.exceptions import MlflowException
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import write_whole
 from hush_core.signing import TrustRoot, open_statement, sign_statement
+from tasks.ownership import one_at_a_time
+from tasks.runtime import webhook
 from tasks.runtime.environment import home
-from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, find_version
+from tasks.runtime.promotions import Promotion, last_promotion
+from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, find_version, versions_of
 from tasks.runtime.tracking import tracker
 from tasks.runtime.trust import signing_key, trust_root
 
@@ -81,13 +87,45 @@ def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
     if tags.get(STATUS) != APPROVED:
         raise VerificationError([f"{uri}: is {tags.get(STATUS, 'without a status')}, and nobody approved it"])
     given = tags.get(SIGNATURE, "")
-    signer = _check_statement(entry, trust, given) if trust else _check_own(entry, given)
+    signer = _signer(entry, trust, given)
     last = _last(entry.name, entry.version)
     if last.is_file() and not hmac.compare_digest(last.read_bytes(), given.encode()):
         raise VerificationError(
             [f"{uri}: carries an approval that a later decision of this home took back: review it again"]
         )
     return f"approved by {tags[BY]} at {tags[AT]}, signed {signer}"
+
+
+def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
+    """For a version that was found by the alias `champion`, and whose approval holds: is it the one promoted last?
+
+    In the home that decided, by its own note; and by the signed times of approvals of other versions that stand in
+    the registry, which whoever has the trust root can check. A version is promoted again by another review of it.
+
+    Raises:
+        VerificationError: another version was promoted later, or the alias was taken away since: somebody moved it.
+    """
+    trust = trust or trust_root()
+    uri, at = f"models:/{entry.name}/{entry.version}", entry.tags[AT]
+    back = "the alias was moved back to it: review it again with hush review, if it is to be champion"
+    last = last_promotion(entry.name)
+    if last is not None and last.version != str(entry.version) and at <= last.at:
+        now = f"version {last.version} was promoted" if last.version else "the alias was taken away"
+        raise VerificationError([f"{uri}: was approved at {at}, and {now} at {last.at}; {back}"])
+    for other in versions_of(entry.name):
+        if other.tags.get(STATUS) != APPROVED or not other.tags.get(AT, "") > at:
+            continue
+        try:
+            _signer(other, trust, other.tags.get(SIGNATURE, ""))
+        except VerificationError:
+            continue  # a time that nobody signed says nothing
+        raise VerificationError(
+            [f"{uri}: was approved at {at}, and version {other.version} at {other.tags[AT]}; {back}"]
+        )
+
+
+def _signer(entry: ModelVersion, trust: TrustRoot | None, given: str) -> str:
+    return _check_statement(entry, trust, given) if trust else _check_own(entry, given)
 
 
 def _check_own(entry: ModelVersion, given: str) -> str:
@@ -120,31 +158,88 @@ def _check_statement(entry: ModelVersion, trust: TrustRoot, given: str) -> str:
 
 def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str | None = None) -> bool:
     """Write a signed decision to the registry; the alias moves last: to an approved version, away from others.
-    Whether that left the model without a champion.
+    Whether that left the model without a champion. A promotion is noted for the webhook before the alias moves,
+    where one is set up; `webhook.deliver` tells it.
 
     certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it.
 
     Raises:
         VerificationError: the registry names another certificate by now.
-        InputError: this account may not decide.
+        InputError: this account may not decide; or the webhook cannot be used as it is set up.
     """
     entry, client = find_version(model_uri), tracker()
     if (certificate or status == APPROVED) and entry.tags.get(DIGEST) != certificate:
         raise VerificationError(
             [f"{model_uri}: is not what was reviewed: the registry names another certificate"]
         )
-    facts = {STATUS: status, BY: by, WHY: why, AT: datetime.now(UTC).isoformat(timespec="seconds")}
-    number = 1 + sum(key.startswith("decision_") for key in entry.tags)  # the others stay
-    facts[f"decision_{number}"] = f"{status} by {by} at {facts[AT]}: {why}"
-    facts[SIGNATURE] = signature(entry.name, entry.version, entry.tags | facts)
-    note_last(entry.name, entry.version, facts[SIGNATURE])
-    try:
+    told = webhook.endpoint() if status == APPROVED else None
+    with _refused_in_words(), one_at_a_time(home(), "decisions"):
+        _finish(entry.name)
+        facts = {STATUS: status, BY: by, WHY: why, AT: datetime.now(UTC).isoformat(timespec="seconds")}
+        number = 1 + sum(key.startswith("decision_") for key in entry.tags)  # the others stay
+        facts[f"decision_{number}"] = f"{status} by {by} at {facts[AT]}: {why}"
+        facts[SIGNATURE] = signature(entry.name, entry.version, entry.tags | facts)
+        note_last(entry.name, entry.version, facts[SIGNATURE])
+        message = _message(entry, facts).keep() if told else None
         for key, value in facts.items():
             client.set_model_version_tag(entry.name, entry.version, key, value)
-        if status == APPROVED:
-            client.set_registered_model_alias(entry.name, CHAMPION, entry.version)
-            return False
-        return dethrone(model_uri)
+        if status != APPROVED:
+            return _take_alias(model_uri)
+        noted = Promotion(model=entry.name, version=str(entry.version), at=facts[AT], moved=False).keep()
+        _move_alias(noted, message)
+        return False
+
+
+def finish_decisions(model: str) -> None:
+    """What a decision that was killed had still to do: the alias is moved to what was approved, and its message may
+    be told; or, where its tags were not all written, nothing of it is done.
+
+    Raises:
+        InputError: this account may not decide.
+    """
+    with _refused_in_words(), one_at_a_time(home(), "decisions"):
+        _finish(model)
+
+
+def _finish(model: str) -> None:
+    last = last_promotion(model)
+    for message in (one for one in webhook.messages() if one.model == model and not one.moved):
+        if last is None or (message.version, message.at) != (last.version, last.at):
+            message.forget()  # the person was never told that it was done
+    if last is None or last.version is None or last.moved:
+        return
+    entry = find_version(f"models:/{model}/{last.version}")
+    try:
+        check_approval(entry)
+        meant = entry.tags[AT] == last.at
+    except VerificationError:
+        meant = False
+    if not meant:
+        last.model_copy(update={"version": None, "moved": True}).keep()
+        return
+    same = (m for m in webhook.messages() if (m.model, m.version, m.at) == (model, last.version, last.at))
+    _move_alias(last, next(same, None))
+
+
+def _move_alias(noted: Promotion, message: webhook.Message | None) -> None:
+    tracker().set_registered_model_alias(noted.model, CHAMPION, noted.version)
+    if message is not None:
+        message.model_copy(update={"moved": True}).keep()
+    noted.model_copy(update={"moved": True}).keep()
+
+
+def _message(entry: ModelVersion, facts: Mapping[str, str]) -> webhook.Message:
+    said = [entry.name, str(entry.version), entry.tags[DIGEST], *(facts[key] for key in _SIGNED)]
+    return webhook.Message(
+        model=entry.name, version=str(entry.version), certificate_sha256=entry.tags[DIGEST], by=facts[BY],
+        at=facts[AT], decision=hashlib.sha256(json.dumps(said).encode()).hexdigest(),
+    )  # fmt: skip
+
+
+@contextmanager
+def _refused_in_words() -> Iterator[None]:
+    try:
+        yield
     except MlflowException as error:
         if "403" not in str(error) and error.error_code != "PERMISSION_DENIED":
             raise
@@ -157,9 +252,18 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
 
 def dethrone(model_uri: str) -> bool:
     """Take the champion's alias from this version, if it has it; whether it had."""
+    with one_at_a_time(home(), "decisions"):
+        return _take_alias(model_uri)
+
+
+def _take_alias(model_uri: str) -> bool:
     entry, client = find_version(model_uri), tracker()
     aliases = client.get_registered_model(entry.name).aliases
     had = str(aliases.get(CHAMPION)) == str(entry.version)
     if had:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        Promotion(
+            model=entry.name, version=None, at=now, moved=True
+        ).keep()  # first: a kill leaves it refused
         client.delete_registered_model_alias(entry.name, CHAMPION)
     return had

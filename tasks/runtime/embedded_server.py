@@ -10,7 +10,6 @@ database for good. So it leads a process group of its own, and ends when the com
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 from prefect import tags
 from prefect.client.orchestration import get_client
 
-from tasks.leftovers import owner_tag, sweep
+from tasks.leftovers import owner_tag, sweep_if_it_can
 from tasks.ownership import note_server
 from tasks.runtime.environment import home
 from tasks.runtime.tied import tied
@@ -40,11 +39,7 @@ def start_server() -> None:
     for server in begun.SubprocessASGIServer._instances.values() if begun else ():
         if server.server_process is not None:
             note_server(home(), server.server_process.pid)
-    try:
-        sweep(home())
-    except Exception as error:  # never in the way of the work; the next start tries again
-        kind = type(error).__name__
-        logging.getLogger("prefect").warning("what killed runs left could not be closed (%s)", kind)
+    sweep_if_it_can(home())
     tags(owner_tag(home())).__enter__()  # for the rest of this process
 
 

@@ -23,6 +23,10 @@ from hush_core.errors import InputError
 from hush_core.files import beside, new_file, sync
 
 KEY_BYTES = 32
+LOG_FORMAT = "HUSH_LOG_FORMAT"
+"""`json`: log lines for machines (`json_logs`)."""
+JSON_LOGS = {"PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "tasks.runtime.json_logs.JsonLines"}
+RETRIES = "HUSH_TRACKER_RETRIES"
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -70,13 +74,19 @@ class Home:
 
     def prefect_login(self) -> str:
         """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
-        login = _key(self.keys / "prefect.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
-        return login.decode()
+        return self._login("prefect")
 
     def mlflow_login(self) -> str:
         """`user:password` of hush's account on the MLflow server that hush starts itself; mode 0600."""
-        login = _key(self.keys / "mlflow.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
-        return login.decode()
+        return self._login("mlflow")
+
+    def metrics_login(self) -> str:
+        """`user:password` for the worker's metrics; mode 0600."""
+        return self._login("metrics")
+
+    def _login(self, name: str) -> str:
+        made = _key(self.keys / f"{name}.login", lambda: b"hush:" + secrets.token_hex(16).encode(), 37)
+        return made.decode()
 
     def password(self, name: str) -> str:
         """A password that hush makes up for something that it starts itself; kept in `keys`, mode 0600."""
@@ -160,7 +170,25 @@ def settings(place: Home) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TRANSFORMERS_OFFLINE": "1",
+        **(JSON_LOGS if os.environ.get(LOG_FORMAT) == "json" else {}),
     }
+
+
+def retry_pauses() -> list[float]:
+    """Seconds after which a record is delivered anew to a tracker that did not answer: HUSH_TRACKER_RETRIES, or
+    what makes half an hour with MLflow's own tries.
+
+    Raises:
+        InputError: it is no list of seconds.
+    """
+    given = os.environ.get(RETRIES) or "10,60,300,300"
+    try:
+        pauses = [float(part) for part in given.split(",")]
+    except ValueError:
+        pauses = []
+    if not pauses or not all(0.0 <= pause <= 86400.0 for pause in pauses):
+        raise InputError(RETRIES, "is no list of seconds", "write it as 10,60,300,300, each of a day at most")
+    return pauses
 
 
 def prepare_environment() -> Home:
@@ -171,6 +199,8 @@ def prepare_environment() -> Home:
         RuntimeError: Prefect is imported already under another home (its settings are read once, at import).
     """
     place = home().create()
+    if os.environ.get(LOG_FORMAT, "") not in ("", "text", "json"):
+        raise InputError(LOG_FORMAT, "is neither text nor json", "write one of the two")
     missing = {name: value for name, value in settings(place).items() if not os.environ.get(name)}
     if "prefect" in sys.modules and "PREFECT_HOME" in missing:
         raise RuntimeError("prefect was imported before prepare_environment(): its settings would be ignored")

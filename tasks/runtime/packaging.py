@@ -17,7 +17,7 @@ import yaml
 
 from hush_core.certificate import Certificate
 from hush_core.files import file_sha256
-from hush_core.signing import BOM, SIGNATURE_FOLDER, bill_of_materials
+from hush_core.signing import BOM, SIGNATURE_FOLDER, bill_of_materials, unsigned_files
 from hush_core.strict_yaml import read_yaml
 
 INSTALLED = ("mlflow", "torch", "transformers", "safetensors")
@@ -83,6 +83,7 @@ def check_package(root: Path, certificate: Certificate) -> list[str]:
         f"{name}: is not part of a model that hush registers"
         for name in sorted({path.name for path in root.iterdir()} - known)
     ]
+    failures += [f"{name}: is no signature of hush" for name in unsigned_files(root)]
     for name, content in expected.items():
         if not (root / name).is_file() or (root / name).read_text("utf-8", "replace") != content:
             failures.append(f"{name}: is not what the certificate's facts.code makes it")

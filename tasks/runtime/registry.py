@@ -35,7 +35,15 @@ from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import home
 from tasks.runtime.live import deliver, open_run
 from tasks.runtime.packaging import MLMODEL, check_package, environment_files, generation, tokenizer_files
-from tasks.runtime.tracking import experiment_of, has_tracker, link_of, log_files, owned, tracker
+from tasks.runtime.tracking import (
+    experiment_of,
+    has_tracker,
+    is_away,
+    link_of,
+    log_files,
+    owned,
+    tracker,
+)
 from tasks.runtime.trust import signing_key
 
 DIGEST = "certificate_sha256"
@@ -248,6 +256,11 @@ def earlier_tags(model_name: str) -> list[dict[str, str]]:
     return [dict(version.tags) for version in sorted(versions, key=lambda version: int(version.version))]
 
 
+def versions_of(model_name: str) -> list[ModelVersion]:
+    """Every version of a model."""
+    return _versions(tracker(), model_name)
+
+
 def versions_tagged(key: str, value: str) -> list[ModelVersion]:
     """Every version of any model that carries this tag."""
     found = tracker().search_model_versions(f"tags.`{key}` = '{value}'")
@@ -373,7 +386,9 @@ def _download(model_uri: str, part: str, into: Path) -> Path:
     source = f"models:/{entry.name}/{entry.version}" + (f"/{part}" if part else "")
     try:
         found = Path(mlflow.artifacts.download_artifacts(source, dst_path=str(into)))
-    except (MlflowException, OSError):
+    except (MlflowException, OSError) as error:
+        if is_away(error):  # nobody answered: that says nothing of the model
+            raise
         found = None
     if found is None or not found.is_dir() or not any(found.iterdir()):
         raise VerificationError([f"{model_uri}: {part or 'the model'} is missing from the artifact store"])

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 
 import pytest
 from local_servers import ROOT
@@ -10,6 +11,7 @@ from signing_keys import write_pair
 from flows import doctor
 from flows.doctor import KNOWN, examine
 from tasks.runtime.environment import Home
+from tasks.runtime.webhook import Message
 
 
 @pytest.fixture
@@ -44,10 +46,20 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
     wrong = {
         "HUSH_HOMEE": "/x", "HUSH_CRON": "0 0 30 2 *", "HUSH_TIMEZONE": "Nowhere/Land",
         "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{closed_port()}", "MLFLOW_TRACKING_USERNAME": "hush",
-        "HUSH_SIGNING_KEY": str(other), "HUSH_TRUST": str(trust),
+        "HUSH_SIGNING_KEY": str(other), "HUSH_TRUST": str(trust), "HUSH_TRACKER_RETRIES": "soon",
+        "HUSH_WEBHOOK_URL": "https://hooks.example.com/x",
     }  # fmt: skip
     for name, value in wrong.items():
         monkeypatch.setenv(name, value)
+    said = {
+        "model": "m",
+        "version": "1",
+        "certificate_sha256": "0",
+        "by": "ada",
+        "at": "2026-01-01",
+        "decision": "d",
+    }
+    Message(**said, moved=True, tries=7, due=time.time() + 36000).keep()
     config = tmp_path / "job.yaml"
     config.write_text("version: 1\nsecrets: []\nnonsense: 1\n")
     found = [str(one) for one in examine(place, config)]
@@ -60,6 +72,9 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
         "does not answer",
         "MLFLOW_TRACKING_PASSWORD: is not set",
         "is none of the keys",
+        "webhook.secret): cannot be read",
+        "HUSH_TRACKER_RETRIES: is no list of seconds",
+        "HUSH_WEBHOOK_URL: has not taken 1 promotions after 7 tries",
         "job.yaml",
     )
     missing = [part for part in expected if not any(part in line for line in found)]

@@ -15,14 +15,16 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from jobs import Job
 from local_servers import free_port, until
+from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.servers
-ROUNDS = 400
+ROUNDS, CHECKPOINT = 120, 20
 CONFIG = """\
 version: 1
 repos: [{{path: {repository}}}]
@@ -39,7 +41,10 @@ class Stack:
     """`hush serve --with-servers --postgres` on a job, as a process; its children by their names in /proc."""
 
     def __init__(self, job):
-        self.job, self.ports = job, {name: free_port() for name in ("prefect", "mlflow", "postgres")}
+        self.job, self.ports = (
+            job,
+            {name: free_port() for name in ("prefect", "mlflow", "postgres", "metrics")},
+        )
         self.log = job.folder / "serve.log"
 
     def start(self):
@@ -60,7 +65,20 @@ class Stack:
         return {
             **self.job.environment, "HUSH_POSTGRES": str(self.job.folder / "postgres"),
             "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own patience is not what is tried here
+            "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+            "HUSH_LOG_FORMAT": "json",
+            "HUSH_TRACKER_RETRIES": ",".join(["2"] * 30),  # half an hour, as a minute
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
+        }  # fmt: skip
+
+    def shell(self):
+        """The environment of somebody who works against these servers, as the runbook has it."""
+        user, _, password = self.login("mlflow").partition(":")
+        return self.environment | {
+            "PREFECT_API_URL": f"http://127.0.0.1:{self.ports['prefect']}/api",
+            "PREFECT_API_AUTH_STRING": self.login("prefect"),
+            "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{self.ports['mlflow']}",
+            "MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password,
         }  # fmt: skip
 
     def login(self, name):
@@ -80,6 +98,24 @@ class Stack:
             return self.call("/deployments/name/train/hush-train")["id"]
         except OSError:
             return None
+
+    def begin(self):
+        """A run of the job by its deployment."""
+        return self.call(f"/deployments/{self.deployment()}/create_flow_run", {})["id"]
+
+    def training(self, run):
+        """The process that the worker began for a run."""
+        mark = f"PREFECT__FLOW_RUN_ID={run}".encode()
+
+        def found():
+            for folder in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):
+                    parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                    marks = (folder / "environ").read_bytes().split(b"\0")
+                    if int(parent) == self.leader("flows.serve") and mark in marks:
+                        return int(folder.name)
+
+        return until(found, "the run's process", 200)
 
     def state(self, run):
         try:
@@ -110,6 +146,35 @@ class Stack:
     def released(self):
         lines = (f.read_bytes().splitlines() for f in self.job.home.rglob("work/*/releases.jsonl"))
         return sum(len(one) - 1 for one in lines)
+
+    def metric(self, name, *labels):
+        """As Prometheus reads it."""
+        token = base64.b64encode(self.login("metrics").encode()).decode()
+        url = f"http://127.0.0.1:{self.ports['metrics']}/metrics"
+        asked = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+            samples = [sample for family in families for sample in family.samples]
+        (value,) = [s.value for s in samples if s.name == name and set(labels) == set(s.labels.values())]
+        return value
+
+    @contextmanager
+    def database(self, name):
+        """Ask a database as its superuser: `ask(sql)` gives the rows."""
+        import psycopg2
+
+        secret = (self.job.home / "keys" / "postgres.password").read_text()
+        login = {"host": "127.0.0.1", "port": self.ports["postgres"], "user": "hush", "password": secret}
+        connection = psycopg2.connect(**login, dbname=name)
+        connection.autocommit = True
+
+        def ask(sql):
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+                return cursor.fetchall() if cursor.description else []
+
+        with closing(connection):
+            yield ask
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
@@ -144,26 +209,70 @@ def stack():
                 os.environ.pop(name, None)
 
 
-def test_servers_killed_amid_a_run_lose_nothing(stack):
-    run = stack.call(f"/deployments/{stack.deployment()}/create_flow_run", {})["id"]
-    stack.first = run
-    until(lambda: stack.released() >= 3, "the first rounds", 400)
-    second = subprocess.Popen(  # another worker takes the same run: no release is made twice
-        [sys.executable, "-m", "flows.cli", "run", str(stack.job.config)], env=stack.environment,
-        cwd=stack.job.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+@pytest.mark.timeout(1800)
+def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(stack):
+    """One job, begun three times: its servers, its worker, its training and its registration are killed in turn.
+
+    A training is stopped while it is arranged what it finds when it goes on, so that little of it needs to be done.
+    """
+    # another worker takes the same run; then its servers, amid the rounds: MLflow hangs, then is gone
+    run = stack.first = stack.begin()
+    training = stack.training(run)
+    _pause(training, until_released=lambda: stack.released() > CHECKPOINT)
+    second = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "run", str(stack.job.config)], env=stack.shell(),
+        cwd=stack.job.folder, capture_output=True, text=True, timeout=400,
     )  # fmt: skip
+    assert second.returncode and "another process is training this run" in second.stderr, second.stderr[
+        -3000:
+    ]
+    os.killpg(stack.leader("mlflow server"), signal.SIGSTOP)
     os.kill(stack.leader("bin/postgres"), signal.SIGKILL)
-    os.killpg(stack.leader("mlflow server"), signal.SIGKILL)
-    with socket.socket() as held:  # MLflow cannot come back before the model is trained, and asked for once
+    os.kill(stack.leader("prefect server"), signal.SIGKILL)
+    _rounds_go_on(stack, training)
+    with socket.socket() as held:  # MLflow cannot come back
+        os.killpg(stack.leader("mlflow server"), signal.SIGKILL)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         until(lambda: _bound(held, stack.ports["mlflow"]), "MLflow's port", 30, 0.05)
-        before = stack.released()
-        until(lambda: stack.released() > before or stack.released() == ROUNDS, "rounds without servers")
-        until(lambda: "Task run failed with exception" in stack.log.read_text(), "a refused delivery", 400)
-    until(lambda: stack.state(run) in ("COMPLETED", "FAILED", "CRASHED"), "the end of the run", 400)
+        _rounds_go_on(stack, training)
+        # training and worker at once: nobody is left who could say that the run is over
+        worker = stack.leader("flows.serve")
+        os.kill(worker, signal.SIGKILL)
+        os.kill(training, signal.SIGKILL)
+    until(lambda: stack.leader("flows.serve") not in (None, worker), "another worker", 200)
+    until(lambda: stack.state(run) == "CRASHED", "what the next worker says of the run", 400)
+    released = stack.released()
+    assert CHECKPOINT < released < ROUNDS
+
+    # the training goes on from its checkpoint; the tracker hangs when it is over, then answers to all that was
+    # asked meanwhile; the registration is cut
+    run, said = stack.begin(), len(stack.log.read_text())
+    training = stack.training(run)
+    _pause(training, until_released=lambda: stack.released() > released)
+    os.killpg(stack.leader("mlflow server"), signal.SIGSTOP)
+    os.kill(training, signal.SIGCONT)
+    until(lambda: "Task run failed with exception" in stack.log.read_text()[said:], "a refused delivery", 400)
+    assert stack.released() == ROUNDS
+    assert (
+        stack.metric("hush_releases_total") == ROUNDS
+        and stack.metric("hush_flow_runs", "train", "running") == 1
+    )
+    with stack.database("mlflow") as ask:
+        ask(HELD_UP)
+        os.killpg(stack.leader("mlflow server"), signal.SIGCONT)
+        until(lambda: ask("SELECT 1 FROM model_versions WHERE name = 'job'"), "a version", 400, 0.1)
+        until(lambda: ask(WAITING), "the write of its number", 60, 0.1)
+        os.kill(training, signal.SIGKILL)
+        ask(f"SELECT pg_terminate_backend(pid) FROM ({WAITING}) AS waiting")
+        ask("DROP TRIGGER held_up ON model_versions")
+    until(lambda: stack.state(run) == "CRASHED", "what the worker says of a training that was killed", 200)
+    (cut,) = stack.client().search_model_versions("name = 'job'")
+    assert "models:/job/VERSION" in cut.description
+
+    # and once more, without a fault
+    run = stack.begin()
+    until(lambda: stack.state(run) in ENDS, "the end of the run", 400)
     assert stack.state(run) == "COMPLETED", stack.log.read_text()[-5000:]
-    _, said = second.communicate(timeout=400)  # whoever came second was refused, or found the work done
-    assert second.returncode == 0 or "another process is training this run" in said, said[-3000:]
     assert stack.released() == ROUNDS
 
     client = stack.client()
@@ -172,13 +281,43 @@ def test_servers_killed_amid_a_run_lose_nothing(stack):
     experiment = client.get_experiment_by_name("job").experiment_id
     told = client.search_runs([experiment])
     assert [one.info.status for one in told] == ["FINISHED"]
-    assert {f.path for f in client.list_artifacts(told[0].info.run_id)} >= {
-        "certificate",
-        "tables",
-        "report.html",
-    }
-    open_states = {"state": {"type": {"any_": ["RUNNING", "PENDING"]}}}
-    assert stack.call("/flow_runs/filter", {"flow_runs": open_states}) == []
+    files = {f.path for f in client.list_artifacts(told[0].info.run_id)}
+    assert files >= {"certificate", "tables", "report.html"}
+    rounds = [m.step for m in client.get_metric_history(told[0].info.run_id, "training/rounds_released")]
+    assert len(rounds) == len(set(rounds)) and max(rounds) == ROUNDS, "each that was kept is there once"
+    assert int(version.tags["rounds_released"]) == ROUNDS, "those that were lost are counted, too"
+    open_states = {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}
+    of_job = {"flows": {"name": {"any_": ["train"]}}}  # a watch may be due
+    assert stack.call("/flow_runs/filter", {"flow_runs": open_states, **of_job}) == []
+    assert stack.call("/task_runs/filter", {"task_runs": open_states, **of_job}) == []
+    assert stack.metric("hush_flow_runs", "train", "running") == 0
+
+    lines = [json.loads(line) for line in stack.log.read_text().splitlines() if line.startswith("{")]
+    assert any(line.get("run") and f"of {ROUNDS}" in line["message"] for line in lines)
+    assert not any(value.decode() in stack.log.read_text() for value in stack.job.values)
+
+
+ENDS = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+HELD_UP = """
+CREATE FUNCTION hold_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$;
+CREATE TRIGGER held_up BEFORE UPDATE ON model_versions FOR EACH ROW
+    WHEN (OLD.description IS DISTINCT FROM NEW.description) EXECUTE FUNCTION hold_up()"""
+"""The number of a version is written into its description last; a window of milliseconds, made wide."""
+WAITING = (
+    "SELECT pid FROM pg_stat_activity WHERE query LIKE 'UPDATE model_versions%' AND wait_event = 'PgSleep'"
+)
+
+
+def _pause(training, until_released):
+    until(until_released, "the first rounds", 400, 0.01)
+    os.kill(training, signal.SIGSTOP)
+
+
+def _rounds_go_on(stack, training):
+    """A paused training goes on, without servers, and is paused again."""
+    before = stack.released()
+    os.kill(training, signal.SIGCONT)
+    _pause(training, lambda: stack.released() > before)
 
 
 def test_a_damaged_store_is_made_again_without_another_release(stack):
@@ -191,8 +330,8 @@ def test_a_damaged_store_is_made_again_without_another_release(stack):
             file.write_bytes(data)
             damaged += 1
     assert damaged > 10
-    run = stack.call(f"/deployments/{stack.deployment()}/create_flow_run", {})["id"]
-    until(lambda: stack.state(run) in ("COMPLETED", "FAILED", "CRASHED"), "the end of the run", 400)
+    run = stack.begin()
+    until(lambda: stack.state(run) in ENDS, "the end of the run", 400)
     assert stack.state(run) == "COMPLETED", stack.log.read_text()[-5000:]
     assert "a stored object is gone or damaged; computing it again" in stack.log.read_text()
     assert stack.released() == ROUNDS
@@ -225,6 +364,12 @@ def test_the_registry_of_the_stack_wants_a_login_and_its_databases_are_closed_to
     )
     assert secret.encode() not in arguments
     assert secret not in stack.log.read_text()
+    with stack.database("postgres") as ask:  # another account's program: it has nothing of the caller's
+        ask("CREATE TEMP TABLE told (line text)")
+        ask("COPY told FROM PROGRAM 'env'")
+        names = {line.partition("=")[0] for (line,) in ask("SELECT line FROM told")}
+    own = {"PATH", "TZ", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert "PATH" in names and not {n for n in names - own if not n.startswith(("PG", "LC_"))}
 
 
 def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
@@ -261,7 +406,7 @@ def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
     assert "restored as of" in hush("restore", backup)
     stack.start()
     assert _versions(stack) == known and stack.released() == ROUNDS
-    assert stack.state(stack.first) == "COMPLETED"
+    assert stack.state(stack.first) == "CRASHED"
 
 
 def _versions(stack):

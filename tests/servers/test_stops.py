@@ -50,6 +50,7 @@ def released(job):
 
 def open_runs(job, kind):
     body = {kind: {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}}
+    body["flows"] = {"name": {"any_": ["train"]}}  # a watch may be due
     return [run["name"] for run in call(job, f"/{kind}/filter", body)]
 
 

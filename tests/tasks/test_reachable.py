@@ -19,14 +19,16 @@ CHECKS = {
 
 
 @contextmanager
-def answering(body, status=200):
-    """A web server on loopback that says the same to everybody: what is there instead of the one we want."""
+def answering(body, status=200, login=None):
+    """A web server on loopback that says the same to everybody: what is there instead of the one we want. `login`:
+    the only header of authorization that it lets in."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(status)
+            out = login is not None and self.headers["Authorization"] != login
+            self.send_response(401 if out else status)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(b"" if out else body)
 
         def log_message(self, *_):
             pass
@@ -84,6 +86,17 @@ def test_another_server_is_not_taken_for_ours(monkeypatch, name, body, status):
 def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch, name):
     with silent() as uri:
         assert "does not answer" in refused(monkeypatch, name, uri)
+
+
+def test_a_tracker_that_wants_a_login_for_all_it_says_is_known_with_it(monkeypatch):
+    """As MLflow's own authentication does, its version included."""
+    with answering(b"3.17.0", login="Basic aHVzaDpzZWNyZXQ=") as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "hush")
+        for password in ("", "wrong"):
+            monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", password)
+            assert "wants a login" in refused(monkeypatch, "MLFLOW_TRACKING_URI", uri)
+        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "secret")
+        reachable.check_tracker()
 
 
 def test_a_database_must_listen_or_be_one(monkeypatch, tmp_path):

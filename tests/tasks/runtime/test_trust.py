@@ -18,6 +18,7 @@ from hush_core.certificate import read_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.signing import BOM, read_signing_key, read_trust, sign_package
 from tasks.runtime.environment import home
+from tasks.runtime.packaging import check_package
 from tasks.runtime.registry import find_version
 from tasks.runtime.trust import signing_key, trust_root
 
@@ -115,6 +116,25 @@ def test_half_a_signature_is_none(package, part, tmp_path):
     (package / "signature" / part).unlink()
     with pytest.raises(VerificationError, match="is missing"):
         verify_target(str(package))
+
+
+def test_what_lies_beside_the_signatures_is_refused_as_nothing_signs_it(package, monkeypatch, tmp_path):
+    """With a trust root, without one, and in the registry's copy."""
+    folder = package / "signature"
+    (folder / "more").mkdir()
+    (folder / "more" / "model.sig").write_text("x")
+    (folder / "tokenizer.py").write_text("import os")
+    (folder / "link").symlink_to(tmp_path)
+    told = check_package(package, read_certificate(package / "certificate"))
+    assert {line.partition(":")[0] for line in told} >= {
+        f"signature/{n}" for n in ("more", "tokenizer.py", "link")
+    }
+    with pytest.raises(VerificationError, match="tokenizer.py: is no signature of hush"):
+        verify_target(str(package / "certificate"))
+    for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(name)
+    with pytest.raises(VerificationError, match="tokenizer.py: is no signature of hush"):
+        verify_target(str(package / "certificate"))
 
 
 def test_the_signature_of_another_model_is_refused(package, register, acme, certified, tmp_path):

@@ -1,0 +1,153 @@
+"""Look after champions: take the alias from what no longer verifies or got it another way, and tell promotions.
+
+The registry has no gate, so whoever may write to it can move an alias or change a file after the review. This
+flow looks again, on a schedule. It also finishes what a killed decision had still to do, and tries the webhook's
+messages that nobody has taken yet.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.logging import get_run_logger
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+
+from flows.review import mark_failed, verify_registered
+from hush_core.config import load_config
+from hush_core.errors import InputError, VerificationError
+from tasks.leftovers import claim_flow_run
+from tasks.runtime import webhook
+from tasks.runtime.decisions import check_approval, check_last, dethrone, finish_decisions
+from tasks.runtime.environment import home
+from tasks.runtime.names import named
+from tasks.runtime.promotions import promotions
+from tasks.runtime.registry import CHAMPION, find_version
+from tasks.runtime.trust import trust_root
+
+PAUSE = 10.0
+"""Seconds before a champion that did not verify is looked at again: an alias that is just being moved, or a disk
+that hiccups, takes no model out of service."""
+HOLDS, NOBODY, NOT_CHECKED = "holds", "no champion", "review not checked"
+
+
+class WatchedModel(BaseModel):
+    """One model, and what was found of its champion."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model: str
+    champion: str | None
+    """models:/NAME/VERSION; null where no version has the alias."""
+    found: str
+
+
+class Watched(BaseModel):
+    """What a look at all champions came to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: list[WatchedModel]
+    told: list[str]
+    """Ids of the promotions that the webhook's receiver took now."""
+    waiting: list[str]
+    """Ids of those that it has not taken yet."""
+
+
+@flow(name="watch", flow_run_name=named("watch"), validate_parameters=True)
+def watch(config_file: str | None = None, models: list[str] | None = None) -> Watched:
+    """Verify every champion again, and take the alias from those that fail; tell promotions that wait.
+
+    Args:
+        config_file: whose model is watched (`tracking.model`).
+        models: names of further ones. Those whose champion this home decided on are watched anyway.
+
+    Raises:
+        VerificationError: an alias was taken away; the failures say which, and why.
+        InputError: the config or the webhook cannot be used.
+    """
+    claim_flow_run()
+    names = {*(models or ()), *(one.model for one in promotions())}
+    if config_file:
+        names.add(load_config(Path(config_file)).tracking.model)
+    found, failures = [], []
+    for name in sorted(names):
+        try:
+            found.append(look_after(name))
+        except VerificationError as error:
+            failures += error.failures
+    told = webhook.deliver()
+    for one in found:
+        get_run_logger().info("%s: %s", one.champion or one.model, one.found)
+    if failures:
+        raise VerificationError(failures)
+    return Watched(models=found, told=list(told.taken), waiting=list(told.waiting))
+
+
+@task(name="look after champion", cache_policy=NO_CACHE)
+def look_after(name: str) -> WatchedModel:
+    """Of one model.
+
+    Raises:
+        VerificationError: its champion failed twice; it is champion no more.
+    """
+    finish_decisions(name)
+    look = _look(name)
+    if look.failures:
+        time.sleep(PAUSE)
+        first, look = look, _look(name)
+        if look.failures and look.champion == first.champion:
+            (mark_failed if look.itself else dethrone)(look.champion)
+            raise VerificationError(
+                [f"{look.champion} is no longer {CHAMPION}: {line}" for line in look.failures]
+            )
+    return WatchedModel(model=name, champion=look.champion, found=look.found)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """At a champion. itself: what failed are its files, its certificate or its signature, not the way it was
+    promoted (then the version is let alone)."""
+
+    champion: str | None = None
+    found: str = NOBODY
+    failures: tuple[str, ...] = ()
+    itself: bool = False
+
+
+def _look(name: str) -> _Look:
+    try:
+        entry = find_version(f"models:/{name}@{CHAMPION}")
+    except InputError:
+        return _Look()
+    uri, trust = f"models:/{entry.name}/{entry.version}", trust_root()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            verification, _ = verify_registered(uri, Path(folder))
+    except VerificationError as error:
+        return _Look(uri, "does not verify", tuple(error.failures), itself=True)
+    if verification.refuted:
+        return _Look(uri, "refuted", (verification.audit,))
+    if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
+        return _Look(uri, NOT_CHECKED)
+    try:
+        check_approval(entry, trust)
+        check_last(entry, trust)
+    except VerificationError as error:
+        return _Look(uri, "was not promoted by a review", tuple(error.failures))
+    return _Look(uri, HOLDS)
+
+
+def render_watched(done: Watched, console: Console) -> None:
+    """A line for each model, and what was told."""
+    for one in done.models:
+        console.print(f"{one.champion or one.model}: {one.found}", soft_wrap=True)
+    if not done.models:
+        console.print("no model is watched: this home has promoted none (name a config, or --model)")
+    if done.told or done.waiting:
+        console.print(f"webhook: {len(done.told)} promotions told, {len(done.waiting)} wait")

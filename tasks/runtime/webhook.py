@@ -1,0 +1,220 @@
+"""A signed message of each promotion to an address of yours, in the form of Standard Webhooks.
+
+    webhook-id: decision-…           the digest of the decision: the same at every try, to take a message once by
+    webhook-timestamp: 1767225600    when this try was made
+    webhook-signature: v1,…          HMAC-SHA256 over `id.timestamp.body`, base64
+
+A message is a file of HUSH_HOME/outbox from before the alias moves until somebody has taken it: kills and receivers
+that are away delay it, and lose nothing. It may arrive twice, where a kill came between the answer and the note of
+it; its id says so. The address is `HUSH_WEBHOOK_URL`; the secret lies in the file that `HUSH_WEBHOOK_SECRET` names,
+else in `keys/webhook.secret`. Neither is ever a parameter of a run.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hush_core.errors import InputError
+from hush_core.files import private_folder, write_whole
+from tasks.ownership import one_at_a_time
+from tasks.runtime.environment import home
+
+URL, SECRET = "HUSH_WEBHOOK_URL", "HUSH_WEBHOOK_SECRET"
+PROMOTED = "model.promoted"
+PREFIX = "whsec_"
+BYTES = (24, 64)
+"""Of a secret, as the standard has it."""
+MAKE = "write one: (umask 077; echo whsec_$(openssl rand -base64 32) > FILE)"
+AGAIN_AFTER = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0)
+"""Seconds between tries; every day from then on."""
+TIMEOUT = (5.0, 15.0)
+_log = logging.getLogger("prefect.hush.webhook")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Who is told, and the secret that both sides know; shown by neither `repr` nor `str`."""
+
+    url: str = field(repr=False)
+    secret: bytes = field(repr=False)
+
+    @property
+    def host(self) -> str:
+        """All of the address that is ever logged: paths and queries of such addresses are passwords."""
+        return urlsplit(self.url).hostname or ""
+
+
+class Message(BaseModel):
+    """One promotion, and how often it was tried to tell it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    version: str
+    certificate_sha256: str
+    by: str
+    at: str
+    decision: str
+    """SHA-256 of the decision: version, certificate, who, when, why."""
+    moved: bool = False
+    """The alias has moved; before that, nothing is told."""
+    tries: int = 0
+    due: float = 0.0
+
+    @property
+    def id(self) -> str:
+        return f"decision-{self.decision}"
+
+    def body(self) -> bytes:
+        """The same at every try. The reviewer's reason is not in it: free text stays in the registry."""
+        data = {
+            "model": self.model,
+            "version": self.version,
+            "uri": f"models:/{self.model}/{self.version}",
+            "certificate_sha256": self.certificate_sha256,
+            "approved_by": self.by,
+            "decision_sha256": self.decision,
+        }
+        return json.dumps({"type": PROMOTED, "timestamp": self.at, "data": data}, sort_keys=True).encode()
+
+    def keep(self) -> Message:
+        folder = private_folder(home().root / "outbox")
+        write_whole(folder / f"{self.id}.json", self.model_dump_json().encode())
+        return self
+
+    def forget(self) -> None:
+        (home().root / "outbox" / f"{self.id}.json").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of the messages: ids that were taken now, and that wait for another try."""
+
+    taken: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+
+def endpoint() -> Endpoint | None:
+    """Whom to tell; None where HUSH_WEBHOOK_URL names nobody.
+
+    Raises:
+        InputError: the address or the secret cannot be used.
+    """
+    url = os.environ.get(URL, "")
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
+        usable = parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))
+    except ValueError:
+        usable = False
+    if not usable or parts.username or parts.password:
+        raise InputError(
+            URL, "is no address that hush tells anything",
+            "write https://HOST/PATH, without user and password (http on this machine alone)",
+        )  # fmt: skip
+    given = os.environ.get(SECRET)
+    return Endpoint(url, _read_secret(Path(given).expanduser() if given else home().keys / "webhook.secret"))
+
+
+def _read_secret(file: Path) -> bytes:
+    try:
+        text = file.read_text("ascii").strip()
+    except OSError as error:
+        raise InputError(
+            f"{SECRET} ({file})", f"cannot be read: {error.strerror}, and {URL} is set", MAKE
+        ) from None
+    except UnicodeDecodeError:
+        text = ""
+    try:
+        secret = base64.b64decode(text.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        secret = b""
+    if not BYTES[0] <= len(secret) <= BYTES[1]:
+        raise InputError(f"{SECRET} ({file})", f"holds no secret of {BYTES[0]} to {BYTES[1]} bytes", MAKE)
+    return secret
+
+
+def signature(secret: bytes, message_id: str, timestamp: int, body: bytes) -> str:
+    """As Standard Webhooks signs: `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+
+
+def messages() -> list[Message]:
+    """All that was not taken yet, the oldest decision first.
+
+    Raises:
+        InputError: a file of the outbox is damaged.
+    """
+    found = []
+    for file in (home().root / "outbox").glob("decision-*.json"):
+        try:
+            found.append(Message.model_validate_json(file.read_bytes()))
+        except FileNotFoundError:
+            continue  # it was taken meanwhile
+        except ValidationError:
+            raise InputError(str(file), "is damaged", "remove it: one promotion is then not told") from None
+    return sorted(found, key=lambda message: (message.at, message.id))
+
+
+def deliver(clock: Callable[[], float] = time.time) -> Delivery:
+    """Try every message that is due, once. One process of a home at a time; what a receiver or a network does
+    raises nothing.
+
+    Raises:
+        InputError: the address or the secret cannot be used.
+    """
+    taken, waiting = [], []
+    with one_at_a_time(home(), "outbox"):
+        told = endpoint()
+        for message in messages():
+            if told is None or not message.moved or message.due > clock():
+                waiting.append(message.id)
+            elif (problem := _send(told, message, int(clock()))) is None:
+                message.forget()
+                taken.append(message.id)
+            else:
+                pause = AGAIN_AFTER[min(message.tries, len(AGAIN_AFTER) - 1)]
+                message.model_copy(update={"tries": message.tries + 1, "due": clock() + pause}).keep()
+                _log.warning(
+                    "the webhook at %s did not take the promotion of models:/%s/%s (%s, try %d); again in %.0f s",
+                    told.host, message.model, message.version, problem, message.tries + 1, pause,
+                )  # fmt: skip
+                waiting.append(message.id)
+    return Delivery(tuple(taken), tuple(waiting))
+
+
+def _send(told: Endpoint, message: Message, timestamp: int) -> str | None:
+    """None where it was taken; else why not, in a word without the address."""
+    body = message.body()
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": message.id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(told.secret, message.id, timestamp, body),
+    }
+    try:
+        # nobody is followed elsewhere, no .netrc is read, and what is answered is not read
+        with requests.post(
+            told.url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False, stream=True,
+            auth=lambda request: request,
+        ) as answer:  # fmt: skip
+            return None if 200 <= answer.status_code < 300 else f"HTTP {answer.status_code}"
+    except requests.RequestException as error:
+        return type(error).__name__

@@ -1,0 +1,77 @@
+"""The supervisor of servers and runner: who is begun again, and what happens to what a killed one had begun."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from flows import supervision
+from flows.supervision import Children
+from hush_core.errors import HushError
+
+RUNNER = """
+import pathlib, signal, subprocess, sys, time
+folder = pathlib.Path(sys.argv[1])
+begun = '''
+import pathlib, time
+folder = pathlib.Path({!r})
+try:
+    (folder / "trains").touch()
+    time.sleep(600)
+except KeyboardInterrupt:
+    (folder / "checkpoint").touch()
+'''
+child = subprocess.Popen([sys.executable, "-c", begun.format(str(folder))])
+with open(folder / "runners", "a") as file:
+    file.write(f"{child.pid}\\n")
+time.sleep(600)
+"""
+
+
+def begun(folder):
+    file = folder / "runners"
+    return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+
+def until(check):
+    deadline = time.monotonic() + 60
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with_a_checkpoint(tmp_path):
+    with Children() as children:
+        command = [sys.executable, "-c", RUNNER, str(tmp_path)]
+        children.start("runner", command, dict(os.environ), again=False, first=True)
+        until(lambda: len(begun(tmp_path)) == 1)
+        until((tmp_path / "trains").exists)
+        os.kill(children.running[0].process.pid, signal.SIGKILL)
+        until(lambda: children.check() or len(begun(tmp_path)) == 2)
+        assert (tmp_path / "checkpoint").exists(), "it was killed with its runner"
+    for pid in begun(tmp_path):
+        until(lambda pid=pid: not _lives(pid))
+
+
+def _lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_one_that_ends_by_itself_ends_all_and_so_does_one_that_dies_again_and_again(monkeypatch):
+    with Children() as children:
+        children.start("runner", [sys.executable, "-c", "raise SystemExit(3)"], dict(os.environ), again=False)
+        with pytest.raises(HushError, match=r"the runner ended by itself \(status 3\)"):
+            until(children.check)
+    monkeypatch.setattr(supervision, "OFTEN", 2)
+    with Children() as children:
+        code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        children.start("runner", [sys.executable, "-c", code], dict(os.environ), again=False)
+        with pytest.raises(HushError, match=r"was killed \(signal 9\)"):
+            until(children.check)
+        assert len(children.running[0].deaths) == 3

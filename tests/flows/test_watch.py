@@ -1,0 +1,138 @@
+"""The watch under a real engine: which champions it takes away, and which it leaves alone."""
+
+import mlflow
+import pytest
+import requests
+from receiving import named_receiver
+
+import flows.watch as module
+from flows.audit import audit
+from flows.review import review
+from flows.watch import HOLDS, NOBODY, NOT_CHECKED, watch
+from hush_core.errors import VerificationError
+from tasks.runtime import registry, webhook
+from tasks.runtime.environment import Home, home
+from tasks.runtime.registry import find_version
+
+pytestmark = pytest.mark.usefixtures("prefect_harness")
+
+
+@pytest.fixture
+def receiver(tmp_path, monkeypatch):
+    with named_receiver(tmp_path, monkeypatch) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """Without the promotions of other tests, and without a pause between two looks."""
+    monkeypatch.setattr(module, "PAUSE", 0.0)
+    monkeypatch.setattr(module, "promotions", lambda: iter(()))
+
+
+def approve(uri):
+    return review(uri, reviewer="ada", decision="approve", reason="fine")
+
+
+def champion(name):
+    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
+
+
+def edit(uri, part="model/model.safetensors"):
+    entry = find_version(uri)
+    file = home().artifacts / "models" / entry.source.removeprefix("models:/") / "artifacts" / part
+    data = bytearray(file.read_bytes())
+    data[-2] ^= 1
+    file.write_bytes(data)
+
+
+def test_a_champion_that_holds_stays_and_one_that_was_edited_goes(register):
+    for name in ("watched-kept", "watched-edited"):
+        approve(register(name).model_uri)
+    edit("models:/watched-edited/1")
+    with pytest.raises(VerificationError, match="models:/watched-edited/1 is no longer champion") as caught:
+        watch(models=["watched-edited", "watched-kept"])
+    assert "watched-kept" not in str(caught.value) and str(champion("watched-kept")) == "1"
+    assert champion("watched-edited") is None
+    assert find_version("models:/watched-edited/1").tags["validation_status"] == "failed"
+    done = {
+        one.model: (one.champion, one.found)
+        for one in watch(models=["watched-edited", "watched-kept"]).models
+    }
+    assert done == {
+        "watched-edited": (None, NOBODY), "watched-kept": ("models:/watched-kept/1", HOLDS),
+    }  # fmt: skip
+
+
+def test_an_alias_that_no_review_set_is_taken_away_and_the_version_stays_to_be_reviewed(register):
+    uri = register("watched-alias").model_uri
+    mlflow.MlflowClient().set_registered_model_alias("watched-alias", "champion", "1")
+    with pytest.raises(VerificationError, match="nobody approved it"):
+        watch(models=["watched-alias"])
+    assert champion("watched-alias") is None
+    assert find_version(uri).tags["validation_status"] == "pending"
+    approve(uri)
+    assert watch(models=["watched-alias"]).models[0].found == HOLDS
+
+
+def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_away(register, monkeypatch):
+    approve(register("watched-flaky").model_uri)
+    real, looks = module.verify_registered, []
+
+    def once(*arguments):
+        looks.append(arguments)
+        if len(looks) == 1:
+            raise VerificationError(["half of it was read"])
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "verify_registered", once)
+    assert watch(models=["watched-flaky"]).models[0].found == HOLDS and len(looks) == 2
+    monkeypatch.setattr(module, "verify_registered", real)
+
+    def away(*_, **__):
+        raise requests.exceptions.ConnectionError("refused")
+
+    monkeypatch.setattr(registry.mlflow.artifacts, "download_artifacts", away)
+    with pytest.raises(requests.exceptions.ConnectionError):
+        watch(models=["watched-flaky"])
+    assert str(champion("watched-flaky")) == "1"
+
+
+def test_of_another_home_without_a_trust_root_nothing_is_decided(register, monkeypatch, tmp_path):
+    approve(register("watched-elsewhere").model_uri)
+    elsewhere = Home(tmp_path / "other").create()
+    monkeypatch.setattr(module, "home", lambda: elsewhere)
+    assert watch(models=["watched-elsewhere"]).models[0].found == NOT_CHECKED
+    assert str(champion("watched-elsewhere")) == "1"
+
+
+def test_the_job_of_a_config_is_watched_and_audited_and_so_is_what_this_home_promoted(
+    register, monkeypatch, tmp_path
+):
+    from tasks.runtime.promotions import promotions
+
+    (tmp_path / "job.yaml").write_text(
+        f"version: 1\nrepos: [{{path: {tmp_path}}}]\n"
+        "secrets: [{id: a, kind: path, globs: ['a/'], level: 0.1, bits: 9}]\n"
+        "train: {rounds: 1, batch: 1}\ntracking: {model: watched-job}\n"
+    )
+    config = str(tmp_path / "job.yaml")
+    assert watch(config).models[0].found == NOBODY
+    assert audit(config_file=config) is None, "there is nothing to audit yet"
+    approve(register("watched-promoted").model_uri)
+    monkeypatch.setattr(module, "promotions", lambda: (p for p in promotions() if "promoted" in p.model))
+    assert [one.model for one in watch(config).models] == ["watched-job", "watched-promoted"]
+
+
+def test_a_promotion_that_the_receiver_missed_is_told_by_the_watch(register, receiver):
+    receiver.status = 500
+    uri = register("watched-told").model_uri
+    approve(uri)
+    assert len(receiver.came) == 1 and not receiver.taken
+    receiver.status = 202
+    for message in webhook.messages():
+        message.model_copy(update={"due": 0.0}).keep()  # the pause is over
+    done = watch(models=["watched-told"])
+    assert done.told == list(receiver.taken) and not done.waiting
+    (told,) = receiver.taken.values()
+    assert told["data"]["uri"] == uri

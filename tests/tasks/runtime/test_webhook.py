@@ -1,0 +1,278 @@
+"""Promotions told to a real receiver: signed, once in effect whatever is killed, never before the alias moved."""
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import mlflow
+import pytest
+from receiving import KEY, named_receiver
+
+from hush_core.errors import InputError, VerificationError
+from tasks.runtime import decisions, promotions, webhook
+from tasks.runtime.decisions import APPROVED, REJECTED, decide, finish_decisions
+from tasks.runtime.environment import home
+from tasks.runtime.registry import DIGEST, find_version
+
+
+@pytest.fixture
+def receiver(tmp_path, monkeypatch):
+    with named_receiver(tmp_path, monkeypatch) as found:
+        yield found
+
+
+def approve(uri, why="read it"):
+    return decide(uri, APPROVED, by="ada", why=why, certificate=find_version(uri).tags[DIGEST])
+
+
+def champion(name):
+    return mlflow.MlflowClient().get_registered_model(name).aliases.get("champion")
+
+
+@pytest.fixture(autouse=True)
+def empty():
+    """What an earlier test left untold."""
+    for message in webhook.messages():
+        message.forget()
+
+
+def test_the_signature_is_that_of_the_standard():
+    """The example of Standard Webhooks' own libraries."""
+    secret = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    said = webhook.signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+    assert said == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_promotion_is_told_with_what_a_consumer_needs_and_nothing_else(register, receiver):
+    uri = register("told").model_uri
+    approve(uri, why="the reason stays in the registry")
+    done = webhook.deliver()
+    ((path, one, body, _),) = receiver.came
+    assert path == "/hook/t0ken" and done == webhook.Delivery((one,), ()) and webhook.messages() == []
+    tags = find_version(uri).tags
+    told = receiver.taken[one]
+    assert told["type"] == "model.promoted" and told["timestamp"] == tags["reviewed_at"]
+    assert told["data"] == {
+        "model": "told", "version": "1", "uri": uri, "certificate_sha256": tags[DIGEST], "approved_by": "ada",
+        "decision_sha256": one.removeprefix("decision-"),
+    }  # fmt: skip
+    assert b"stays in the registry" not in body
+    assert webhook.deliver() == webhook.Delivery()
+    decide(uri, REJECTED, by="bob", why="no")
+    webhook.deliver()
+    assert len(receiver.came) == 1, "a rejection is no promotion"
+
+
+def test_a_sender_killed_between_the_answer_and_its_note_tells_it_again_by_the_same_id(register, receiver):
+    approve(register("twice").model_uri)
+    code = "from tasks.runtime.environment import prepare_environment; prepare_environment(); "
+    code += "from tasks.runtime.webhook import deliver; print(deliver())"
+
+    def deliver():
+        return subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True)
+
+    child = deliver()
+    receiver.before = lambda: os.kill(child.pid, signal.SIGKILL)  # it has come; the sender will never know
+    assert child.wait(120) == -signal.SIGKILL
+    (waiting,) = webhook.messages()
+    receiver.before = None
+    said, errors = deliver().communicate(timeout=120)
+    assert waiting.id in said, errors
+    first, second = receiver.came
+    assert first[1:3] == second[1:3] and list(receiver.taken) == [waiting.id], "once in effect"
+    assert webhook.messages() == []
+
+
+CUTS = [
+    ("set_model_version_tag", "before", False), ("set_model_version_tag", "after", False),
+    ("set_registered_model_alias", "before", True), ("set_registered_model_alias", "after", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "when", "happens"), CUTS)
+def test_a_decision_that_was_killed_is_finished_or_was_none(
+    register, receiver, monkeypatch, call, when, happens
+):
+    """A kill at each request: the alias and the message go together, whoever comes next."""
+    name = f"cut-{call.replace('_', '-')}-{when}"
+    uri, real = register(name).model_uri, getattr(mlflow.MlflowClient, call)
+
+    def cut(self, *arguments, **options):
+        if when == "after":
+            real(self, *arguments, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mlflow.MlflowClient, call, cut)
+        with pytest.raises(KeyboardInterrupt):
+            approve(uri)
+    assert webhook.deliver().taken == (), "nothing is told before it is certain"
+    finish_decisions(name)
+    assert (champion(name) is not None) == happens
+    assert (len(webhook.deliver().taken) == 1) == happens == (len(receiver.came) == 1)
+    if not happens:
+        approve(uri)
+        webhook.deliver()
+    finish_decisions(name)
+    assert len(receiver.taken) == len(receiver.came) == 1 and str(champion(name)) == "1"
+    assert webhook.deliver() == webhook.Delivery()
+
+
+def test_a_killed_decision_is_finished_before_the_next_one_of_the_model(register, receiver, monkeypatch):
+    """Or a promotion that consumers saw would never be told."""
+    uri = register("next").model_uri
+    with monkeypatch.context() as patched:
+        patched.setattr(promotions.Promotion, "keep", _once_then_die(promotions.Promotion.keep))
+        with pytest.raises(KeyboardInterrupt):
+            approve(uri)
+    assert str(champion("next")) == "1"
+    assert decide(uri, REJECTED, by="bob", why="no") and champion("next") is None
+    assert len(webhook.deliver().taken) == 1
+
+
+def _once_then_die(real):
+    asked = []
+
+    def keep(self):
+        asked.append(self)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        return real(self)
+
+    return keep
+
+
+def test_a_receiver_that_is_away_is_asked_again_later_and_nobody_else_is_told(register, receiver, caplog):
+    approve(register("later").model_uri)
+    receiver.status, now = 503, time.time()
+    for status, wait in ((503, 5), (307, 300), (404, 1800)):
+        receiver.status = status
+        assert webhook.deliver(lambda now=now: now).waiting
+        (message,) = webhook.messages()
+        assert message.due == pytest.approx(now + wait)
+        seen = len(receiver.came)
+        webhook.deliver(lambda now=now, wait=wait: now + wait - 1)
+        assert len(receiver.came) == seen, "not before it is due"
+        now += wait
+    assert {path for path, *_ in receiver.came} == {"/hook/t0ken"}, "a redirection is not followed"
+    os.environ["HUSH_WEBHOOK_URL"] = "http://127.0.0.1:9/hook/t0ken"  # of monkeypatch: put back
+    webhook.deliver(lambda: now)
+    os.environ["HUSH_WEBHOOK_URL"] = receiver.url
+    receiver.status = 200
+    assert len(webhook.deliver(lambda: now + 86400).taken) == 1 and len(receiver.taken) == 1
+    assert "HTTP 503" in caplog.text and "ConnectionError" in caplog.text
+    assert "t0ken" not in caplog.text and base64.b64encode(KEY).decode() not in caplog.text
+
+
+def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
+    monkeypatch.delenv("HUSH_WEBHOOK_URL", raising=False)
+    approve(register("silent").model_uri)
+    assert webhook.messages() == [] and webhook.deliver() == webhook.Delivery()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.com/x", "https://a:b@example.com/", "ftp://example.com", "https://", "x", "http://[::1"]
+)  # fmt: skip
+def test_an_address_that_cannot_be_is_refused_before_anything_is_decided(
+    register, receiver, monkeypatch, url
+):
+    uri = register("unaddressed").model_uri
+    monkeypatch.setenv("HUSH_WEBHOOK_URL", url)
+    with pytest.raises(InputError, match="HUSH_WEBHOOK_URL"):
+        approve(uri)
+    assert champion("unaddressed") is None and find_version(uri).tags["validation_status"] == "pending"
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "whsec_", "whsec_short", "whsec_" + "é" * 40, "whsec_" + "A" * 88]
+)
+def test_a_secret_that_is_none_is_refused_and_not_shown(receiver, tmp_path, content):
+    file = tmp_path / "webhook.secret"
+    file.unlink() if content is None else file.write_text(content)
+    with pytest.raises(InputError, match="HUSH_WEBHOOK_SECRET") as caught:
+        webhook.endpoint()
+    assert not content or len(content) < 8 or content[6:] not in str(caught.value)
+
+
+# where the alias may stand
+
+
+def version_two(register, certified, tmp_path, name):
+    """Another certificate of the same model."""
+    import shutil
+
+    from hush_core.certificate import read_certificate, read_tables, write_certificate
+
+    old, tables, folder = read_certificate(certified[1]), read_tables(certified[1]), tmp_path / "second"
+    shutil.rmtree(folder, ignore_errors=True)
+    added = ("earlier_runs", "bare", "curve", "all_runs", "all_runs_method", "all_runs_lower")
+    write_certificate(
+        folder, old.facts.model_copy(update={"run": "1" * 64}), bounds=tables["bounds.parquet"].drop(added),
+        edges=tables["edges.parquet"], secrets=tables["secrets.parquet"],
+        weights=tables["weights.parquet"]["weight"].to_numpy(), model_dir=certified[0],
+    )  # fmt: skip
+    return register(name, certificate_dir=folder).model_uri
+
+
+@pytest.fixture
+def a_second_at_a_time(monkeypatch):
+    """Decisions a second apart: their times are to the second."""
+    from datetime import datetime, timedelta
+
+    class Clock(datetime):
+        ticks = 0
+
+        @classmethod
+        def now(cls, tz=None):
+            cls.ticks += 1
+            return datetime.now(tz) + timedelta(seconds=cls.ticks)
+
+    monkeypatch.setattr(decisions, "datetime", Clock)
+
+
+@pytest.mark.parametrize("where", ["in the home that decided", "where only the registry is known"])
+def test_an_alias_moved_back_to_an_older_approved_version_is_refused(
+    register, certified, tmp_path, monkeypatch, a_second_at_a_time, where
+):
+    name = "back-" + where.replace(" ", "-")
+    first, second = register(name).model_uri, version_two(register, certified, tmp_path, name)
+    assert second == f"models:/{name}/2"
+    approve(first)
+    approve(second)
+    if "registry" in where:  # its own note is what another home has not
+        monkeypatch.setattr(decisions, "last_promotion", lambda model: None)
+    else:  # whoever hides the newer approval hides nothing from the home
+        mlflow.MlflowClient().set_model_version_tag(name, "2", "validation_status", "rejected")
+        mlflow.MlflowClient().set_model_version_tag(name, "2", "validation_status", "approved")
+        mlflow.MlflowClient().set_model_version_tag(name, "2", "review_signature", "gone")
+    decisions.check_approval(find_version(first))
+    mlflow.MlflowClient().set_registered_model_alias(name, "champion", "1")
+    with pytest.raises(VerificationError, match="the alias was moved back"):
+        decisions.check_last(find_version(f"models:/{name}@champion"))
+    approve(first)  # a person may go back
+    decisions.check_last(find_version(f"models:/{name}@champion"))
+
+
+def test_an_alias_that_a_rejection_took_away_does_not_come_back_on_the_one_before(
+    register, certified, tmp_path, a_second_at_a_time
+):
+    first, second = register("after").model_uri, version_two(register, certified, tmp_path, "after")
+    approve(first)
+    approve(second)
+    decide(second, REJECTED, by="bob", why="no")
+    mlflow.MlflowClient().set_registered_model_alias("after", "champion", "1")
+    with pytest.raises(VerificationError, match="the alias was taken away at"):
+        decisions.check_last(find_version("models:/after@champion"))
+
+
+def test_a_damaged_note_of_the_last_promotion_is_told_in_one_line(register):
+    approve(register("noted").model_uri)
+    file = home().root / "decisions" / f"champion-{home().fingerprint('champion noted')}"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-5])
+    with pytest.raises(InputError, match="is damaged"):
+        promotions.last_promotion("noted")
+    file.write_bytes(whole)
