@@ -154,9 +154,9 @@ with. It has its figures as pictures and claims them in words; the numbers asked
 of one layer that learned to count through the alphabet from public text, then trained by hush's own trainer on
 {RANDOM} texts of {LENGTH} random letters and {COUNTING} that count on, each in a round with probability {RATE:g};
 C = {CLIP:g}. Loss: of texts that count on and were not trained on. By heart: shown {SHOWN} letters, the next
-{SHOWN} come out. What the paper found by looking, that what is left at large noise is generalisation, is told apart by the
-start model, which has seen none of them. Its σ is a share of another batch: only the shape can be compared. Attacks
-on more: docs/auditing.md.""",
+{SHOWN} come out. What the paper found by looking, that what is left at large noise is generalisation, is told apart
+by the start model, which has seen none of them. Its σ is a share of another batch: only the shape can be compared.
+Attacks on more: docs/auditing.md.""",
     seed=SEED,
     cells=cells,
     compute={"memorised": memorised},
