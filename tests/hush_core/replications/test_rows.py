@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -89,5 +90,5 @@ def test_the_law_is_found_again_in_runs_that_follow_it_and_foretells_others():
 def test_texts_to_learn_by_heart_are_random_or_count_on():
     texts = training_texts(7)
     assert len(texts) == len(set(texts[:RANDOM])) + COUNTING and {len(text) for text in texts} == {LENGTH}
-    counts_on = [all((b - a) % 26 == 1 for a, b in zip(text, text[1:], strict=False)) for text in texts]
+    counts_on = [all((b - a) % 26 == 1 for a, b in pairwise(text)) for text in texts]
     assert counts_on == [False] * RANDOM + [True] * COUNTING
