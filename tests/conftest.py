@@ -2,9 +2,12 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
+from template import share
 
+_SHARED = share()
 _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
 os.environ["HUSH_HOME"] = _FOLDER.name
 os.environ.setdefault(
@@ -16,6 +19,31 @@ for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
 from tasks.runtime.environment import prepare_environment  # noqa: E402
 
 prepare_environment()
+
+
+SLOW = ("servers", "flows")
+"""The rooms whose files take minutes, in the order in which they are begun."""
+
+
+def pytest_collection_modifyitems(items):
+    """Servers and whole jobs first: a file of minutes that came last would leave the other workers idle."""
+    places = {Path(__file__).parent / room: place for place, room in enumerate(SLOW)}
+    items.sort(key=lambda item: min(places.get(folder, len(SLOW)) for folder in item.path.parents))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One worker a file, as by `--dist=loadfile`; all of tests/servers one worker, as they share their servers."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "tests/servers" if file.startswith("tests/servers/") else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

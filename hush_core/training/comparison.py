@@ -1,6 +1,6 @@
 """Before the first release: is the clipped sum of the model at hand what single examples make of it?
 
-The book-keeping of `clipping.py` rests on what a model's code does with its layers: that examples lie in the
+The book-keeping of `layer_calls.py` rests on what a model's code does with its layers: that examples lie in the
 first dimension, that none looks at another, that each parameter is used through its layer. Much of what breaks
 that is refused by name where it can be seen; this finds the rest. On a few random examples each one's part in
 the clipped sum of their batch is compared, parameter by parameter, with the gradient that plain autograd gives

@@ -9,10 +9,10 @@ import json
 import os
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm
 import yaml
 
 from flows.check import check_config
@@ -411,10 +411,7 @@ def test_the_command_says_it_in_one_line_and_starts_nothing(folder, tmp_path, ca
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     environment = {**kept, "HUSH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "120", **more}
     config = write(folder, data, f"{command[0]}.yaml")
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", command[0], config, *command[1:]],
-        env=environment, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    done = warm.run("flows.cli", [command[0], config, *command[1:]], env=environment, timeout=120)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr and done.stderr.startswith("hush: ") and done.stderr.count("\n") == 1
     assert done.stdout == "" and CANARY not in done.stderr

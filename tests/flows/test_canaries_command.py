@@ -1,8 +1,9 @@
 """`hush canaries`: the files go into a job as they are, and each value is found as often as it was planted."""
 
+import os
 import re
-import subprocess
-import sys
+
+import warm
 
 from hush_core.config import load_config
 from hush_core.secrets import extract
@@ -16,8 +17,7 @@ train: {{rounds: 2, batch: 4}}
 
 
 def made(folder, *options):
-    command = [sys.executable, "-m", "flows.cli", "canaries", str(folder), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return warm.run("flows.cli", ["canaries", folder, *options], env=dict(os.environ))
 
 
 def test_canaries_are_found_in_a_job_as_often_as_they_were_planted(tmp_path):

@@ -35,7 +35,8 @@ def job(tmp_path_factory):
     mails[4] += f"about {job.codename}\n\n"
     (folder / "mails.mbox").write_text("".join(mails))
     job.config = job.write("documents.yaml", text=CONFIG, rounds=4, batch=4)
-    return job
+    with job.served():
+        yield job
 
 
 def ended(output):

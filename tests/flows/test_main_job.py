@@ -24,7 +24,7 @@ from tasks.runtime.store import Store
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    return Job(tmp_path_factory.mktemp("job"), seed=11)
+    return Job(tmp_path_factory.mktemp("job"), seed=11, empty=True)
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +316,8 @@ def test_a_graph_without_edges_is_refused(tmp_path):
         "secrets:\n",
         'secrets:\n  - {{id: none, kind: contributors, emails: ["nobody@example.com"], level: high}}\n',
     )
-    output = job.hush("run", job.write("empty.yaml", text=text), status=2)
+    with job.served():
+        output = job.hush("run", job.write("empty.yaml", text=text), status=2)
     assert "Traceback" not in output and job.versions() == []
     assert output.count("no example") == 2  # once in the log, once as the command's last word
     assert "hush: secrets: no example" in output
@@ -325,14 +326,16 @@ def test_a_graph_without_edges_is_refused(tmp_path):
 def test_an_entry_that_protects_nothing_stops_the_job_unless_it_may(tmp_path):
     job = Job(tmp_path, seed=19)
     (tmp_path / "codenames.txt").write_text("a-name-that-nobody-wrote\n")
-    output = job.hush("run", job.config, status=2)
+    text = CONFIG.replace("level: high, bits: 20}}", "level: high, bits: 20, may_be_empty: true}}")
+    with job.served():
+        output = job.hush("run", job.config, status=2)
+        assert job.versions() == []
+        allowed = job.hush("run", job.write(text=text))
     last = output.splitlines()[-2:]
     assert "hush: secrets.names: protects nothing" in output and "may_be_empty" in output, last
-    assert "Task run 'weigh" not in output and job.versions() == []
-    text = CONFIG.replace("level: high, bits: 20}}", "level: high, bits: 20, may_be_empty: true}}")
-    output = job.hush("run", job.write(text=text))
-    assert "names: protects NOTHING" in output and "Task run 'extract" in output
-    assert states(output)["extract"] == ["Cached"]  # the key decides nothing of what is extracted
+    assert "Task run 'weigh" not in output
+    assert "names: protects NOTHING" in allowed and "Task run 'extract" in allowed
+    assert states(allowed)["extract"] == ["Cached"]  # the key decides nothing of what is extracted
     assert job.versions() == [1]
 
 
@@ -349,7 +352,10 @@ def test_a_rerun_under_another_experiment_is_logged_there(job, first):
 
 def test_an_interrupted_run_goes_on(tmp_path):
     job = Job(tmp_path, seed=7)
-    config = job.write(rounds=400)
+    text = CONFIG.replace("unprotected: true", "unprotected: false").replace(
+        "checkpoint_every: 2", "checkpoint_every: 20"
+    )
+    config = job.write(rounds=400, text=text)
     # as a terminal does: to every process of the command; as `timeout` does: to the command itself, as a supervisor
     # would, and to all of it; as a terminal does that is closed
     for end in (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+import warm
 from jsonschema import Draft202012Validator
 
 from flows.cli import app
@@ -22,8 +23,7 @@ def hush(home, *arguments, **more):
     environment = {**os.environ, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "100", **more}
     for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
         environment.pop(name, None)
-    command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    return warm.run("flows.cli", arguments, env=environment)
 
 
 def document(done, command, status=0):

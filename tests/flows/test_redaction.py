@@ -45,8 +45,9 @@ def holding(job, *, private):
 
 
 def verify_line(job, uri):
+    """What it says of the audit: quoted as code, as the words of an audit may come from a registry."""
     lines = job.hush("verify", uri).splitlines()
-    (line,) = (line for line in lines if line.startswith(("audit of", "WARNING: audit")))
+    (line,) = (line for line in lines if line.startswith(("`audit of", "WARNING: `audit of")))
     return line
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import warm
 from company_bundle import write_bundle
 
 from hush_core.errors import VerificationError
@@ -113,8 +113,7 @@ def test_a_wrong_mark_in_the_folder_is_refused(tmp_path):
 
 
 def hush(*words):
-    command = [sys.executable, "-m", "flows.cli", "replicate", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return warm.run("flows.cli", ["replicate", *words], env=dict(os.environ))
 
 
 def test_the_command_lists_them_and_refuses_what_is_wrong(tmp_path):

@@ -127,7 +127,7 @@ def stack():
     with tempfile.TemporaryDirectory(prefix="hush-faults-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # of root: PostgreSQL's user must come by
-        job = Job(folder, seed=47)
+        job = Job(folder, seed=47, empty=True)
         job.config = job.write(rounds=ROUNDS, text=CONFIG)
         if os.getuid() == 0:
             (folder / "postgres").mkdir()

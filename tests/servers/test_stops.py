@@ -72,9 +72,9 @@ def serve(job, log):
 
 
 def test_suspended_resumed_and_ended_with_its_server(tmp_path):
-    job = Job(tmp_path, seed=43)
+    job = Job(tmp_path, seed=43, empty=True)
     job.config = job.write(rounds=ROUNDS)
-    with job.served():
+    with job.served(services=True):
         child, deployment = serve(job, tmp_path / "serve.log")
         try:
             run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]

@@ -2,11 +2,12 @@
 
 import io
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 
-from jobs import ROOT
+import warm
+from warm import ROOT
 
 
 def run_all(job, order):
@@ -14,11 +15,10 @@ def run_all(job, order):
     error in words. After a config comes "promote" for one whose version is then approved in a review; "refute" for
     one that an audit then refutes; "tamper" and "mend" then turn a byte of the version that was approved last. In
     place of a config a version's URI: what its verification and its approval come to, in words."""
-    done = subprocess.run(
-        [sys.executable, __file__, json.dumps([[str(config), then] for config, then in order])],
-        cwd=job.folder, env=job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    given = json.dumps([[str(config), then] for config, then in order])
+    paths = os.pathsep.join((str(ROOT), str(Path(__file__).parent)))
+    environment = job.environment | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+    done = warm.run("many_runs", [given], cwd=job.folder, env=environment, timeout=900)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RAN ")]
 

@@ -23,6 +23,7 @@ from hush_core.training import (
     clipped_gradient_sum,
     clipping,
     comparison,
+    layer_calls,
     layers,
     module,
     norms,
@@ -85,7 +86,7 @@ def test_a_rule_that_drops_a_bias_is_refused(kind, precision, monkeypatch):
 
 def test_a_rule_that_ignores_a_second_use_is_refused(tmp_path, monkeypatch):
     """ALBERT's layers run one after the other with the same weights."""
-    receive = clipping._Book.receive
+    receive = layer_calls.Book.receive
 
     def once(book, use, gradient):
         if use.layer in seen:
@@ -94,7 +95,7 @@ def test_a_rule_that_ignores_a_second_use_is_refused(tmp_path, monkeypatch):
             seen.add(use.layer)
             receive(book, use, gradient)
 
-    monkeypatch.setattr(clipping._Book, "receive", once)
+    monkeypatch.setattr(layer_calls.Book, "receive", once)
     run = clipping.clipped_gradient_sum
     monkeypatch.setattr(comparison, "clipped_gradient_sum", lambda *a, **k: (seen.clear(), run(*a, **k))[1])
     seen = set()
@@ -103,7 +104,7 @@ def test_a_rule_that_ignores_a_second_use_is_refused(tmp_path, monkeypatch):
 
 def test_new_adapters_are_tried_away_from_their_zeros(monkeypatch):
     """At the start half of an adapter is zero, so the other half has no gradient that could be missed."""
-    receive = clipping._Book.receive
+    receive = layer_calls.Book.receive
 
     def misses(book, use, gradient):
         if ".lora_A." in use.name:
@@ -111,7 +112,7 @@ def test_new_adapters_are_tried_away_from_their_zeros(monkeypatch):
         else:
             receive(book, use, gradient)
 
-    monkeypatch.setattr(clipping._Book, "receive", misses)
+    monkeypatch.setattr(layer_calls.Book, "receive", misses)
     refused(with_lora(gpt(), LoraConfig(rank=2)), r"lora_A.* differs by 1")
 
 

@@ -1,0 +1,281 @@
+"""The parts of the main job: what is planned, what the rounds begin with, the rounds, the attacks.
+
+Every step is a task, reused where its inputs have not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from prefect import Task
+
+from hush_core.config import (
+    CorrelatedMechanism,
+    HuggingFaceModel,
+    HushConfig,
+    HushMechanism,
+    LoraConfig,
+    TrainConfig,
+    makes_noise,
+    unit_dp,
+)
+from hush_core.errors import CertificationError
+from hush_core.weights import weight_settings
+from tasks.attack import Attacked, attack_model, attack_redactions
+from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_noise, without_rounds
+from tasks.champion import Champion, go_on_from
+from tasks.earlier_runs import Before, job_name, look_back
+from tasks.extraction import Extracted, extract_secrets, refuse_empty_entries, refuse_without_edges
+from tasks.items import fill_items, imply_targets
+from tasks.models import Model, base_name, measure
+from tasks.ordinary_training import PlainlyTrained, pretrain, train_unprotected, train_untagged
+from tasks.rate_search import TriedRate, check_public, choose_rate
+from tasks.runtime.environment import home
+from tasks.runtime.live import Live
+from tasks.runtime.store import Ref, Store
+from tasks.sources import sources
+from tasks.texts import TextsByRole, all_trained, split_texts
+from tasks.training import TRAIN_VERSION, Trained, keep_without_rounds, train_protected
+from tasks.weighing import Weighed, weigh_examples
+
+METHODS = ("kl", "renyi", "blow_up")
+"""Whose noise is told beside that of the config's method."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is settled before anything is trained: who holds what, how often it is drawn, how much noise."""
+
+    config: HushConfig
+    train: TrainConfig
+    """Of this run: a later one of a promise may have fewer rounds."""
+    extracted: Extracted
+    """With the secrets that only earlier runs of the promise named."""
+    weighed: Weighed
+    job: str
+    before: Before | None
+    calibrated: Calibrated
+    by_method: dict[str, Calibrated | None]
+    by_paper: float | None
+
+    @property
+    def champion(self) -> Champion | None:
+        """The promoted version that this run goes on from."""
+        return self.before.champion if self.before else None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What the certified rounds begin with."""
+
+    texts: TextsByRole
+    begun: Model
+    """Trained on public text alone, or the champion."""
+    untagged: PlainlyTrained | None
+    """Trained on as usual, on text that no entry names."""
+
+    @property
+    def start(self) -> Model:
+        return self.untagged.model if self.untagged else self.begun
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The protected model, and at which rate it was trained."""
+
+    trained: Trained
+    rate: float | None
+    tried: tuple[TriedRate, ...]
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """What the same attacks got out of each model."""
+
+    before: Attacked
+    protected: Attacked
+    redacted_before: Attacked | None
+    redacted: Attacked | None
+    unprotected_model: Model | None
+    unprotected: Attacked | None
+    tagged_bits: dict[str, float | None]
+
+
+def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
+    """Extract, weigh, look back at earlier runs, calibrate."""
+    extracted = _extract(config)
+    weighed = weigh_examples(
+        extracted.examples, edges=extracted.edges, secrets=extracted.secrets, n_examples=extracted.n_examples,
+        settings=weight_settings(config), mechanism=config.mechanism,
+    )  # fmt: skip
+    job = job_name(
+        config, TRAIN_VERSION, extracted.examples, weighed.weights, extracted.edges, extracted.secrets
+    )
+    before, store = None, Store(home().store)
+    if config.promise:
+        before = look_back(
+            config, job, extracted.examples, edges=extracted.edges, secrets=extracted.secrets,
+            occurrences=extracted.occurrences, weights=weighed.weights, public=extracted.public,
+        )  # fmt: skip
+        if before.secrets != extracted.secrets:
+            carried = {"secrets": before.secrets, "n_secrets": store.read_frame(before.secrets).height}
+            extracted = extracted.model_copy(update=carried)
+    train = config.after(before.made(store) if before else 0).train
+    calibrated, by_method = _noise(config, train, extracted, weighed, before, methods)
+    by_paper = None
+    if methods and calibrated.rounds and isinstance(config.mechanism, HushMechanism):
+        by_paper = paper_noise(
+            weighed.weights, edges=extracted.edges, secrets=extracted.secrets, rounds=config.rounds_in_all,
+            expected_batch=config.train.batch,
+        )  # fmt: skip
+    return Planned(config, train, extracted, weighed, job, before, calibrated, by_method, by_paper)
+
+
+def begin(planned: Planned, base: Ref | None, repetition: int) -> Begun:
+    """The public start or the champion, then ordinary training on text without a secret."""
+    config, extracted = planned.config, planned.extracted
+    texts = split_texts(extracted.examples, planned.weighed.weights, extracted.edges)
+    check_public(planned.train, extracted.n_public)
+    if planned.champion:
+        begun = go_on_from(planned.champion, config.model, base, config.chunk_bytes, texts.held_out)
+    else:
+        begun = pretrain(
+            extracted.public, texts.held_out, config.model, base, config.pretrain, config.chunk_bytes,
+            config.train.micro_batch,
+        )  # fmt: skip
+    untagged = None
+    if config.weights.without_secret == "plain":
+        untagged = train_untagged(
+            texts.plain, texts.validation, texts.held_out, begun, config.model, config.untagged,
+            config.train.precision, config.train.micro_batch, repetition,
+        )  # fmt: skip
+    return Begun(texts, begun, untagged)
+
+
+def begun_as(planned: Planned) -> str:
+    """What the model is called that a run begins with."""
+    if planned.champion:
+        return "champion"
+    if planned.config.pretrain.steps and planned.extracted.n_public:
+        return "pretrained"
+    return "base model" if isinstance(planned.config.model, HuggingFaceModel) else "untrained"
+
+
+def train_rounds(
+    planned: Planned,
+    begun: Begun,
+    lora: LoraConfig | None,
+    *,
+    repetition: int,
+    apart: bool,
+    live: Live | None,
+) -> Rounds:
+    """The certified rounds; none are made where the plan has none."""
+    config, extracted, champion = planned.config, planned.extracted, planned.champion
+    inputs = (
+        planned.calibrated, extracted.edges, extracted.secrets, extracted.occurrences, extracted.examples,
+        begun.texts, extracted.public, begun.start, lora,
+    )  # fmt: skip
+    noted = {
+        "base_name": champion.uri if champion else base_name(config.model),
+        "settings_digest": config.settings_digest, "job": planned.job, "before": planned.before,
+    }  # fmt: skip
+    if not planned.calibrated.rounds:
+        return Rounds(keep_without_rounds(*inputs, **noted), None, ())
+    settings, tried = choose_rate(planned.train, planned.calibrated, extracted.public, begun.start, lora)
+    filled = None
+    if planned.weighed.pools is not None:
+        filled = fill_items(
+            extracted.examples, planned.weighed.weights, planned.weighed.pools, config.mechanism,
+            config.chunk_bytes, begun.begun,
+        )  # fmt: skip
+    trained = train_protected(
+        *inputs, items=filled, settings=settings.essential(), execution=settings.execution(),
+        repetition=repetition, apart=apart, live=live, **noted,
+    )  # fmt: skip
+    return Rounds(trained, settings.learning_rate, tried)
+
+
+def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
+    """The same attacks on the start, the protected and, where the config asks for it, an unprotected model."""
+    config, extracted = planned.config, planned.extracted
+    on = (extracted.examples, extracted.occurrences, extracted.secrets, config.audit.alternatives)
+    before, protected = _attack("before")(begun.start, *on), _attack("protected")(trained.model, *on)
+    redactions = attack_redactions(extracted, begun.start, trained.model, config.audit.alternatives)
+    model = unprotected = None
+    if config.audit.unprotected:
+        more = begun.untagged.steps * config.untagged.batch if begun.untagged else 0
+        everything = all_trained(extracted.examples, planned.weighed.weights)
+        model = train_unprotected(
+            begun.texts, everything, begun.begun, config.model, planned.train, more=more
+        ).model
+        unprotected = _attack("unprotected")(model, *on)
+    bits = {}
+    if config.audit.held_back:
+        models = {"before its rounds": begun.start, "protected": trained.model, "unprotected": model}
+        bits = {name: measure(one, begun.texts.held_back) for name, one in models.items() if one}
+    return Attacks(before, protected, *redactions, model, unprotected, bits)
+
+
+def _extract(config: HushConfig) -> Extracted:
+    extracted = extract_secrets(sources(config), config)
+    refuse_empty_entries(config, extracted)
+    if makes_noise(config.mechanism):
+        refuse_without_edges(extracted)
+    if target := unit_dp(config.mechanism):
+        implied = imply_targets(extracted.secrets, *target)
+        extracted = extracted.model_copy(update={"secrets": implied})
+    return extracted
+
+
+def _noise(
+    config: HushConfig,
+    train: TrainConfig,
+    extracted: Extracted,
+    weighed: Weighed,
+    before: Before | None,
+    methods: Sequence[str],
+) -> tuple[Calibrated, dict[str, Calibrated | None]]:
+    """The noise of this run, and what other methods would need for the same."""
+    mechanism = config.mechanism
+    on = {"edges": weighed.edges, "secrets": extracted.secrets}
+
+    def calibrate(method: str) -> Calibrated:
+        return calibrate_noise(
+            weighed.weights, **on, rounds=train.rounds, expected_batch=train.batch, clip_norm=train.clip_norm,
+            method=method, promise=config.promise, before=before,
+            settings_digest=config.settings_digest if config.promise else "", later_rounds=train.later_rounds,
+            mechanism=mechanism,
+        )  # fmt: skip
+
+    once = {**on, "expected_batch": train.batch, "clip_norm": train.clip_norm, "method": config.method}
+    if before and before.without_rounds:
+        settings = config.settings_digest
+        calibrated = without_rounds(weighed.weights, **once, before=before, settings_digest=settings)
+    elif not makes_noise(mechanism):
+        calibrated = without_noise(weighed.weights, **once)
+    else:
+        calibrated = calibrate(config.method)
+    # under a promise another method is asked what runs planned by this one leave it, which is no comparison
+    compared = methods if _plain_targets(config) else ()
+    return calibrated, {method: _or_none(calibrate, method) for method in compared}
+
+
+def _plain_targets(config: HushConfig) -> bool:
+    """Whether the noise is that of one run for the secrets' levels, which each method can be asked for."""
+    sampled = makes_noise(config.mechanism) and not isinstance(config.mechanism, CorrelatedMechanism)
+    return config.promise is None and sampled and not unit_dp(config.mechanism)
+
+
+def _or_none(calibrate: Callable[[str], Calibrated], method: str) -> Calibrated | None:
+    """The noise that another method would need; None where it cannot certify, which fails nothing."""
+    try:
+        return calibrate(method)
+    except CertificationError:
+        return None
+
+
+def _attack(whom: str) -> Task[..., Attacked]:
+    """The attack, by the name under which the orchestrator shows it."""
+    return attack_model.with_options(task_run_name=f"attack-{whom}")
