@@ -9,7 +9,8 @@ so no accountant of the same mechanism can be below it. The peers:
   interval of 1e-4 (a tenth of it takes minutes a call and gives a σ smaller by some 1e-5);
 - jax_privacy's user-level accountant (the same mixture), where --jax-python names a Python that has it;
 - the group-privacy lemma (Chua et al. 2024, Algorithm 1) with accountants that know one record: dp_accounting's
-  PLD, Opacus' PRV and RDP.
+  PLD, Opacus' PRV and RDP, and, with --jax-python, opake-dpftrl's (the identity as its strategy: DP-SGD). opake
+  0.16.1 does not load on Python 3.11.7 (a class asks for a weakref slot that its base has): it is left out there.
 
 User-wise DP-SGD is k = 1, where the lemma says nothing else than the mixture, and neither is asked again. One
 process, one case after the other; JSON with --out. Exit 1 where ours is above a peer's by more than 1e-6 of itself,
@@ -42,6 +43,21 @@ print(accounting.calibrate_noise_multiplier(
     target_epsilon=epsilon, accountant=accounting.DpsgdTrainingUserLevelAccountant(dp_accountant_config=pld),
     batch_sizes=round(q * users), num_updates=rounds, num_samples=users, target_delta=delta, examples_per_user=k,
     initial_min_noise=0.999 * near, initial_max_noise=1.001 * near, tol=2e-5 * near))
+"""
+OPAKE = """
+import dataclasses, json, sys
+made = dataclasses.dataclass
+dataclasses.dataclass = lambda *a, **k: made(*a, **{**k, "weakref_slot": False})
+from opake.dpftrl import accounting
+from opake.dpftrl.noise import identity_strategy
+q, rounds, epsilon, delta, near = json.load(sys.stdin)
+low, high = 0.999 * near, 1.02 * near
+while high - low > 2e-5 * near:
+    sigma = (low + high) / 2
+    one = accounting.mf_gaussian(sigma, identity_strategy())
+    spent = accounting.poisson(one, sample_rate=q, n_steps=rounds).epsilon_at(delta)
+    low, high = (sigma, high) if spent > epsilon else (low, sigma)
+print(high)
 """
 
 
@@ -94,8 +110,18 @@ def by_opacus(kind: str, near: float, k: int, q: float, rounds: int, epsilon: fl
 
 
 def by_jax_privacy(python: Path, near: float, *case: float) -> float:
-    asked = json.dumps([*case, near])
-    done = subprocess.run([python, "-c", JAX], input=asked, capture_output=True, text=True, check=True)
+    return asked(python, JAX, [*case, near])
+
+
+def by_opake(python: Path, near: float, k: int, q: float, rounds: int, epsilon: float, delta: float) -> float:
+    """opake at the lemma's (ε', δ') of one record, in the neighbourhood of a σ."""
+    return asked(python, OPAKE, [q, rounds, *one_item(epsilon, delta, k), near])
+
+
+def asked(python: Path, program: str, given: list[float]) -> float:
+    """The last line that a program of another interpreter prints."""
+    words = json.dumps(given)
+    done = subprocess.run([python, "-c", program], input=words, capture_output=True, text=True, check=True)
     return float(done.stdout.strip().splitlines()[-1])
 
 
@@ -103,10 +129,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--jax-python", type=Path)
-    parser.add_argument("--cases", type=int, default=len(CASES))
+    parser.add_argument("--epsilon", type=float, nargs="*", help="only cases of these")
+    parser.add_argument(
+        "--records", type=int, nargs="*", help="only cases of so many records, k, and in this order"
+    )
     given = parser.parse_args()
     rows, wrong = [], 0
-    for k, q, rounds, epsilon, delta in CASES[: given.cases]:
+    cases = [case for case in CASES if not given.epsilon or case[3] in given.epsilon]
+    if given.records:
+        cases = [case for k in given.records for case in cases if case[0] == k]
+    for k, q, rounds, epsilon, delta in cases:
         unit = Participation.binomial(k, q)
         run = {"rounds": rounds, "epsilon": epsilon, "delta": delta}
         case = (k, q, rounds, epsilon, delta)
@@ -125,6 +157,10 @@ def main() -> None:
             del peers["dp_accounting lemma"]
         if given.jax_python and k > 1:
             peers["jax_privacy user level"] = lambda c=case, near=row["ours"]: by_jax_privacy(
+                given.jax_python, near, *c
+            )
+        if given.jax_python:
+            peers["opake lemma"] = lambda c=case, near=row["lemma, ours"]: by_opake(
                 given.jax_python, near, *c
             )
         for name, peer in peers.items():

@@ -21,10 +21,12 @@ from flows.train import run_job
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import HushError, InputError
 from hush_core.rivals import Rival, mean_and_half_width, rivals_of, verdict_of
+from tasks.comparison_progress import ComparisonProgress, shown
 from tasks.leftovers import claim_flow_run
 from tasks.models import measure
 from tasks.outcome import Outcome, worst_ratio
 from tasks.publish_comparison import RivalRow, RivalRun, common_texts, publish_comparison
+from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
@@ -87,19 +89,23 @@ def compare(
         out: folder for tables and picture; one of the config's own under HUSH_HOME/comparisons without it.
 
     Every run is one more release of this data, and later certificates count it. Killed and started again with the
-    same arguments, it goes on where it was. A rival that fails is named with its reason; the others go on.
+    same arguments, it goes on where it was. How far it is stands in the tracker meanwhile. A rival that fails is
+    named with its reason; the others go on.
     """
     claim_flow_run()
     what = what or Comparison()
     what.check()
     config = check_config(Path(config_file), changes)
     rivals = rivals_of(config, what.mechanisms)
-    with _together(what.parallel) as threads:
-        played, why = _play_all(threads, rivals, what.seeds)
-    rows, unit = _rows(rivals, played, why)
-    verdict = verdict_of({row.rival: row.losses for row in rows})
-    folder = out or str(home().report_folder("comparisons", Path(config_file)))
-    published = publish_comparison(config, rows, verdict, unit, folder)
+    key = content_key("comparison", 1, config.model_dump_json(), what.mechanisms, what.seeds)
+    total = what.seeds * sum(rival.config is not None for rival in rivals)
+    with shown(config.tracking.experiment, key, total) as progress:
+        with _together(what.parallel) as threads:
+            played, why = _play_all(threads, rivals, what.seeds, progress)
+        rows, unit = _rows(rivals, played, why)
+        verdict = verdict_of({row.rival: row.losses for row in rows})
+        folder = out or str(home().report_folder("comparisons", Path(config_file)))
+        published = publish_comparison(config, rows, verdict, unit, folder, progress.run_id)
     chosen = next((rival.config for rival in rivals if rival.name == verdict.chosen), None)
     report = build_report(config, rows, verdict, chosen, unit, published)
     create_markdown_artifact(markdown(report), key="hush-comparison", description="rivals at one promise")
@@ -136,7 +142,7 @@ def _play(config: HushConfig, seed: int) -> Played:
 
 
 def _play_all(
-    threads: ThreadPoolExecutor, rivals: list[Rival], seeds: int
+    threads: ThreadPoolExecutor, rivals: list[Rival], seeds: int, progress: ComparisonProgress
 ) -> tuple[dict[str, list[Played]], dict[str, str]]:
     """What each rival came to at each seed, and why one came to nothing. The first seed of all goes before the
     others: a rival that fails there costs no more."""
@@ -153,9 +159,11 @@ def _play_all(
         for done, (name, future) in enumerate(running, 1):
             try:
                 played[name].append(_result(future))
+                progress.done()
             except Exception as error:
                 why[name] = _reason(error)
                 log.warning("%s: %s", name, why[name])
+                progress.done(failed=True)
             log.info("compare: %d of %d runs of %s are done", done, len(running), "the first seed" if those == (0,)
                      else "the other seeds")  # fmt: skip
     return {name: found for name, found in played.items() if name not in why}, why

@@ -15,6 +15,7 @@ from hush_core.config import HushConfig
 from hush_core.corpus.prompted import text_columns
 from hush_core.files import put_in_place, sync
 from hush_core.rivals import CONFIDENCE, Verdict
+from tasks.comparison_progress import RUN_NAME
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store
@@ -113,9 +114,15 @@ def table_of(rows: list[RivalRow], verdict: Verdict) -> pl.DataFrame:
 
 @task(name="publish-comparison")
 def publish_comparison(
-    config: HushConfig, rows: list[RivalRow], verdict: Verdict, unit: str, folder: str
+    config: HushConfig,
+    rows: list[RivalRow],
+    verdict: Verdict,
+    unit: str,
+    folder: str,
+    run_id: str | None = None,
 ) -> PublishedComparison:
-    """Write table and picture to `folder`, and log them with every run to the tracker. Registers nothing."""
+    """Write table and picture to `folder`, and log them with every run to the tracker: below `run_id`, which showed
+    the progress, where there is one. Registers nothing."""
     out = Path(folder)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     table, runs = table_of(rows, verdict), [run for row in rows for run in row.runs]
@@ -136,11 +143,12 @@ def publish_comparison(
     ]
     url = log_run(
         experiment=config.tracking.experiment,
-        run_name="comparison",
+        run_name=RUN_NAME,
         params=_params(config, rows, verdict),
         metrics={"rivals": len(rows), "failed": sum(not row.runs for row in rows), "confidence": CONFIDENCE},
         files=[out / name for name in FILES],
         children=children,
+        run_id=run_id,
     )
     return PublishedComparison(folder=str(out), run_url=url)
 

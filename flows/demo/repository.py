@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flows.demo.credentials import Credential, encoded_copies, make_codenames, make_credentials
 from flows.demo.history import Commit, Person, write_repository
+from hush_core.auditing.made_up import Credential, encoded_copies, make_codenames, make_credentials
 from hush_core.errors import InputError
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "examples" / "demo.yaml"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of several. levels: horizontal lines, by label. diagonal: the line y = x, too."""
+    """One picture of several. levels: horizontal lines, by label. diagonal: the line y = x, too. yticks: names for
+    places on the y axis, the first one at the top."""
 
     title: str
     xlabel: str
@@ -47,6 +48,7 @@ class Panel:
     yscale: str = "linear"
     ylim: tuple[float | None, float | None] | None = None
     diagonal: bool = False
+    yticks: Mapping[float, str] | None = None
 
 
 def draw_panels(title: str, shown: Sequence[Panel], path: Path, *, height: float = 4.2) -> Path:
@@ -66,6 +68,9 @@ def draw_panels(title: str, shown: Sequence[Panel], path: Path, *, height: float
                 handles["y = x"] = axes.axline((0, 0), slope=1, color=GREY, linewidth=1, label="y = x")
             if panel.ylim is not None:
                 axes.set_ylim(*panel.ylim)
+            if panel.yticks is not None:
+                axes.set_yticks(list(panel.yticks), list(panel.yticks.values()), fontsize=8)
+                axes.set_ylim(max(panel.yticks) + 0.5, min(panel.yticks) - 0.5)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_minor_formatter(NullFormatter())  # between powers of ten they run into one another
             axes.grid(axis="both")

@@ -10,11 +10,15 @@ from hush_core.replications.replication import Replication
 NAMES = (
     "infeasibility",
     "weights_and_noise",
+    "memorisation",
     "leakage_bounds",
     "ngram",
     "canary_secrecy",
     "one_shot",
     "concentration_filter",
+    "user_level",
+    "company",
+    "loss_law",
 )
 """In the order of the index: a replication's name is its module's."""
 

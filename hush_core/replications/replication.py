@@ -96,7 +96,8 @@ class Replication:
 
 
 def find_data(folder: Path | None, names: Sequence[str]) -> dict[str, Path]:
-    """The files of a folder that begin with these names, as `arxiv_public_20k.parquet` does with `arxiv_public`.
+    """The files of a folder that begin with these names, as `arxiv_public_20k.parquet` does with `arxiv_public` and
+    `repository_click.bundle` with `repository.bundle`: a name without an ending means a parquet file.
 
     Raises:
         InputError: there is no folder, or not exactly one such file of a name.
@@ -105,17 +106,19 @@ def find_data(folder: Path | None, names: Sequence[str]) -> dict[str, Path]:
         if folder is not None:
             raise InputError("--data", "says nothing: this replication asks for none", "leave it out")
         return {}
-    wanted = ", ".join(f"{name}*.parquet" for name in names)
+    patterns = {}
+    for name in names:
+        stem, _, ending = name.partition(".")
+        patterns[name] = f"{stem}*.{ending or 'parquet'}"
+    wanted = ", ".join(patterns.values())
     if folder is None or not folder.is_dir():
         raise InputError(
             "--data", "is not a folder" if folder else "is missing", f"name one that holds {wanted}"
         )
     found = {}
-    for name in names:
-        files = sorted(folder.glob(f"{name}*.parquet"))
+    for name, pattern in patterns.items():
+        files = sorted(folder.glob(pattern))
         if len(files) != 1:
-            raise InputError(
-                f"--data: {folder}", f"holds {len(files)} files {name}*.parquet", "put one there"
-            )
+            raise InputError(f"--data: {folder}", f"holds {len(files)} files {pattern}", "put one there")
         found[name] = files[0]
     return found

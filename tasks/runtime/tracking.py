@@ -88,12 +88,14 @@ def log_run(
     metrics: Mapping[str, float],
     files: Iterable[Path],
     children: Iterable[ChildRun] = (),
+    run_id: str | None = None,
 ) -> str | None:
     """Log a run that registers nothing, with the runs below it; files that are not there are left out. Where a
-    server shows it, or None."""
+    server shows it, or None. `run_id`: one that is open, and is ended here."""
     client = tracker()
     experiment_id = experiment_of(client, experiment)
-    with mlflow.start_run(experiment_id=experiment_id, run_name=run_name, tags=owned()) as run:
+    known = None if run_id else experiment_id
+    with mlflow.start_run(run_id, known, run_name=run_name, tags=owned()) as run:
         mlflow.log_params(dict(params))
         mlflow.log_metrics(dict(metrics))
         for path in files:

@@ -82,6 +82,19 @@ def test_an_interrupt_ends_it_within_a_round_and_names_the_way_on(stopped):
     assert 1 <= sum(released.values()) < ROUNDS * len(TRAINED)
 
 
+def test_suspended_in_prefect_it_waits_no_longer_and_tells_its_threads(monkeypatch):
+    import flows.compare as flow
+    from tasks.runtime.progress import STOPPING
+
+    monkeypatch.setattr(flow, "suspended", lambda: True)  # as Prefect says it of a run of a deployment
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), flow._together(1) as threads:
+        training = threads.submit(STOPPING.wait, 60)
+        flow._result(training)
+    assert training.result() and time.monotonic() - began < 30
+    STOPPING.clear()
+
+
 def test_it_goes_on_and_no_run_ever_releases_more_than_its_rounds(job, stopped, output):
     _, _, before = stopped
     after = ledgers(job)
@@ -130,6 +143,9 @@ def test_it_registers_nothing_and_the_tracker_has_a_run_with_a_child_for_each(jo
     assert all("bits_per_byte_held_out" in run.data.metrics for run in children)
     files = {file.path for file in client.list_artifacts(parents[0].info.run_id)}
     assert files == {"comparison.csv", "runs.csv", "comparison.png"}
+    told = client.get_metric_history(parents[0].info.run_id, "trainings_ended")
+    assert [(one.step, one.value) for one in told][-6:] == [(n, n) for n in range(1, 7)]
+    assert parents[0].data.metrics["trainings"] == 6 and parents[0].data.metrics["trainings_failed"] == 0
 
 
 def test_again_it_trains_nothing(job, output):

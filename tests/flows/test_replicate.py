@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import warm
+from company_bundle import write_bundle
 
 from hush_core.errors import VerificationError
 from hush_core.replications import NAMES, find_replication
 
+TRAINED = Path(__file__).parents[2] / "benchmarks/results/user_level/changelog/cells.jsonl"
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Made-up abstracts whose words follow Zipf's law, under the names of the real ones."""
+    """Made-up abstracts whose words follow Zipf's law, under the names of the real ones; a small repository; the
+    models that were trained on users' data."""
     folder = tmp_path_factory.mktemp("data")
     for seed, name in enumerate(("arxiv_private_made", "arxiv_public_made")):
         rng = np.random.default_rng(seed)
         words = np.minimum(rng.zipf(1.3, (1600, 20)), 30_000)
         texts = [" ".join(f"w{chr(97 + w % 26)}{w}" for w in row) for row in words]
         pl.DataFrame({"abstract": texts}).write_parquet(folder / f"{name}.parquet")
+    write_bundle(folder)
+    shutil.copy(TRAINED, folder)
     return folder
 
 
@@ -117,6 +124,7 @@ def test_the_command_lists_them_and_refuses_what_is_wrong(tmp_path):
         (("figure_9",), "is not known"),
         (("one_shot",), "--data"),
         (("one_shot", "--data", str(tmp_path)), "holds 0 files"),
+        (("company", "--data", str(tmp_path)), "holds 0 files repository*.bundle"),
     ):
         done = hush(*words)
         assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, words

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from kingfisher_sdk import Scanner
 
-from flows.demo.credentials import encoded_copies, make_codenames, make_credentials
 from flows.demo.repository import Demo, build_demo_repository
+from hush_core.auditing.made_up import encoded_copies, make_codenames, make_credentials
 from hush_core.config import load_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract

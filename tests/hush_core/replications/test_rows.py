@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from hush_core.replications.infeasibility import _recipe
+from hush_core.replications.loss_law import claims as claims_of_law
+from hush_core.replications.loss_law import fit_law, gain_by_law
+from hush_core.replications.memorisation import COUNTING, LENGTH, RANDOM, training_texts
 from hush_core.replications.noisy_rounds import dimension, gradient_sum, set_gradients, small_model
 from hush_core.replications.weights_and_noise import _least_ratio
 
@@ -58,3 +62,33 @@ def test_a_sum_of_gradients_is_clipped_an_example_and_set_in_the_same_order():
     firsts = [int(p.grad.flatten()[0]) for p in model.network.parameters()]
     sizes = [p.numel() for p in model.network.parameters()]
     assert firsts == [0, *np.cumsum(sizes)[:-1].tolist()]
+
+
+LAW = (0.3, 0.5, 0.2, 4.0, 1.5)
+
+
+def runs_by(law, seen, batch=16, of=((32, 20_000), (64, 70_000))):
+    return [
+        {"seen": seen, "width": width, "rounds": t, "batch": batch, "parameters": d, "noise_to_batch": ratio,
+         "gain": gain_by_law(law, t, d, ratio)}
+        for width, d in of for t in (40, 80, 160) for ratio in (0.001, 0.01, 0.03, 0.1)
+    ]  # fmt: skip
+
+
+def test_the_law_is_found_again_in_runs_that_follow_it_and_foretells_others():
+    assert gain_by_law(LAW, 100, 1e5, 0.0) == LAW[0]
+    assert gain_by_law(LAW, 100, 1e5, LAW[3] / math.sqrt(1e5)) == pytest.approx(LAW[0] / 2)
+    rows = {"runs": runs_by(LAW, True) + runs_by(LAW, False, batch=32, of=((96, 150_000),))}
+    assert fit_law(rows["runs"][:24]) == pytest.approx(LAW, rel=1e-3)
+    assert {claim.mark for claim in claims_of_law(rows)} == {"reproduced"}
+    for row in rows["runs"]:
+        row["gain"] += 0.0 if row["seen"] else 0.2  # runs that it has not seen go another way
+    marks = [claim.mark for claim in claims_of_law(rows)]
+    assert marks == ["reproduced", "not reached", "not reached", "reproduced"]
+
+
+def test_texts_to_learn_by_heart_are_random_or_count_on():
+    texts = training_texts(7)
+    assert len(texts) == len(set(texts[:RANDOM])) + COUNTING and {len(text) for text in texts} == {LENGTH}
+    counts_on = [all((b - a) % 26 == 1 for a, b in pairwise(text)) for text in texts]
+    assert counts_on == [False] * RANDOM + [True] * COUNTING

@@ -1,8 +1,8 @@
-"""A real repository with its history, owners on a share of its files, and credentials planted in real files.
+"""A company's repository, from a public one: its history, owners on a share of its files, planted credentials.
 
 The repository is cloned and commits are put on top: public third-party code (installed packages), a CODEOWNERS, the
 planted credentials. Lock files and what is no text are taken out. What then holds a secret is found by hush itself,
-from a config for each share.
+from a config.
 """
 
 from __future__ import annotations
@@ -10,38 +10,44 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 
-from flows.demo.credentials import Credential, make_credentials
-from hush_core.config import HushConfig, load_config
+from hush_core.auditing.made_up import Credential, make_credentials
+from hush_core.config import HushConfig
 from hush_core.errors import InputError
 from hush_core.secrets import extract
 
 VENDORED = ("jinja2", "flask", "packaging")
 """Installed packages whose sources are the public text."""
-SHARES = (5, 10, 20)
-"""Per cent of the files that entries name: CODEOWNERS, path and contributors in turn; each is part of the next."""
 GROUPS = 60
-"""One entry has at most about one in so many files."""
+"""One entry has about one in so many files."""
 COPIES = {"github-token": 24, "aws-secret-key": 16, "stripe-key": 12, "slack-webhook": 8, "gitlab-token": 6}
 """Planted credential → in how many files."""
 ONE_IN = 5
 """So many examples with a secret have one held back before anything else is done: only measured on."""
-KEY = b"hush benchmark identity"
-_WHO = b"Benchmark <benchmark@example.com> 1790000000 +0000"
+KEY = b"hush replication identity"
+SPREADS: Mapping[str, dict[str, Any]] = {
+    "the files alone": {"imports": 0, "copies": False},
+    "and near copies": {"imports": 0},
+    "and who imports them": {"imports": 1},
+}
+"""How far entries that are whole files reach; the last is the default of a job."""
+_WHO = b"Replication <replication@example.com> 1790000000 +0000"
 
 
 @dataclass(frozen=True, repr=False)
 class Data:
-    """One share's corpus. Ids of `edges` and `occurrences` are places in `texts`; what is held back has none."""
+    """One corpus. Ids of `edges` and `occurrences` are places in `texts`; what is held back has none.
+
+    facts: counts, of what was found and of what was planted.
+    """
 
     config: HushConfig
     texts: list[bytes]
@@ -50,36 +56,48 @@ class Data:
     edges: pl.DataFrame
     secrets: pl.DataFrame
     occurrences: pl.DataFrame
-    facts: dict
+    facts: dict[str, int]
 
 
-def build(repository: Path, work: Path, rev: str, *, seed: int) -> Path:
-    """A bare clone with the commits on top, on branch `hush`; made once a `work`."""
+def build(bundle: Path, work: Path, *, seed: int) -> Path:
+    """A bare clone of the one branch of a git bundle with the commits on top, on branch `hush`; made once a `work`.
+
+    Raises:
+        InputError: the bundle holds no history of one branch, or too few files.
+    """
     made = work / "repository.git"
     if not (work / "built").exists():
-        _git(work, "clone", "--quiet", "--bare", "--no-hardlinks", str(repository.resolve()), str(made))
-        base = _git(made, "rev-parse", f"{rev}^{{commit}}").decode().strip()
-        files = _text_files(made, base)
-        gone = sorted(set(_paths(made, base)) - set(files))
-        authors = _authors(made, base, set(files))
-        entries = _entries(files, authors, seed)
-        teams = [entry for entry in entries if entry["kind"] == "codeowners"]
+        work.mkdir(parents=True, exist_ok=True)
+        _git(work, "clone", "--quiet", "--bare", str(bundle.resolve()), str(made))
+        heads = _git(made, "for-each-ref", "--format=%(objectname)", "refs/heads").decode().split()
+        if len(set(heads)) != 1:
+            raise InputError(
+                bundle.name, f"holds {len(heads)} branches", "bundle one: git bundle create F main"
+            )
+        files = _text_files(made, heads[0])
+        gone = sorted(set(_paths(made, heads[0])) - set(files))
+        teams = [entry for entry in entries_of(files, seed) if entry["kind"] == "codeowners"]
         owners = "".join(f"/{path} {team['teams'][0]}\n" for team in teams for path in team["_files"])
-        stream = b"feature done\n" + _commit("Vendor public packages", _vendored(), gone, base)
+        stream = b"feature done\n" + _commit("Vendor public packages", _vendored(), gone, heads[0])
         stream += _commit("Owners", {"CODEOWNERS": owners.encode()})
         stream += _commit("Tokens in place until the vault is back", _plant(files, seed))
         _git(made, "fast-import", "--quiet", "--force", "--done", stdin=stream + b"done\n")
-        named = np.cumsum([len(entry["_files"]) for entry in entries]) / len(files)
-        for share in SHARES:
-            job = _config(entries[: 1 + np.searchsorted(named, share / 100)])
-            (work / f"share-{share}.yaml").write_text(yaml.safe_dump(job, sort_keys=False))
-        (work / "built").write_text(base)
+        (work / "built").write_text(heads[0])
     return made
 
 
-def read(work: Path, share: int) -> Data:
-    """Extract by hush, and hold back one in `ONE_IN` of the examples with a secret."""
-    config = load_config(work / f"share-{share}.yaml")
+def read(repository: Path, settings: Mapping[str, Any], spread: str = "and near copies") -> Data:
+    """Extract by hush, and hold back one in `ONE_IN` of the examples with a secret.
+
+    Args:
+        settings: share (per cent of the files that entries name), seed, and those of `job`. spread: of `SPREADS`.
+    """
+    base = (repository.parent / "built").read_text()
+    files = _text_files(repository, base)
+    entries = entries_of(files, settings["seed"])
+    named = np.cumsum([len(entry["_files"]) for entry in entries]) / len(files)
+    entries = entries[: 1 + int(np.searchsorted(named, settings["share"] / 100))]
+    config = HushConfig.model_validate(job(repository, entries, settings, SPREADS[spread]))
     found = extract(config, KEY)
     examples, edges = found.examples, found.edges
     tagged = edges["example_id"].unique().sort().to_numpy()
@@ -88,16 +106,13 @@ def read(work: Path, share: int) -> Data:
     number = np.full(examples.height, -1)
     number[stays] = np.arange(len(stays))
     texts = examples["text"].to_list()
-    whole = edges.join(
-        found.secrets.filter(~pl.col("name").str.contains("/")).select("secret_id"),
-        on="secret_id",
-        how="semi",
-    )["example_id"].unique()
-    files = examples.group_by("path").agg(pl.col("example_id").is_in(whole.implode()).any().alias("held"))
+    planted = {one.value for one in make_credentials(settings["seed"]) if one.name in COPIES}
+    spans = found.occurrences.select("example_id", "start", "end").iter_rows()
     facts = {
-        "files": files.height, "files_of_entries": int(files["held"].sum()), "examples": examples.height,
-        "with_secret": len(tagged), "of_entries": len(whole), "held_back": len(back),
-        "secrets": found.secrets.height, "public": found.public.height,
+        "files": len(files), "files_of_entries": sum(len(entry["_files"]) for entry in entries),
+        "examples": examples.height, "with_secret": len(tagged), "secrets": found.secrets.height,
+        "planted": len(planted), "planted_found": len(planted & {texts[i][a:b] for i, a, b in spans}),
+        "public": found.public.height,
     }  # fmt: skip
     return Data(
         config, [texts[i] for i in stays], found.public["text"].to_list(), [texts[i] for i in back],
@@ -111,14 +126,15 @@ def _renumbered(table: pl.DataFrame, number: np.ndarray) -> pl.DataFrame:
     return table.with_columns(new).filter(pl.col("example_id") >= 0).cast({"example_id": kind})
 
 
-def _config(entries: list[dict]) -> dict:
-    """examples/demo.yaml's levels, weights and rounds; spread reaches no importers, as there."""
-    spread = {"spread": {"imports": 0}}  # click imports itself: with importers most of it would hold a secret
-    owners = [{k: v for k, v in entry.items() if k != "_files"} | spread for entry in entries]
+def job(
+    repository: Path, entries: Sequence[dict], settings: Mapping[str, Any], spread: dict[str, Any]
+) -> dict[str, Any]:
+    """The config: the levels, weights and rounds of examples/demo.yaml."""
+    owners = [{k: v for k, v in entry.items() if k != "_files"} | {"spread": spread} for entry in entries]
     credentials = {"id": "creds", "kind": "credentials", "level": "critical", "weak": "drop"}
     return {
         "version": 1,
-        "repos": [{"path": "repository.git", "rev": "hush"}],
+        "repos": [{"path": str(repository), "rev": "hush"}],
         "levels": {"critical": 1e-4, "high": 1e-3},
         "prior_cap_bits": 33.2,
         "public": ["third_party/**"],
@@ -126,52 +142,38 @@ def _config(entries: list[dict]) -> dict:
         "chunk_bytes": 256,
         "weights": {"capacities": "matched", "c": 0.05, "without_secret": "plain"},
         "method": "best",
-        "model": {"kind": "byte_gpt", "layers": 1, "width": 96, "heads": 4},
-        "pretrain": {"steps": 600, "batch": 16, "learning_rate": 2e-3},
-        "untagged": {"steps": 750, "batch": 16, "evaluate_every": 50},
-        "train": {
-            "rounds": 40,
-            "batch": 16,
-            "learning_rate": 1e-3,
-            "schedule": "linear",
-            "freeze": ["embedding", "matrices"],
-            "micro_batch": 64,
-        },
-        "audit": {"alternatives": 300},
+        "model": {"kind": "byte_gpt", "layers": settings["layers"], "width": settings["width"], "heads": 4},
+        "pretrain": {"steps": settings["start"], "batch": 16, "learning_rate": 2e-3},
+        "untagged": {"steps": settings["plain"], "batch": 16, "evaluate_every": min(50, settings["plain"])},
+        "train": {"rounds": settings["rounds"], "batch": 16, "schedule": "linear", "micro_batch": 64},
+        "audit": {"alternatives": settings["alternatives"]},
     }
 
 
-def _entries(files: dict[str, bytes], authors: dict[str, list[str]], seed: int) -> list[dict]:
-    """Disjoint areas in a random order, about as large in bytes as in files: neighbours by path for teams and
-    globs, what a rare author changed."""
+def entries_of(files: dict[str, bytes], seed: int) -> list[dict]:
+    """Disjoint areas in a random order, about as large in bytes as in files: neighbours by path, in turn of a team
+    in CODEOWNERS and of globs that name Python code, tests last; `_files`: those named, about a quarter of all."""
     paths, chance = sorted(files), random.Random(f"owners {seed}")
     size, mean = max(1, round(len(files) / GROUPS)), sum(map(len, files.values())) / GROUPS
     fits = lambda area: mean / 2 <= sum(len(files[path]) for path in area) <= 3 * mean / 2  # noqa: E731
     runs = [run for i in range(len(paths) - size) if fits(run := paths[i : i + size])]
-    rare = [
-        author for author in sorted(authors) if len(authors[author]) <= 2 * size and fits(authors[author])
-    ]
     chance.shuffle(runs)
-    chance.shuffle(rare)
-    entries, taken = [], set()
-    while len(taken) < max(SHARES) / 100 * len(files):
-        number = len(entries)
-        kind = ("codeowners", "path", "contributors")[number % 3]
-        if kind == "contributors":
-            author = next((a for a in rare if taken.isdisjoint(authors[a])), None)
-            area, given = authors[author] if author else [], {"emails": [author]}
-        else:
-            area = next((run for run in runs if taken.isdisjoint(run)), [])
-            given = (
-                {"teams": [f"@acme/{number}"]}
-                if kind == "codeowners"
-                else {"globs": [f"/{path}" for path in area]}
-            )
-        if not area:
-            raise InputError("repository", f"has too few files or authors for {kind}", "give a larger one")
+    code = [run for run in runs if all(path.endswith(".py") for path in run)]
+    code.sort(key=lambda run: any("test" in path for path in run))
+    found: list[dict] = []
+    taken: set[str] = set()
+    while len(taken) < len(files) / 4:
+        number, team = len(found), len(found) % 2 == 0
+        kind = "codeowners" if team else "path"
+        area = next((run for run in (runs if team else code) if taken.isdisjoint(run)), None)
+        if area is None:
+            break
         taken |= set(area)
-        entries.append({"id": f"{kind}-{number}", "kind": kind, "level": "high"} | given | {"_files": area})
-    return entries
+        given = {"teams": [f"@acme/{number}"]} if team else {"globs": [f"/{path}" for path in area]}
+        found.append({"id": f"{kind}-{number}", "kind": kind, "level": "high", **given, "_files": area})
+    if len(taken) < len(files) / 5:
+        raise InputError("repository", "has too few files of alike size for owners", "give a larger one")
+    return found
 
 
 def _plant(files: dict[str, bytes], seed: int) -> dict[str, bytes]:
@@ -222,29 +224,6 @@ def _text_files(git: Path, rev: str) -> dict[str, bytes]:
 def _paths(git: Path, rev: str) -> list[str]:
     lines = _git(git, "ls-tree", "-r", "-z", rev).decode().split("\0")
     return [line.split("\t", 1)[1] for line in lines if line.startswith("100")]
-
-
-def _authors(git: Path, rev: str, present: set[str]) -> dict[str, list[str]]:
-    """E-mail → the present files that its commits changed, under whatever name they had then."""
-    log = _git(
-        git,
-        "log",
-        "-M",
-        "--diff-merges=first-parent",
-        "--name-status",
-        "--topo-order",
-        "--format=%x01%ae",
-        rev,
-    )
-    now = {path: path for path in present}
-    found: dict[str, set[str]] = defaultdict(set)
-    for part in log.decode("utf-8", "replace").split("\x01")[1:]:
-        author, *lines = part.splitlines()
-        for kind, *names in (line.split("\t") for line in lines if line):
-            if kind.startswith("R") and names[1] in now:
-                now.setdefault(names[0], now[names[1]])
-            found[author] |= {now[name] for name in names if name in now}
-    return {author: sorted(paths) for author, paths in found.items() if paths}
 
 
 def _commit(message: str, files: dict[str, bytes], gone: Sequence[str] = (), base: str = "") -> bytes:
