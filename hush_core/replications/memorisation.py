@@ -120,8 +120,8 @@ def claims(rows: Rows) -> list[Claim]:
         Claim("more noise, less by heart: largest step of the share upwards, from σ to the next, at most", 0.0,
               max(b["random"] - a["random"] for a, b in pairwise(found)), "at_most", 0.1, target=True,
               why="one model a σ, 16 texts"),
-        Claim("what is left there is generalisation: texts that count on that come out at that σ, as they do of the "
-              "start model: share, at least", 0.5, left["counting"] * left["counting_by_start"], "at_least",
+        Claim("what is left there is generalisation: texts that count on that come out at that σ, as they do of "
+              "the start model: share, at least", 0.5, left["counting"] * left["counting_by_start"], "at_least",
               target=True, why="the noise takes what the start model knew, too"),
         Claim("and more noise takes that as well: the same share at the largest σ, at most", 0.5, most["counting"],
               "at_most", target=True, why="the rounds do not move the start model"),
