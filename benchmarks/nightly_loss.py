@@ -155,7 +155,7 @@ def one_home(home: Path) -> int:
     prepare_environment()  # before Prefect is imported
     from flows.train import train
     from hush_core.training import load_model
-    from tasks.runtime.registry import model_files
+    from tasks.runtime.versions import model_files
 
     seen: set[bytes] = set()
     for config in sorted(home.parent.glob(f"{home.name}-*.yaml")):

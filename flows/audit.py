@@ -53,8 +53,8 @@ from tasks.models import Model
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.registry import CHAMPION, find_version
 from tasks.runtime.store import Ref, Store
+from tasks.runtime.versions import CHAMPION, find_version
 
 ALTERNATIVES = 1000
 

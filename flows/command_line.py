@@ -88,7 +88,7 @@ def answer() -> None:
 
 def registered(model_uri: str) -> None:
     """Tell a version that is not there before a server is started for its flow."""
-    from tasks.runtime.registry import find_version
+    from tasks.runtime.versions import find_version
 
     find_version(model_uri)
 

@@ -55,12 +55,12 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
         InputError: there is no such version, no registry is named, or the keys cannot be read.
     """
     _prepare()
-    from flows.review import certificate_digest, verify_registered
+    from flows.registered import certificate_digest, verify_registered
     from hush_core.signing import read_trust
     from hush_core.training import load_model
     from tasks.runtime.decisions import check_approval, check_last
-    from tasks.runtime.registry import CHAMPION, DIGEST, find_version
     from tasks.runtime.trust import trust_root
+    from tasks.runtime.versions import CHAMPION, DIGEST, find_version
 
     trusted = read_trust(Path(trust)) if trust is not None else trust_root()
     entry = find_version(model_uri)

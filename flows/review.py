@@ -9,13 +9,10 @@ from __future__ import annotations
 import getpass
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import polars as pl
 import typer
-from mlflow.entities.model_registry import ModelVersion
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
@@ -26,53 +23,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 from rich.markdown import Markdown
 
-from flows.reports.verification import cell, verdict
-from hush_core.certificate import (
-    Verification,
-    carried_on,
-    check_files,
-    read_certificate,
-    read_tables,
-    verify_certificate,
-)
+from flows.registered import certificate_digest, verify_registered
+from flows.reports.review import facts_page, form_page
+from hush_core.certificate import Verification
 from hush_core.errors import InputError, VerificationError
-from hush_core.figures import short_name
-from hush_core.files import file_sha256
-from hush_core.progress import Progress
-from hush_core.signing import TrustRoot, check_signature
-from tasks.audit_record import with_audit
 from tasks.leftovers import claim_flow_run
-from tasks.redaction import check_redaction
 from tasks.runtime import webhook
-from tasks.runtime.decisions import (
-    APPROVED,
-    REJECTED,
-    check_approval,
-    check_last,
-    decide,
-    dethrone,
-    note_last,
-)
+from tasks.runtime.decisions import APPROVED, REJECTED, decide, dethrone, note_last
 from tasks.runtime.embedded_server import start_server
-from tasks.runtime.environment import home
 from tasks.runtime.names import named
-from tasks.runtime.registry import (
-    CHAMPION,
-    DIGEST,
-    STATUS,
-    download_certificate,
-    earlier_versions,
-    find_version,
-    model_files,
-)
-from tasks.runtime.store import directory_sha256
 from tasks.runtime.tracking import tracker
-from tasks.runtime.trust import signing_key, trust_root
+from tasks.runtime.trust import signing_key
+from tasks.runtime.versions import CHAMPION, STATUS, find_version
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""
-SHOWN = 20
-"""Secrets in the review's table, nearest to their target first; the certificate has all."""
 
 
 class Decision(RunInput):
@@ -117,7 +82,8 @@ def review(
         VerificationError: the certificate does not hold. The version becomes `failed`, champion no more.
     """
     claim_flow_run()
-    signing_key(), webhook.endpoint()  # mistakes in these are told before a person is asked
+    signing_key()  # a mistake in it, or in the webhook, is told before a person is asked
+    webhook.endpoint()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
     with tempfile.TemporaryDirectory() as folder:
@@ -198,127 +164,6 @@ def render_review(done: Reviewed, console: Console) -> None:
     if done.no_champion:
         champion = f"; it was the {CHAMPION}, and no version is now, until another is approved"
     console.print(f"{done.model_uri}: {done.decision}, by {done.reviewer}{champion}", soft_wrap=True)
-
-
-def form_page(model_uri: str, verification: Verification) -> str:
-    """What stands above the fields of the form: the verdict with every warning, and no more: they are in reach.
-    `facts_page`, the run's artifact, is the whole."""
-    return "\n".join(
-        [
-            f"## {model_uri}: the certificate holds",
-            "",
-            *(f"- {line}" for line in verdict(verification)[:-1]),
-            "",
-            "**Read first** the artifact `hush-review` of this run (tab *Artifacts*): the promise, what it leaves "
-            "out, what nothing could check, the secrets nearest to their targets.",
-        ]
-    )
-
-
-def facts_page(model_uri: str, verification: Verification) -> str:
-    """What a reviewer must know, in markdown; names of secrets, never values."""
-    facts, rows = verification.certificate.facts, verification.rows
-    plan, training = facts.plan, facts.training
-    nearest = rows.with_columns(ratio=pl.col("bound") / pl.col("posterior")).sort("ratio", descending=True)
-    table = [
-        f"| {cell(short_name(r['name']))} | {r['prior']:.3g} | {r['bound']:.4g} | {r['posterior']:.4g} "
-        f"| {r['ratio']:.3f} | {r['route']} |"
-        for r in nearest.head(SHOWN).iter_rows(named=True)
-    ]
-    return "\n".join(
-        [
-            f"# {model_uri}: the certificate holds",
-            "",
-            *(f"- {line}" for line in verdict(verification)),
-            "",
-            verification.certificate.promise,
-            "",
-            *([verification.certificate.redaction_promise, ""] if facts.redaction.secrets else []),
-            f"- noise multiplier {plan.noise_multiplier or 0:.4g}, method {plan.method}, "
-            f"clip norm {plan.clip_norm:g}",
-            f"- {training.rounds_released} of {plan.rounds} rounds released, "
-            f"expected batch {plan.expected_batch}, run {facts.runs_on_this_data} on this data",
-            f"- {facts.examples} examples",
-            *(
-                f"- source {cell(name)}, commit fingerprint {mark[:16]}"
-                for name, mark in facts.sources.items()
-            ),
-            *(f"- attack {a.name}: {a.succeeded} of {a.secrets} succeeded ({a.note})" for a in facts.audits),
-            f"- digest {verification.certificate.digest}",
-            "",
-            "| secret | prior | certified bound | target | bound/target | second route by |",
-            "|---|---|---|---|---|---|",
-            *table,
-            f"\n{rows.height - SHOWN} more in the certificate." if rows.height > SHOWN else "",
-            "**Not promised**",
-            "",
-            *(f"- {line}" for line in verification.certificate.not_promised),
-        ]
-    )
-
-
-def verify_registered(
-    model_uri: str,
-    into: Path,
-    progress: Progress | None = None,
-    *,
-    chained: bool = True,
-    trust: TrustRoot | None = None,
-) -> tuple[Verification, str]:
-    """Download a version to `into` and verify it, who signed it, and that it counts what earlier versions knew of
-    runs; asked for by the champion's alias, that a review put it there.
-
-    Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
-    `trust`: whose signatures count, instead of the environment's.
-    """
-    trust = trust or trust_root()
-    entry = find_version(model_uri)
-    tag = entry.tags.get(DIGEST)
-    certificate_dir = download_certificate(model_uri, into)
-    model_dir = model_files(model_uri, into)
-    document = certificate_dir / "certificate.json"
-    if not document.is_file() or file_sha256(document) != tag:
-        raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
-    verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
-    if chained:
-        verification = after_earlier_versions(verification, model_uri, into / "earlier")
-    verification = with_audit(verification, entry)
-    root = model_dir.parent
-    signed = check_signature(verification.certificate, root / certificate_dir.name, trust, whole=root)
-    verification = replace(verification, signature=signed)
-    if model_uri.endswith(f"@{CHAMPION}"):
-        verification = replace(verification, approval=_approval(entry, verification, trust))
-    return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(model_dir.parent)}"
-
-
-def certificate_digest(folder: Path) -> str:
-    """Of the certificate that `verify_registered` downloaded to a folder and verified."""
-    return file_sha256(folder / "certificate" / "certificate.json")
-
-
-def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
-    if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
-        return "NOT CHECKED whether a review put the alias there: that can the home which made the model"
-    said = check_approval(entry, trust)
-    check_last(entry, trust)
-    return said
-
-
-def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
-    """Against the nearest earlier version that can be read; where that is of another store, the next one too."""
-    found, told = verification, []
-    for earlier in earlier_versions(model_uri):
-        try:
-            folder = download_certificate(earlier, into / earlier.rpartition("/")[2])
-            before = read_certificate(folder)
-            check_files(before, folder, None)
-        except VerificationError:
-            continue  # of an older hush, deleted, or damaged: nothing can be told from it
-        found = carried_on(before, read_tables(folder), verification, earlier)
-        told.append(found.chain)
-        if before.facts.store == verification.certificate.facts.store:
-            break
-    return replace(found, chain="; ".join(told))
 
 
 def _given(decision: str | None, reviewer: str | None, reason: str | None) -> Decision:

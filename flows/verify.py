@@ -44,7 +44,7 @@ def _verified(
     target: str, progress: Progress | None, trust: TrustRoot | None, *, chained: bool
 ) -> Verification:
     if target.startswith("models:"):
-        from flows.review import (
+        from flows.registered import (
             verify_registered,  # with orchestrator and tracker, which a folder does not need
         )
 

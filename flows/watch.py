@@ -18,7 +18,8 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
-from flows.review import mark_failed, verify_registered
+from flows.registered import verify_registered
+from flows.review import mark_failed
 from hush_core.config import load_config
 from hush_core.errors import InputError, VerificationError
 from tasks.leftovers import claim_flow_run
@@ -27,8 +28,8 @@ from tasks.runtime.decisions import check_approval, check_last, dethrone, finish
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.promotions import promotions
-from tasks.runtime.registry import CHAMPION, find_version
 from tasks.runtime.trust import trust_root
+from tasks.runtime.versions import CHAMPION, find_version
 
 PAUSE = 10.0
 """Seconds before a champion that did not verify is looked at again: an alias that is just being moved, or a disk

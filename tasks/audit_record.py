@@ -20,8 +20,8 @@ from hush_core.errors import VerificationError
 from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on
 from tasks.runtime import decisions
 from tasks.runtime.environment import home
-from tasks.runtime.registry import certificate_of, find_version, versions_tagged
 from tasks.runtime.tracking import tracker
+from tasks.runtime.versions import certificate_of, find_version, versions_tagged
 
 if TYPE_CHECKING:
     from hush_core.certificate import Verification

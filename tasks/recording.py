@@ -17,9 +17,10 @@ from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
 from tasks.run_numbers import numbers_of
 from tasks.runtime.environment import home, retry_pauses
-from tasks.runtime.registry import Registered, earlier_tags, logged_version, record_run
+from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import is_away
+from tasks.runtime.versions import earlier_tags
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""

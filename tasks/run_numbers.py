@@ -15,9 +15,9 @@ from hush_core.files import file_sha256
 from tasks.against import NAMED, AgainstChampion, SecretChanges
 from tasks.outcome import Outcome, losses, worst_ratio
 from tasks.runtime.environment import home
-from tasks.runtime.registry import CHAMPION, DIGEST, download_certificate
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import tracker
+from tasks.runtime.versions import CHAMPION, DIGEST, download_certificate
 
 
 def numbers_of(store: Store, outcome: Outcome) -> dict[str, float]:

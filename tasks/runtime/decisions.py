@@ -28,9 +28,9 @@ from tasks.ownership import one_at_a_time
 from tasks.runtime import webhook
 from tasks.runtime.environment import home
 from tasks.runtime.promotions import Promotion, last_promotion
-from tasks.runtime.registry import CHAMPION, DIGEST, STATUS, find_version, versions_of
 from tasks.runtime.tracking import tracker
 from tasks.runtime.trust import signing_key, trust_root
+from tasks.runtime.versions import CHAMPION, DIGEST, STATUS, find_version, versions_of
 
 SIGNATURE = "review_signature"
 BY, AT, WHY = "reviewed_by", "reviewed_at", "review_reason"

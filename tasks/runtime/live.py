@@ -30,11 +30,10 @@ from prefect.context import FlowRunContext
 from hush_core.files import private_folder
 from tasks.runtime.environment import home
 from tasks.runtime.tracking import experiment_of, owned, tracker
+from tasks.runtime.versions import DIGEST
 
 TRAINING = "hush.training"
 """The tag of a tracker's run with the public name of the training that it shows."""
-RECORDED = "certificate_sha256"
-"""The tag of one that is recorded (`registry.DIGEST`): its numbers are final."""
 EVERY = 10.0
 """Seconds between two deliveries."""
 APART = 2.0
@@ -112,7 +111,7 @@ def open_run(experiment: str, run: str) -> str | None:
     found: list[Run] = client.search_runs(
         [place], f"tags.`{TRAINING}` = '{run}'", order_by=["start_time DESC"]
     )
-    return next((one.info.run_id for one in found if RECORDED not in one.data.tags), None)
+    return next((one.info.run_id for one in found if DIGEST not in one.data.tags), None)
 
 
 def deliver(run_id: str, run: str) -> None:

@@ -14,7 +14,6 @@ leaves no version.
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,28 +26,17 @@ from mlflow.models import Model
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.certificate import Certificate, read_certificate
-from hush_core.errors import InputError, VerificationError
+from hush_core.certificate import read_certificate
 from hush_core.files import file_sha256
 from hush_core.signing import BOM, bill_of_materials, sign_package
 from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import home
 from tasks.runtime.live import deliver, open_run
-from tasks.runtime.packaging import MLMODEL, check_package, environment_files, generation, tokenizer_files
-from tasks.runtime.tracking import (
-    experiment_of,
-    has_tracker,
-    is_away,
-    link_of,
-    log_files,
-    owned,
-    tracker,
-)
+from tasks.runtime.packaging import MLMODEL, environment_files, generation, tokenizer_files
+from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
 from tasks.runtime.trust import signing_key
+from tasks.runtime.versions import DIGEST, STATUS, versions_of
 
-DIGEST = "certificate_sha256"
-STATUS = "validation_status"
-CHAMPION = "champion"
 SIGNER = "signed_by"
 """The tag of a version with the fingerprint of the key that it was signed with; it finds, and proves nothing."""
 
@@ -201,102 +189,13 @@ def registered_version(model_name: str, certificate_dir: Path) -> Registered | N
     with, one that was signed with it."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
-    known = (v for v in _versions(client, model_name) if wanted.items() <= v.tags.items())
+    known = (v for v in versions_of(model_name) if wanted.items() <= v.tags.items())
     return next((_finished(client, version) for version in known), None)
 
 
 def _signer() -> dict[str, str]:
     key = signing_key()
     return {SIGNER: key.fingerprint} if key else {}
-
-
-def find_version(model_uri: str) -> ModelVersion:
-    """The registry's entry for `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
-
-    Raises:
-        InputError: the form is another one, or there is no such version.
-        VerificationError: the registry answers with another one than it was asked for.
-    """
-    match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
-    if not match:
-        raise InputError(
-            model_uri or "the model",
-            "does not name a version",
-            "write models:/NAME/VERSION or models:/NAME@ALIAS",
-        )
-    name, number, alias = match.groups()
-    nowhere = InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI")
-    if not has_tracker():
-        raise nowhere
-    client = tracker()
-    try:
-        found = client.get_model_version(name, number) if number else _by_alias(client, name, alias)
-    except MlflowException as error:
-        if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
-            raise
-        raise nowhere from None
-    if found.name != name or (number and int(found.version) != int(number)):
-        raise VerificationError(
-            [f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"]
-        )
-    return found
-
-
-def earlier_versions(model_uri: str) -> list[str]:
-    """The versions of the same model that were registered before, the latest first."""
-    entry = find_version(model_uri)
-    numbers = (int(v.version) for v in _versions(tracker(), entry.name))
-    before = sorted((n for n in numbers if n < int(entry.version)), reverse=True)
-    return [f"models:/{entry.name}/{n}" for n in before]
-
-
-def earlier_tags(model_name: str) -> list[dict[str, str]]:
-    """The tags of all versions of `model_name`, the first one first."""
-    versions = _versions(tracker(), model_name)
-    return [dict(version.tags) for version in sorted(versions, key=lambda version: int(version.version))]
-
-
-def versions_of(model_name: str) -> list[ModelVersion]:
-    """Every version of a model."""
-    return _versions(tracker(), model_name)
-
-
-def versions_tagged(key: str, value: str) -> list[ModelVersion]:
-    """Every version of any model that carries this tag."""
-    found = tracker().search_model_versions(f"tags.`{key}` = '{value}'")
-    return [version for version in found if version.status == "READY"]
-
-
-def certificate_of(entry: ModelVersion, into: Path) -> Certificate:
-    """The document that travels with a version, read alone: its tables are not looked at.
-
-    Raises:
-        VerificationError: there is none, or it was edited.
-    """
-    return read_certificate(download_certificate(f"models:/{entry.name}/{entry.version}", into))
-
-
-def download_certificate(model_uri: str, into: Path) -> Path:
-    """Copy the certificate that travels with a version to `into`/certificate.
-
-    Raises:
-        VerificationError: the version carries none.
-    """
-    return _download(model_uri, "certificate", into)
-
-
-def model_files(model_uri: str, into: Path) -> Path:
-    """Copy a version's artifact to `into`; the folder of the certified files in it, for their verification.
-
-    Raises:
-        VerificationError: something around these files is not as they and the certificate make it.
-    """
-    root = _download(model_uri, "", into / "artifact")
-    if not (root / "model").is_dir():
-        raise VerificationError([f"{model_uri}: model is missing from the artifact store"])
-    if failures := check_package(root, read_certificate(root / "certificate")):
-        raise VerificationError(failures)
-    return root / "model"
 
 
 class _CertifiedFlavor:
@@ -362,14 +261,6 @@ def _log_model(model_dir: Path, certificate_dir: Path) -> Any:
         logger.setLevel(level)
 
 
-def _versions(client: mlflow.MlflowClient, name: str) -> list[ModelVersion]:
-    return [v for v in client.search_model_versions(f"name = '{name}'") if v.status == "READY"]
-
-
-def _by_alias(client: mlflow.MlflowClient, name: str, alias: str) -> ModelVersion:
-    return client.get_model_version_by_alias(name, alias)
-
-
 def _registered(client: mlflow.MlflowClient, entry: ModelVersion) -> Registered:
     experiment_id = client.get_run(entry.run_id).info.experiment_id
     return Registered(
@@ -378,18 +269,3 @@ def _registered(client: mlflow.MlflowClient, entry: ModelVersion) -> Registered:
         version=str(entry.version),
         link=link_of(experiment_id, entry.run_id),
     )
-
-
-def _download(model_uri: str, part: str, into: Path) -> Path:
-    entry = find_version(model_uri)
-    into.mkdir(parents=True, exist_ok=True)
-    source = f"models:/{entry.name}/{entry.version}" + (f"/{part}" if part else "")
-    try:
-        found = Path(mlflow.artifacts.download_artifacts(source, dst_path=str(into)))
-    except (MlflowException, OSError) as error:
-        if is_away(error):  # nobody answered: that says nothing of the model
-            raise
-        found = None
-    if found is None or not found.is_dir() or not any(found.iterdir()):
-        raise VerificationError([f"{model_uri}: {part or 'the model'} is missing from the artifact store"])
-    return found

@@ -34,8 +34,8 @@ from tasks.champion import fetch_champion
 from tasks.models import Model
 from tasks.refutation import refuted_runs
 from tasks.runtime.environment import Home, home
-from tasks.runtime.registry import find_version, model_files
 from tasks.runtime.store import Store
+from tasks.runtime.versions import find_version, model_files
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 

@@ -14,7 +14,7 @@ from flows.review import review
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime import decisions
 from tasks.runtime.environment import Home, home
-from tasks.runtime.registry import DIGEST, find_version
+from tasks.runtime.versions import DIGEST, find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 
@@ -89,7 +89,7 @@ def test_what_was_approved_and_what_was_verified_are_one(register, monkeypatch):
     before = find_version(uri)
     before.tags[DIGEST] = "1" * 64
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.runtime.registry.find_version", lambda _: before)
+        patch.setattr("tasks.runtime.versions.find_version", lambda _: before)
         with pytest.raises(VerificationError, match="changed while it was loaded"):
             hush.load(uri)
     with pytest.raises(VerificationError, match="is not what was reviewed"):

@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from flows.reports.review import facts_page
 from flows.reports.verification import verdict
-from flows.review import Decision, facts_page, review
+from flows.review import Decision, review
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate, read_tables, write_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.history import PROFILES, RUNS, Earlier
 from tasks.runtime.environment import Home, home
-from tasks.runtime.registry import find_version
+from tasks.runtime.versions import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 
@@ -122,7 +123,7 @@ def test_the_champion_of_another_home_is_told_as_not_checked(register, monkeypat
     uri = register("elsewhere").model_uri
     approve(uri)
     elsewhere = Home(tmp_path / "other").create()
-    monkeypatch.setattr("flows.review.home", lambda: elsewhere)
+    monkeypatch.setattr("flows.registered.home", lambda: elsewhere)
     verification = verify_target("models:/elsewhere@champion")
     assert any("NOT CHECKED whether a review" in line for line in verdict(verification))
 
@@ -146,7 +147,7 @@ def test_a_model_that_was_refuted_while_a_person_thought_is_not_approved(registe
         return replace(verification, audit="refuted meanwhile", refuted=bool(asked))
 
     monkeypatch.setattr("flows.review._ask", ask)
-    monkeypatch.setattr("flows.review.with_audit", audited)
+    monkeypatch.setattr("flows.registered.with_audit", audited)
     with pytest.raises(InputError, match="a refuted model cannot be approved"):
         review(uri)
     assert asked and champion("slow") is None

@@ -12,7 +12,7 @@ from flows.watch import HOLDS, NOBODY, NOT_CHECKED, watch
 from hush_core.errors import VerificationError
 from tasks.runtime import registry, webhook
 from tasks.runtime.environment import Home, home
-from tasks.runtime.registry import find_version
+from tasks.runtime.versions import find_version
 
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 

@@ -83,7 +83,7 @@ def refuted(model_uri):
     from hush_core.certificate.document import files_digest
     from tasks.audit_record import record_audit, signed
     from tasks.runtime.environment import home
-    from tasks.runtime.registry import certificate_of, find_version
+    from tasks.runtime.versions import certificate_of, find_version
 
     with tempfile.TemporaryDirectory() as folder:
         certificate = certificate_of(find_version(model_uri), Path(folder))

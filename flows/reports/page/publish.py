@@ -15,7 +15,7 @@ from flows.reports.page.render import render
 from hush_core.auditing.document import AuditDocument
 from hush_core.certificate import read_certificate
 from tasks.reviewer_page import document_of, local_page, pictures_of, put_page
-from tasks.runtime.registry import find_version
+from tasks.runtime.versions import find_version
 
 
 def publish_page(report: Report, run_id: str) -> Path:

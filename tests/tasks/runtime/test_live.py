@@ -14,8 +14,8 @@ from mlflow_server import MlflowServer
 
 from tasks.runtime import live as module
 from tasks.runtime.live import Live, _read, _Rounds, deliver, open_run, spool_of, watched
-from tasks.runtime.registry import DIGEST
 from tasks.runtime.tracking import tracker
+from tasks.runtime.versions import DIGEST
 
 RELEASED, LOSS, SECONDS = (module.METRICS[n] for n in ("rounds_released", "public_loss", "seconds_a_round"))
 

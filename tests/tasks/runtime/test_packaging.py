@@ -11,7 +11,7 @@ from hush_core.errors import VerificationError
 from hush_core.signing import BOM
 from tasks.runtime.environment import home
 from tasks.runtime.packaging import check_package, environment_files
-from tasks.runtime.registry import find_version
+from tasks.runtime.versions import find_version
 
 
 @pytest.fixture

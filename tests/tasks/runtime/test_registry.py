@@ -8,8 +8,8 @@ import pytest
 from hush_core.certificate import verify_certificate
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime.environment import home
-from tasks.runtime.registry import download_certificate, find_version, model_files
 from tasks.runtime.store import directory_sha256
+from tasks.runtime.versions import download_certificate, find_version, model_files
 
 
 def artifact(model_uri):
@@ -139,7 +139,7 @@ def test_two_that_register_the_same_at_once_make_one_version(register, certified
 from pathlib import Path
 from tasks.runtime.environment import prepare_environment
 prepare_environment()
-from tasks.runtime.registry import record_run
+from tasks.runtime.registry import (record_run)
 print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{}}, tables={{}}, pictures={{}},
     certificate_dir=Path({str(certified[1])!r}), model_dir=Path({str(certified[0])!r}), tags={{}},
     description="models:/raced/VERSION").version)

@@ -19,8 +19,8 @@ from hush_core.errors import InputError, VerificationError
 from hush_core.signing import BOM, read_signing_key, read_trust, sign_package
 from tasks.runtime.environment import home
 from tasks.runtime.packaging import check_package
-from tasks.runtime.registry import find_version
 from tasks.runtime.trust import signing_key, trust_root
+from tasks.runtime.versions import find_version
 
 
 @pytest.fixture

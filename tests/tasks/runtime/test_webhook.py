@@ -15,7 +15,7 @@ from hush_core.errors import InputError, VerificationError
 from tasks.runtime import decisions, promotions, webhook
 from tasks.runtime.decisions import APPROVED, REJECTED, decide, finish_decisions
 from tasks.runtime.environment import home
-from tasks.runtime.registry import DIGEST, find_version
+from tasks.runtime.versions import DIGEST, find_version
 
 
 @pytest.fixture

@@ -1,0 +1,99 @@
+"""The verification of a registered version: certificate, files, signature, approval, and earlier runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mlflow.entities.model_registry import ModelVersion
+
+from hush_core.certificate import (
+    Verification,
+    carried_on,
+    check_files,
+    read_certificate,
+    read_tables,
+    verify_certificate,
+)
+from hush_core.errors import VerificationError
+from hush_core.files import file_sha256
+from hush_core.progress import Progress
+from hush_core.signing import TrustRoot, check_signature
+from tasks.audit_record import with_audit
+from tasks.redaction import check_redaction
+from tasks.runtime.decisions import check_approval, check_last
+from tasks.runtime.environment import home
+from tasks.runtime.store import directory_sha256
+from tasks.runtime.trust import trust_root
+from tasks.runtime.versions import (
+    CHAMPION,
+    DIGEST,
+    download_certificate,
+    earlier_versions,
+    find_version,
+    model_files,
+)
+
+
+def verify_registered(
+    model_uri: str,
+    into: Path,
+    progress: Progress | None = None,
+    *,
+    chained: bool = True,
+    trust: TrustRoot | None = None,
+) -> tuple[Verification, str]:
+    """Download a version to `into` and verify it, who signed it, and that it counts what earlier versions knew of
+    runs; asked for by the champion's alias, that a review put it there.
+
+    Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
+    `trust`: whose signatures count, instead of the environment's.
+    """
+    trust = trust or trust_root()
+    entry = find_version(model_uri)
+    tag = entry.tags.get(DIGEST)
+    certificate_dir = download_certificate(model_uri, into)
+    model_dir = model_files(model_uri, into)
+    document = certificate_dir / "certificate.json"
+    if not document.is_file() or file_sha256(document) != tag:
+        raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
+    verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
+    if chained:
+        verification = after_earlier_versions(verification, model_uri, into / "earlier")
+    verification = with_audit(verification, entry)
+    root = model_dir.parent
+    signed = check_signature(verification.certificate, root / certificate_dir.name, trust, whole=root)
+    verification = replace(verification, signature=signed)
+    if model_uri.endswith(f"@{CHAMPION}"):
+        verification = replace(verification, approval=_approval(entry, verification, trust))
+    return verification, f"{directory_sha256(certificate_dir)} {directory_sha256(model_dir.parent)}"
+
+
+def certificate_digest(folder: Path) -> str:
+    """Of the certificate that `verify_registered` downloaded to a folder and verified."""
+    return file_sha256(folder / "certificate" / "certificate.json")
+
+
+def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
+    if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
+        return "NOT CHECKED whether a review put the alias there: that can the home which made the model"
+    said = check_approval(entry, trust)
+    check_last(entry, trust)
+    return said
+
+
+def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
+    """Against the nearest earlier version that can be read; where that is of another store, the next one too."""
+    found, told = verification, []
+    for earlier in earlier_versions(model_uri):
+        try:
+            folder = download_certificate(earlier, into / earlier.rpartition("/")[2])
+            before = read_certificate(folder)
+            check_files(before, folder, None)
+        except VerificationError:
+            continue  # of an older hush, deleted, or damaged: nothing can be told from it
+        found = carried_on(before, read_tables(folder), verification, earlier)
+        told.append(found.chain)
+        if before.facts.store == verification.certificate.facts.store:
+            break
+    return replace(found, chain="; ".join(told))

@@ -1,0 +1,128 @@
+"""The versions of a registry: found, listed, and their files fetched. What makes one is in `registry`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mlflow
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+
+from hush_core.certificate import Certificate, read_certificate
+from hush_core.errors import InputError, VerificationError
+from tasks.runtime.packaging import check_package
+from tasks.runtime.tracking import has_tracker, is_away, tracker
+
+DIGEST = "certificate_sha256"
+STATUS = "validation_status"
+CHAMPION = "champion"
+
+
+def find_version(model_uri: str) -> ModelVersion:
+    """The registry's entry for `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
+
+    Raises:
+        InputError: the form is another one, or there is no such version.
+        VerificationError: the registry answers with another one than it was asked for.
+    """
+    match = re.fullmatch(r"models:/([^/@]+)(?:/(\d+)|@([\w-]+))", model_uri)
+    if not match:
+        raise InputError(
+            model_uri or "the model",
+            "does not name a version",
+            "write models:/NAME/VERSION or models:/NAME@ALIAS",
+        )
+    name, number, alias = match.groups()
+    nowhere = InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI")
+    if not has_tracker():
+        raise nowhere
+    client = tracker()
+    try:
+        found = (
+            client.get_model_version(name, number)
+            if number
+            else client.get_model_version_by_alias(name, alias)
+        )
+    except MlflowException as error:
+        if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+            raise
+        raise nowhere from None
+    if found.name != name or (number and int(found.version) != int(number)):
+        raise VerificationError(
+            [f"{model_uri}: the registry answers with models:/{found.name}/{found.version}"]
+        )
+    return found
+
+
+def earlier_versions(model_uri: str) -> list[str]:
+    """The versions of the same model that were registered before, the latest first."""
+    entry = find_version(model_uri)
+    numbers = (int(v.version) for v in versions_of(entry.name))
+    before = sorted((n for n in numbers if n < int(entry.version)), reverse=True)
+    return [f"models:/{entry.name}/{n}" for n in before]
+
+
+def earlier_tags(model_name: str) -> list[dict[str, str]]:
+    """The tags of all versions of `model_name`, the first one first."""
+    ordered = sorted(versions_of(model_name), key=lambda version: int(version.version))
+    return [dict(version.tags) for version in ordered]
+
+
+def versions_of(model_name: str) -> list[ModelVersion]:
+    """Every version of a model."""
+    found = tracker().search_model_versions(f"name = '{model_name}'")
+    return [version for version in found if version.status == "READY"]
+
+
+def versions_tagged(key: str, value: str) -> list[ModelVersion]:
+    """Every version of any model that carries this tag."""
+    found = tracker().search_model_versions(f"tags.`{key}` = '{value}'")
+    return [version for version in found if version.status == "READY"]
+
+
+def certificate_of(entry: ModelVersion, into: Path) -> Certificate:
+    """The document that travels with a version, read alone: its tables are not looked at.
+
+    Raises:
+        VerificationError: there is none, or it was edited.
+    """
+    return read_certificate(download_certificate(f"models:/{entry.name}/{entry.version}", into))
+
+
+def download_certificate(model_uri: str, into: Path) -> Path:
+    """Copy the certificate that travels with a version to `into`/certificate.
+
+    Raises:
+        VerificationError: the version carries none.
+    """
+    return _download(model_uri, "certificate", into)
+
+
+def model_files(model_uri: str, into: Path) -> Path:
+    """Copy a version's artifact to `into`; the folder of the certified files in it, for their verification.
+
+    Raises:
+        VerificationError: something around these files is not as they and the certificate make it.
+    """
+    root = _download(model_uri, "", into / "artifact")
+    if not (root / "model").is_dir():
+        raise VerificationError([f"{model_uri}: model is missing from the artifact store"])
+    if failures := check_package(root, read_certificate(root / "certificate")):
+        raise VerificationError(failures)
+    return root / "model"
+
+
+def _download(model_uri: str, part: str, into: Path) -> Path:
+    entry = find_version(model_uri)
+    into.mkdir(parents=True, exist_ok=True)
+    source = f"models:/{entry.name}/{entry.version}" + (f"/{part}" if part else "")
+    try:
+        found = Path(mlflow.artifacts.download_artifacts(source, dst_path=str(into)))
+    except (MlflowException, OSError) as error:
+        if is_away(error):  # nobody answered: that says nothing of the model
+            raise
+        found = None
+    if found is None or not found.is_dir() or not any(found.iterdir()):
+        raise VerificationError([f"{model_uri}: {part or 'the model'} is missing from the artifact store"])
+    return found
