@@ -50,6 +50,7 @@ from tasks.audit_tables import (
 from tasks.certificate import code_versions
 from tasks.leftovers import claim_flow_run
 from tasks.models import Model
+from tasks.refutation import whose_releases
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
@@ -188,16 +189,6 @@ def publish(
     if document.outcome == REFUTED:
         raise VerificationError([f"{model_uri}: {document.in_words()}"])
     return AuditReport(model_uri=model_uri, document=document, rows=table.to_dicts(), folder=out)
-
-
-def whose_releases(certificate: Certificate) -> tuple[str, ...]:
-    """The public names of the run that made a model and, where that made no certified round, of the one whose
-    releases are in it."""
-    facts = certificate.facts
-    own = (facts.run,)
-    return (
-        own if facts.plan.rounds or not facts.training.started_from else (*own, facts.training.started_from)
-    )
 
 
 def _tables(store: Store, tested: Tested, measured: dict[str, Measured], folder: Path) -> list[Path]:

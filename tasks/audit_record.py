@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from prefect import task
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
 from hush_core.certificate.document import files_digest
 from hush_core.errors import VerificationError
-from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on
+from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose_releases
 from tasks.runtime import decisions
 from tasks.runtime.environment import home
 from tasks.runtime.tracking import tracker
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from hush_core.certificate import Verification
 
 OUTCOME = "audit"
-"""The tag of a version with the outcome of its last audit."""
+"""The tag of a version with the outcome of its last audit, or of the one that refuted it."""
+LATER = "audit-later.json"
+"""What an audit found after one that refuted: it changes nothing."""
 AUDITOR = "hush audit"
 _PURPOSE = "audit"
+_log = logging.getLogger("prefect.hush.audit")
 
 
 def signed(document: AuditDocument) -> AuditDocument:
@@ -42,7 +46,8 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
     """Keep the signed document in the home and, with tables and pictures, beside the version's run; tag it.
 
     One that refutes is kept in the home for good, for every certificate of the model and all that rests on its
-    `runs`, whatever a later audit finds; and takes the champion's alias before anything else can fail.
+    `runs`, whatever a later audit finds; and takes the champion's alias before anything else can fail. Beside the
+    version none that does not refute takes its place, whichever home it is of: others may not have seen it yet.
     """
     entry, client = find_version(model_uri), tracker()
     keep(document, *runs)
@@ -50,13 +55,15 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
         decisions.decide(model_uri, decisions.REFUTED, by=AUDITOR, why=document.in_words()[:2000])
     for path in files:
         client.log_artifact(entry.run_id, str(path), FOLDER)
-    client.log_text(entry.run_id, document.to_bytes().decode(), f"{FOLDER}/{AUDIT}")
-    client.set_model_version_tag(entry.name, entry.version, OUTCOME, document.outcome)
+    stays = document.outcome != REFUTED and entry.tags.get(OUTCOME) == REFUTED
+    client.log_text(entry.run_id, document.to_bytes().decode(), f"{FOLDER}/{LATER if stays else AUDIT}")
+    if not stays:
+        client.set_model_version_tag(entry.name, entry.version, OUTCOME, document.outcome)
 
 
 def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
-    """The verification with what audits say: of the version itself, that of this home, if it has one, first; and
-    those that refuted a run which its bounds count.
+    """The verification with what audits say: of the version itself, that of this home, if it has one, first, unless
+    the one beside the version refutes; and those that refuted a run which its bounds count.
 
     Raises:
         VerificationError: the document beside the version is gone, of another certificate, or not signed by the
@@ -69,7 +76,8 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
             raise VerificationError([f"{FOLDER}/{AUDIT}: is an audit of another certificate"])
         if told.store == home().fingerprint("identity") and not _ours(told):
             raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
-    counted, found = verification.tables["runs.parquet"]["key"].to_list(), mine or told
+    counted = verification.tables["runs.parquet"]["key"].to_list()
+    found = told if told is not None and told.outcome == REFUTED else mine or told
     refuted = {**_refuted_elsewhere(set(counted)), **refuted_runs()} if counted else {}
     stands = resting_on(certificate, counted, refuted, found)
     if not stands.words:
@@ -92,26 +100,34 @@ def note_elsewhere(runs: Iterable[str]) -> None:
     """
     for run, document in _refuted_elsewhere(set(runs)).items():
         keep(document, run)
+        _log.warning(
+            "run %s was refuted by an audit of another home (%s), unchecked here", run, document.model
+        )
 
 
 def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
     """By run, of these, what the registry says that another home refuted, or a copy of this one; not what is kept
-    here."""
-    found, mine = {}, home().fingerprint("identity")
-    for entry in versions_tagged(OUTCOME, REFUTED) if runs else ():
+    here.
+
+    Raises:
+        VerificationError: it says so of one of these runs, and its document is gone, damaged or of another model.
+    """
+    found: dict[str, AuditDocument] = {}
+    wanted = runs - refuted_runs().keys()
+    for entry in versions_tagged(OUTCOME, REFUTED) if wanted else ():
         try:
-            document = _registered(entry)
-            if document is None or (document.store == mine and not _ours(document)):
-                continue
-            known = kept(document.certificate_digest, document.model_files)
-            if known is not None and known.outcome == REFUTED:
-                continue
             with tempfile.TemporaryDirectory() as folder:
                 certificate = certificate_of(entry, Path(folder))
         except VerificationError:
             continue  # damaged or deleted: that is for the verification of that version to say
-        if document.certificate_digest == certificate.digest and certificate.facts.run in runs:
-            found[certificate.facts.run] = document
+        if names := wanted & {*whose_releases(certificate)}:
+            document = _registered(entry)
+            of = (certificate.digest, files_digest(certificate.model_files))
+            if document is None or (document.certificate_digest, document.model_files) != of:
+                where = f"models:/{entry.name}/{entry.version}"
+                raise VerificationError([f"{where}: is said to be refuted, by an audit of something else"])
+            if document.store != home().fingerprint("identity") or _ours(document):
+                found |= dict.fromkeys(names, document)
     return found
 
 

@@ -77,6 +77,16 @@ def standing(certificate: Certificate, counted: Iterable[str]) -> Standing:
     return resting_on(certificate, counted, refuted_runs(), found)
 
 
+def whose_releases(certificate: Certificate) -> tuple[str, ...]:
+    """The public names of the run that made a model and, where that made no certified round, of the one whose
+    releases are in it."""
+    facts = certificate.facts
+    own = (facts.run,)
+    return (
+        own if facts.plan.rounds or not facts.training.started_from else (*own, facts.training.started_from)
+    )
+
+
 def refuse_refuted(certificate: Ref) -> None:
     """A job that is answered by steps done before must not hand out what an audit has refuted since.
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from hush_core.auditing.refutation import SIGNIFICANCE, Evidence
 from hush_core.errors import VerificationError
 
 AUDIT = "audit.json"
 SCHEMA_VERSION = "hush-audit/1"
+DIGEST = "^[0-9a-f]{64}$"
+"""SHA-256; it becomes the name of a file."""
 REFUTED, NOT_REFUTED, CANNOT_REFUTE = "refuted", "not refuted", "cannot refute"
 
 
@@ -49,8 +51,8 @@ class AuditDocument(BaseModel):
 
     schema_version: Literal["hush-audit/1"] = SCHEMA_VERSION
     model: str
-    certificate_digest: str
-    model_files: str
+    certificate_digest: str = Field(pattern=DIGEST)
+    model_files: str = Field(pattern=DIGEST)
     """`files_digest` of the certificate's model files."""
     made_at: str
     store: str

@@ -19,6 +19,7 @@ from flows.review import review
 from flows.verify import verify_target
 from hush_core.accounting import calibrate
 from hush_core.auditing.canaries import plant_canaries
+from hush_core.auditing.document import read_audit
 from hush_core.certificate import Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.certificate.mechanism import MechanismFacts
@@ -28,7 +29,7 @@ from hush_core.training import byte_gpt, fit_plain, save_model
 from hush_core.weights import assign_roles, sampling_rates
 from tasks.audit import _in_parts
 from tasks.audit_inputs import AuditInputs, note_inputs
-from tasks.audit_record import note_elsewhere
+from tasks.audit_record import note_elsewhere, record_audit, signed
 from tasks.certificate import code_versions
 from tasks.champion import fetch_champion
 from tasks.models import Model
@@ -196,6 +197,29 @@ def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_
     mlflow.MlflowClient().delete_model_version_tag("shared", "1", "audit")
     note_elsewhere({run})
     assert set(refuted_runs()) == {run}, "kept for good, whatever becomes of the registry"
+
+
+def test_a_home_that_found_nothing_hides_no_refutation_of_another(registered, learned, tmp_path, monkeypatch):
+    uri, run = registered("twice", learned, start_model()), "0" * 64
+    with pytest.raises(VerificationError):
+        audit(uri, alternatives=50)
+    monkeypatch.setenv("HUSH_HOME", str(Home(tmp_path / "other").create().root))
+    harmless = {"outcome": "not refuted", "store": home().fingerprint("identity")}
+    refuting = read_audit(artifact(uri, "audit.json").encode(), "audit.json")
+    record_audit.fn(uri, signed(refuting.model_copy(update=harmless)), [], run)
+    assert find_version(uri).tags["audit"] == "refuted"
+    assert json.loads(artifact(uri, "audit.json"))["outcome"] == "refuted"
+    assert json.loads(artifact(uri, "audit-later.json"))["outcome"] == "not refuted"
+    with pytest.raises(VerificationError, match="REFUTED"):
+        verify_target(uri)
+    monkeypatch.setattr("tasks.audit_record.whose_releases", lambda _: ("3" * 64, "2" * 64))
+    note_elsewhere({"2" * 64})
+    assert set(refuted_runs()) == {"2" * 64}, "the run whose releases a model without rounds holds"
+    forged = refuting.model_copy(update={"model_files": "4" * 64, "store": "5" * 64})
+    mlflow.MlflowClient().log_text(find_version(uri).run_id, forged.to_bytes().decode(), "audits/audit.json")
+    with pytest.raises(VerificationError, match="an audit of something else"):
+        note_elsewhere({"3" * 64})
+    assert set(refuted_runs()) == {"2" * 64}
 
 
 def test_what_the_model_before_says_too_is_no_evidence(registered, learned):
