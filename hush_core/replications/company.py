@@ -246,8 +246,7 @@ is of one example, and each value stands in six files or more: that its bound is
 and is in the table and no claim. "Goes on word for word": of {MOST_TEXTS} training texts with a secret, shown
 {SHOWN} bytes, whether the next {ASKED} come out at one of four places. Lines: the last whole line of a held-out
 text, its second half and its last {ENDING} bytes. ONE start: a difference of 0.02 bits between trained models is
-chance; intervals are over texts. Ten nights: the same rounds ten times at one promise,
-on the same data.""",
+chance; intervals are over texts. Ten nights: the same rounds ten times at one promise, on the same data.""",
     seed=SEED,
     cells=cells,
     compute={"found": found, "noise": noise, "ways": ways},

@@ -227,7 +227,7 @@ def test_an_attack_that_gets_nothing_from_unprotected_training_shows_nothing_of_
     assert marked(rows, GIVES_AWAY) == (None, "not reached")
     start["ranks"] = unprotected["ranks"]  # known without the company's text: not given away by training
     assert marked(rows, FIRST) == (None, "not reached")
-    assert marked(rows, "unprotected training gives") == (0, "not reached")
+    assert marked(rows, "unprotected training gives the planted") == (0, "not reached")
     unprotected["untagged_ending"] = 0.0
     assert marked(rows, "endings of held-out lines") == (None, "not reached")
     assert all(claim.why for claim in claims(rows) if claim.mark == "not reached")
