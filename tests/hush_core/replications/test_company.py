@@ -189,13 +189,13 @@ def test_an_interval_is_paired():
 @pytest.fixture
 def rows():
     """Of four ways that know nothing, but for the unprotected one, which gives three of the five values away."""
-    way = {"ranks": "9, 9, 9, 9, 9", "values": 5, "extracted": 0, "untagged_ratio": 1.0, "tagged_ratio": 1.0,
-           "untagged_ending": 0.5, "untagged_bits": 2.0}  # fmt: skip
+    way = {"ranks": "9, 9, 9, 9, 9", "first": 0, "values": 5, "extracted": 0, "untagged_ratio": 1.0,
+           "tagged_ratio": 1.0, "untagged_ending": 0.5, "untagged_bits": 2.0}  # fmt: skip
     names = ("start", "protected", "unprotected", "dp_sgd")
     noise = [{"way": name, "nights": nights, "noise_on_mean": 1.0, "noise_multiplier": 1.0, "one_night": 1.0,
               "ten_nights": 20.0} for name in ("protected", "record", "dp_sgd") for nights in (1, 10)]  # fmt: skip
     ways = {name: {**way, "way": name} for name in names}
-    ways["unprotected"] |= {"ranks": "1, 1, 1, 9, 9", "extracted": 1}
+    ways["unprotected"] |= {"ranks": "1, 1, 1, 9, 9", "first": 3, "extracted": 1}
     found = [{"planted": 5, "planted_found": 5}]
     return {"found": found, "noise": noise, "ways": list(ways.values())}
 
