@@ -41,6 +41,7 @@ class Claim:
         text: what is claimed, in a sentence. paper, ours: its figure and what we measured (None: nothing).
         want, tolerance: see `mark_of`. unit: behind both numbers.
         target: a target of this project, not a figure of the paper.
+        exploratory: asked after numbers had been seen. It has no mark and is not counted; both figures are shown.
         why: the reason, shown where the mark is `not reached`; a claim that is missed must have one.
     """
 
@@ -51,10 +52,14 @@ class Claim:
     tolerance: float = 0.0
     unit: str = ""
     target: bool = False
+    exploratory: bool = False
     why: str = ""
 
     @property
-    def mark(self) -> str:
+    def mark(self) -> str | None:
+        """One of MARKS; None of an exploratory claim."""
+        if self.exploratory:
+            return None
         return mark_of(self.ours, self.paper, self.want, self.tolerance)
 
     @property

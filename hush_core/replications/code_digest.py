@@ -14,17 +14,19 @@ import hush_core
 
 AFTERWARDS = ("claims", "draw", "REPLICATION")
 """Names in the module itself that make no row."""
+MARKING = "hush_core.replications.claims"
+"""How claims are marked: makes no row either."""
 _ROOT = Path(hush_core.__file__).parent.parent
 
 
 def code_digest(module: str) -> str:
     """SHA-256 over the sources of `module` and of every module of hush_core that it reaches by import statements,
-    wherever they stand; not of those that are loaded by name (pictures)."""
+    wherever they stand; not of those that are loaded by name (pictures), nor of MARKING."""
     found: dict[str, str] = {}
     open_ = [module]
     while open_:
         name = open_.pop()
-        if name not in found:
+        if name not in found and name != MARKING:
             tree = ast.parse(_file(name).read_bytes())
             if name == module:
                 tree.body = [one for one in tree.body if not _named(one) & set(AFTERWARDS)]

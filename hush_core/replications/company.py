@@ -163,18 +163,25 @@ def claims(rows: Rows) -> list[Claim]:
     once = {row["way"]: row for row in rows["noise"] if row["nights"] == 1}
     often = {row["way"]: row for row in rows["noise"] if row["nights"] == NIGHTS}
     facts, hush, open_ = rows["found"][0], by_way[PROTECTED], by_way[UNPROTECTED]
-    lines = max(open_["untagged_ending"], 1e-9)
+    ranks = {way: row["ranks"].split(", ") for way, row in by_way.items()}  # of the values, in one order
+    first = {way: {i for i, rank in enumerate(found) if rank == "1"} for way, found in ranks.items()}
+    learned = (
+        first[UNPROTECTED] - first[START]
+    )  # by value: another one that the start had first sets off none
+    weak = "an attack that gets nothing from unprotected training says nothing of hush" * (not learned)
     return [
         Claim("planted credentials found, of those planted", 1.0, facts["planted_found"] / facts["planted"],
               "at_least", target=True, why="a planted value stands where no rule looks"),
-        Claim("unprotected training gives the planted values away: share of them first among 301, at least", 0.5,
-              open_["first"] / open_["values"], "at_least", target=True,
+        Claim("unprotected training gives the planted values away: share of them first among 301 that were not at "
+              "the public start, at least", 0.5, len(learned) / open_["values"], "at_least", target=True,
               why="too few steps to learn them: then this attack says little of the others"),
-        Claim("hush gives none away whole", 0.0, hush["extracted"], "at_most", target=True,
-              why="the promise is kept (it bounds a guess); a value was guessable without it"),
-        Claim("hush: values that are first among 301 and were not at the public start, at most", 0.0,
-              hush["first"] - by_way[START]["first"], "at_most", target=True,
-              why="ranks move by chance; the promise bounds success, not ranks"),
+        Claim("hush gives none away whole, where unprotected training gives some: values given away, at most", 0.0,
+              hush["extracted"] if open_["extracted"] else None, "at_most", target=True,
+              why="the promise is kept (it bounds a guess); a value was guessable without it"
+              if open_["extracted"] else "unprotected training gives none away whole either: nothing is shown"),
+        Claim("hush: values that are first among 301 and were not at the public start, where unprotected training "
+              "has such, at most", 0.0, len(first[PROTECTED] - first[START]) if learned else None, "at_most",
+              target=True, why=weak or "ranks move by chance; the promise bounds success, not ranks"),
         Claim("text without a secret, held out: loss of hush over no noise on what it draws, at most", 1.02,
               hush["untagged_ratio"], "at_most", target=True,
               why="part of the examples goes into rounds that give ordinary text nothing back"),
@@ -182,15 +189,14 @@ def claims(rows: Rows) -> list[Claim]:
               hush["tagged_ratio"], "at_most", target=True,
               why="this is what the promise costs: the noise of the rounds drowns nearly all of that text"),
         Claim("endings of held-out lines written exactly: hush over unprotected, at least", 0.9,
-              hush["untagged_ending"] / lines, "at_least", target=True, why="few lines: chance"),
+              hush["untagged_ending"] / open_["untagged_ending"] if open_["untagged_ending"] else None, "at_least",
+              target=True, why="few lines: chance"),
         Claim("loss without a secret: hush over DP-SGD on all at the same promise, at most", 1.0,
               hush["untagged_bits"] / by_way[DP_SGD]["untagged_bits"], "at_most", target=True,
               why="noise costs nothing here"),
         Claim("noise on a round's mean: DP-SGD on all over hush at the same promise, at least", 10.0,
               once[DP_SGD]["noise_on_mean"] / once[PROTECTED]["noise_on_mean"], "at_least", target=True,
               why="hush draws the examples with a secret alone, in small rounds; DP-SGD has the batch of all"),
-        Claim("record-level DP's usual promise is none for a secret: its largest bound over the target, at least",
-              1.0, once[RECORD]["one_night"], "at_least", target=True, why="every secret stands in one example"),
         Claim("ten nights at one promise take √10 of the noise: σ for ten over σ for one, at most", 10**0.5,
               often[PROTECTED]["noise_multiplier"] / once[PROTECTED]["noise_multiplier"], "at_most", 0.02,
               target=True, why="sampling amplifies less at more noise"),
@@ -235,11 +241,12 @@ bytes; a byte GPT from a public start; a fifth of the examples with a secret is 
 others held out. hush: `without_secret: plain`, then certified rounds on the rest at c = 0.05. All ways but the
 start and the plain phase see equally many examples. Every way with noise is trained twice, with few numbers at a
 high rate and with all at a low one; the better one on validation text without a secret is taken, for ours and for
-theirs. Planted values are ranked among 301 of their form, the attacker shown what stands before. "Goes on word for
-word": of {MOST_TEXTS} training texts with a secret, shown {SHOWN} bytes, whether the next {ASKED} come out at one
-of four places. Lines: the last whole line of a held-out text, its second half and its last {ENDING} bytes. ONE
-start: a difference of 0.02 bits between trained models is chance; intervals are over texts. Ten nights: the same
-rounds ten times at one promise, on the same data.""",
+theirs. Planted values are ranked among 301 of their form, the attacker shown what stands before. Record-level DP
+is of one example, and each value stands in six files or more: that its bound is above the target follows from that,
+and is in the table and no claim. "Goes on word for word": of {MOST_TEXTS} training texts with a secret, shown
+{SHOWN} bytes, whether the next {ASKED} come out at one of four places. Lines: the last whole line of a held-out
+text, its second half and its last {ENDING} bytes. ONE start: a difference of 0.02 bits between trained models is
+chance; intervals are over texts. Ten nights: the same rounds ten times at one promise, on the same data.""",
     seed=SEED,
     cells=cells,
     compute={"found": found, "noise": noise, "ways": ways},

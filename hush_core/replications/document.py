@@ -22,7 +22,8 @@ INDEX_HEAD = """\
 Written by `hush replicate` from the JSON files beside it, and by nobody's hand. `paper` is the paper's own figure
 or, in italics, one that this project set: a target, or a number for a claim that the paper makes in words. A mark
 follows from the two numbers: *reproduced* within the tolerance, *exceeded* beyond it on the better side, *not
-reached* else, with the reason.
+reached* else, with the reason. *Exploratory* is what was asked after numbers had been seen: it has no mark and is
+not counted.
 """
 
 
@@ -97,11 +98,10 @@ def page_of(document: Mapping[str, Any]) -> str:
 def index_of(documents: Sequence[Mapping[str, Any]]) -> str:
     """One page of all claims, in the order of the documents; replications without a document are named."""
     counts = {mark: sum(c["mark"] == mark for d in documents for c in d["claims"]) for mark in MARKS}
-    total = sum(counts.values())
-    parts = [
-        INDEX_HEAD.strip(),
-        f"{total} claims: " + ", ".join(f"{n} {mark}" for mark, n in counts.items()) + ".",
-    ]
+    total, exploratory = sum(counts.values()), sum(c["exploratory"] for d in documents for c in d["claims"])
+    counted = f"{total} claims: " + ", ".join(f"{n} {mark}" for mark, n in counts.items()) + "."
+    counted += f" {exploratory} exploratory ones are not among them." * (exploratory > 0)
+    parts = [INDEX_HEAD.strip(), counted]
     for document in documents:
         replication = find_replication(document["name"])
         parts += [
@@ -121,11 +121,16 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
     for claim in claims:
         paper = _number(claim["paper"], claim["unit"])
         ours = "–" if claim["ours"] is None else _number(claim["ours"], claim["unit"])
-        mark = SIGNS[claim["mark"]]
+        mark = sign_of(claim)
         if claim["mark"] == NOT_REACHED:
             mark += f", {claim['missed_by']}: {claim['why']}"
         lines.append(f"| {claim['text']} | {f'*{paper}*' if claim['target'] else paper} | {ours} | {mark} |")
     return "\n".join(lines)
+
+
+def sign_of(claim: Mapping[str, Any]) -> str:
+    """The mark of a claim as pages and the terminal show it."""
+    return "exploratory" if claim["exploratory"] else SIGNS[claim["mark"]]
 
 
 def _number(value: float, unit: str) -> str:

@@ -138,6 +138,7 @@ def claims(rows: Rows) -> list[Claim]:
     seen = [row for row in rows["runs"] if row["seen"]]
     law = fit_law(seen)
     spread = max(row["gain"] for row in seen) - min(row["gain"] for row in seen)
+    share = lambda bits: float(bits / spread) if spread > 0 else None  # noqa: E731
     within = [gain_by_law(law, r["rounds"], r["parameters"], r["noise_to_batch"]) - r["gain"] for r in seen]
     foretold = _foretold(rows)
     outside = [said - row["gain"] for row, said in foretold]
@@ -145,14 +146,15 @@ def claims(rows: Rows) -> list[Claim]:
     why = "five numbers do not say all: at the largest noise a run loses more than it gains"
     return [
         Claim("runs that the law was fitted on: root mean squared error over the spread of gains, at most", 0.1,
-              float(np.sqrt(np.mean(np.square(within)))) / spread, "at_most", target=True, why=why),
+              share(np.sqrt(np.mean(np.square(within)))), "at_most", target=True, why=why),
         Claim("runs that it has not seen (more rounds, a wider model, another batch): the same, at most", 0.15,
-              float(np.sqrt(np.mean(np.square(outside)))) / spread, "at_most", target=True, why=why),
-        Claim("what twice the batch buys at the same σC/B and rounds: largest error of the gain, at most", 0.1,
-              max(abs(said - row["gain"]) for row, said in larger), "at_most", 0.0, " bits", target=True,
+              share(np.sqrt(np.mean(np.square(outside)))), "at_most", target=True, why=why),
+        Claim("what twice the batch buys at the same σC/B and rounds: largest error of the gain over the spread of "
+              "gains, at most", 0.15, share(max(abs(said - row["gain"]) for row, said in larger)), "at_most",
+              target=True,
               why="a larger batch also has less noise of its own sampling, which the law leaves out"),
         Claim("more noise, less gain, at equal rounds and size: largest step up over the spread of gains, at most",
-              0.05, _largest_step(seen) / spread, "at_most", target=True, why="one run each: chance"),
+              0.05, share(_largest_step(seen)), "at_most", target=True, why="one run each: chance"),
     ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from hush_core import figures
-from hush_core.auditing.intervals import clopper_pearson
+from hush_core.auditing.intervals import Interval, clopper_pearson
 from hush_core.auditing.k_extraction import k_extraction
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.plan import ProtectionPlan
@@ -54,24 +54,31 @@ def training_texts(seed: int) -> list[bytes]:
 def memorised(settings: Mapping[str, Any], place: Place) -> list[Row]:
     """Certified rounds from one public start, run by run; then what each model writes on, and its loss."""
     s, texts, unseen = settings, training_texts(settings["seed"]), counting(200, settings["seed"] + 2)
-    trained, loss = [], []
+    found_by_run, loss = [], []
     for run in range(s["runs"]):
         model = _trained(s, texts, _start(s, place), run)
         found = k_extraction(model, _start(s, place), texts, prefix=SHOWN, length=SHOWN, windows=1)
-        trained.append(found.table)
+        found_by_run.append(found.table)
         loss.append(model.evaluate(unseen, max_examples=len(unseen)))
         place.progress(f"σ {s['noise_multiplier']:g}", run + 1, s["runs"])
-    every = pl.concat(trained)
     row: Row = {
         "loss": float(np.mean(loss)),
         "loss_at_start": _start(s, place).evaluate(unseen, max_examples=200),
     }
     for kind, part in (("random", pl.col("example") < RANDOM), ("counting", pl.col("example") >= RANDOM)):
-        some = every.filter(part)
-        share = clopper_pearson(int((some["trained"] > 0).sum()), some.height)
+        some = [table.filter(part) for table in found_by_run]
+        share = share_of_runs([int((one["trained"] > 0).sum()) for one in some], some[0].height)
         row |= {kind: share.value, f"{kind}_low": share.lower, f"{kind}_high": share.upper}
-        row[f"{kind}_by_start"] = float((some["start"] > 0).mean())
+        row[f"{kind}_by_start"] = float((pl.concat(some)["start"] > 0).mean())
     return [row]
+
+
+def share_of_runs(came_out: Sequence[int], texts: int) -> Interval:
+    """The share of texts that come out, over runs on the SAME texts, from how many came out in each. The texts are
+    the trials, and runs add none: the interval spans each run's own, so that it holds what the first run's does."""
+    each = [clopper_pearson(hits, texts) for hits in came_out]
+    value = float(np.mean([one.value for one in each]))
+    return Interval(value, min(one.lower for one in each), max(one.upper for one in each))
 
 
 def _start(settings: Mapping[str, Any], place: Place) -> LanguageModel:
@@ -105,26 +112,37 @@ def _trained(
 def claims(rows: Rows) -> list[Claim]:
     found = sorted(rows["memorised"], key=lambda row: row["noise_multiplier"])
     none, most = found[0], found[-1]
-    little = [row for row in found if row["noise_multiplier"] <= 0.1]
-    gone = [row for row in found[1:] if row["random"] <= row["random_by_start"] + 0.1 * none["random"]]
+    start, best = none["loss_at_start"], min(found, key=lambda row: row["loss"])
+    worst = max(row["loss"] for row in found if row["noise_multiplier"] <= 0.1)
+    learned = none["random"] - none["random_by_start"]
+    gone = [row for row in found[1:] if row["random"] - row["random_by_start"] <= 0.1 * learned]
     left = gone[0] if gone else most
+    reverse = (
+        ": learning by heart costs unseen text and noise that hinders it helps, the reverse of Figure 2"
+        if none["loss"] >= start
+        else ""
+    )
+    told = lambda value: value if learned >= 0.5 else None  # noqa: E731  what was not learned cannot be taken
     return [
         Claim("without noise texts are learned by heart: share of random texts, at least", 0.5, none["random"],
               "at_least", target=True, why="too few rounds to learn them"),
-        Claim("a little noise hardly costs: loss of unseen text at σ of 0.1 and less, over that at none, at most",
-              1.05, max(row["loss"] for row in little) / none["loss"], "at_most", target=True,
-              why="training on few texts: the noise of each round is not averaged away"),
+        Claim("a little noise hardly costs: least gain over the start's loss of unseen text at σ of 0.1 and less, "
+              "as a share of the most at any σ (below 0: training costs), at least", 0.9,
+              (start - worst) / max(abs(start - best["loss"]), 1e-9), "at_least", target=True,
+              why=f"the start loses {start:.3g} bits, training without noise {none['loss']:.3g} and the best, at "
+                  f"σ = {best['noise_multiplier']:g}, {best['loss']:.3g}" + reverse),
         Claim("and takes most of the memory: smallest σ at which a tenth of it is left, at most", 1.0,
-              min((row["noise_multiplier"] for row in gone), default=None), "at_most", target=True,
+              told(min((row["noise_multiplier"] for row in gone), default=None)), "at_most", target=True,
               why="a small set of texts, seen a hundred times each"),
         Claim("more noise, less by heart: largest step of the share upwards, from σ to the next, at most", 0.0,
-              max(b["random"] - a["random"] for a, b in pairwise(found)), "at_most", 0.1, target=True,
+              told(max(b["random"] - a["random"] for a, b in pairwise(found))), "at_most", 0.1, target=True,
               why="one model a σ, 16 texts"),
         Claim("what is left there is generalisation: texts that count on that come out at that σ, as they do of "
-              "the start model: share, at least", 0.5, left["counting"] * left["counting_by_start"], "at_least",
-              target=True, why="the noise takes what the start model knew, too"),
-        Claim("and more noise takes that as well: the same share at the largest σ, at most", 0.5, most["counting"],
-              "at_most", target=True, why="the rounds do not move the start model"),
+              "the start model: share, at least", 0.5,
+              told(left["counting"] * left["counting_by_start"]) if gone else None, "at_least", target=True,
+              why="the noise takes what the start model knew, too"),
+        Claim("and more noise takes that as well: the same share at the largest σ, at most", 0.5,
+              told(most["counting"]), "at_most", target=True, why="the rounds do not move the start model"),
     ]  # fmt: skip
 
 
@@ -156,7 +174,8 @@ of one layer that learned to count through the alphabet from public text, then t
 {RANDOM} texts of {LENGTH} random letters and {COUNTING} that count on, each in a round with probability {RATE:g};
 C = {CLIP:g}. Loss: of texts that count on and were not trained on. By heart: shown {SHOWN} letters, the next
 {SHOWN} come out. What the paper found by looking, that what is left at large noise is generalisation, is told apart
-by the start model, which has seen none of them. Its σ is a share of another batch: only the shape can be compared.
+by the start model, which has seen none of them. Intervals are over texts: several runs on the same ones make them
+no narrower. The paper's σ is a share of another batch: only the shape can be compared.
 Attacks on more: docs/auditing.md.""",
     seed=SEED,
     cells=cells,

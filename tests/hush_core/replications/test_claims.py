@@ -60,6 +60,19 @@ def test_a_miss_says_by_how_much():
     assert Claim("x", 8.0, 9.0, "more").missed_by == ""
 
 
+@pytest.mark.parametrize("ours", [9.0, 4.0, None])
+def test_an_exploratory_claim_has_no_mark_and_is_not_counted(document, ours):
+    from hush_core.replications.document import told
+
+    claim = Claim("it flies", 8.0, ours, "more", exploratory=True)
+    assert claim.mark is None and claim.missed_by == ""
+    more = {**document, "claims": [*document["claims"], told(claim)]}
+    before, after = (index_of([one]).split("claims: ")[1].splitlines()[0] for one in (document, more))
+    assert after == before + " 1 exploratory ones are not among them."
+    shown = "–" if ours is None else f"{ours:g}"
+    assert f"| it flies | 8 | {shown} | exploratory |" in page_of(more)
+
+
 @pytest.fixture(scope="module")
 def document():
     """What the n-gram models come to in the tiny size, as it would lie in a file."""
@@ -94,7 +107,8 @@ def change(document, **values):
 
 
 @pytest.mark.parametrize("values", [{"mark": EXCEEDED}, {"ours": -22.5}, {"paper": -23.0}, {"tolerance": 0.5},
-                                    {"want": "at_least"}, {"why": ""}, {"target": True}])  # fmt: skip
+                                    {"want": "at_least"}, {"why": ""}, {"target": True},
+                                    {"exploratory": True}])  # fmt: skip
 def test_a_claim_that_does_not_follow_from_the_rows_is_named(document, values):
     (failure,) = check_document(change(document, **values))
     assert document["claims"][0]["text"] in failure and next(iter(values)) in failure
@@ -155,6 +169,19 @@ def test_the_digest_is_of_what_the_code_says(tmp_path, monkeypatch):
     assert code_digest("hush_core.a") == first
     (folder / "c.py").write_text("y = 2\n")  # reached through an import inside a function
     assert code_digest("hush_core.a") != first
+
+
+def test_how_claims_are_marked_is_no_code_of_a_number(tmp_path, monkeypatch):
+    folder = tmp_path / "hush_core" / "replications"
+    folder.mkdir(parents=True)
+    monkeypatch.setitem(code_digest.__globals__, "_ROOT", tmp_path)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").write_text("")
+    (folder / "a.py").write_text("from hush_core.replications.claims import Claim\n")
+    (folder / "claims.py").write_text("Claim = 1\n")
+    first = code_digest("hush_core.replications.a")
+    (folder / "claims.py").write_text("Claim = 2\n")
+    assert code_digest("hush_core.replications.a") == first
 
 
 def test_data_is_found_by_the_beginning_of_its_name(tmp_path):

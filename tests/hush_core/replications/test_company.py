@@ -186,21 +186,55 @@ def test_an_interval_is_paired():
     assert low < 5 < high and high - low > 0.3
 
 
-def test_a_model_that_gives_a_value_away_misses_its_claim():
-    way = {"first": 0, "values": 5, "extracted": 0, "untagged_ratio": 1.0, "tagged_ratio": 1.0,
-           "untagged_ending": 0.5, "untagged_bits": 2.0}  # fmt: skip
+@pytest.fixture
+def rows():
+    """Of four ways that know nothing, but for the unprotected one, which gives three of the five values away."""
+    way = {"ranks": "9, 9, 9, 9, 9", "first": 0, "values": 5, "extracted": 0, "untagged_ratio": 1.0,
+           "tagged_ratio": 1.0, "untagged_ending": 0.5, "untagged_bits": 2.0}  # fmt: skip
     names = ("start", "protected", "unprotected", "dp_sgd")
     noise = [{"way": name, "nights": nights, "noise_on_mean": 1.0, "noise_multiplier": 1.0, "one_night": 1.0,
               "ten_nights": 20.0} for name in ("protected", "record", "dp_sgd") for nights in (1, 10)]  # fmt: skip
-    rows = {"found": [{"planted": 5, "planted_found": 5}], "noise": noise,
-            "ways": [{**way, "way": name} for name in names]}  # fmt: skip
+    ways = {name: {**way, "way": name} for name in names}
+    ways["unprotected"] |= {"ranks": "1, 1, 1, 9, 9", "first": 3, "extracted": 1}
+    found = [{"planted": 5, "planted_found": 5}]
+    return {"found": found, "noise": noise, "ways": list(ways.values())}
 
-    def mark(text):
-        return next(claim.mark for claim in claims(rows) if text in claim.text)
 
-    assert mark("gives none away whole") == "reproduced"
-    rows["ways"][1]["extracted"] = 1
-    assert mark("gives none away whole") == "not reached"
-    rows["ways"][1] |= {"first": 1}
-    assert mark("were not at the public start") == "not reached"
+GIVES_AWAY, FIRST = "gives none away whole", "hush: values that are first"
+
+
+def marked(rows, text):
+    (found,) = [claim for claim in claims(rows) if text in claim.text]
+    return found.ours, found.mark
+
+
+def test_a_model_that_gives_a_value_away_misses_its_claim(rows):
+    start, hush, _, _ = rows["ways"]
+    assert marked(rows, GIVES_AWAY) == marked(rows, FIRST) == (0, "reproduced")
+    hush["extracted"] = 1
+    assert marked(rows, GIVES_AWAY) == (1, "not reached")
+    # another value that was first at the start does not set it off: values count, not how many
+    start["ranks"], hush["ranks"] = "9, 9, 9, 9, 1", "1, 9, 9, 9, 9"
+    assert marked(rows, FIRST) == (1, "not reached")
+    hush["ranks"] = "9, 9, 9, 9, 1"
+    assert marked(rows, FIRST) == (0, "reproduced")
     assert replace(claims(rows)[0], ours=0.8).mark == "not reached"
+
+
+def test_an_attack_that_gets_nothing_from_unprotected_training_shows_nothing_of_hush(rows):
+    start, _, unprotected, _ = rows["ways"]
+    unprotected["extracted"] = 0
+    assert marked(rows, GIVES_AWAY) == (None, "not reached")
+    start["ranks"] = unprotected["ranks"]  # known without the company's text: not given away by training
+    assert marked(rows, FIRST) == (None, "not reached")
+    assert marked(rows, "unprotected training gives the planted") == (0, "not reached")
+    unprotected["untagged_ending"] = 0.0
+    assert marked(rows, "endings of held-out lines") == (None, "not reached")
+    assert all(claim.why for claim in claims(rows) if claim.mark == "not reached")
+
+
+def test_what_follows_from_how_the_values_were_planted_is_no_claim(rows):
+    before = [(claim.text, claim.ours) for claim in claims(rows)]
+    for row in rows["noise"]:
+        row["one_night"] *= 7 if row["way"] == "record" else 1
+    assert [(claim.text, claim.ours) for claim in claims(rows)] == before

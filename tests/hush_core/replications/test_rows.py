@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hush_core.auditing.intervals import clopper_pearson
+from hush_core.replications.document import rows_in
 from hush_core.replications.infeasibility import _recipe
 from hush_core.replications.loss_law import claims as claims_of_law
 from hush_core.replications.loss_law import fit_law, gain_by_law
-from hush_core.replications.memorisation import COUNTING, LENGTH, RANDOM, training_texts
+from hush_core.replications.memorisation import COUNTING, LENGTH, RANDOM, share_of_runs, training_texts
+from hush_core.replications.memorisation import claims as claims_of_memory
 from hush_core.replications.noisy_rounds import dimension, gradient_sum, set_gradients, small_model
+from hush_core.replications.user_level import claims as claims_of_users
+from hush_core.replications.user_level_paper import GROUP_RECORDS, USER_RECORDS
 from hush_core.replications.weights_and_noise import _least_ratio
 
 
@@ -85,6 +92,91 @@ def test_the_law_is_found_again_in_runs_that_follow_it_and_foretells_others():
         row["gain"] += 0.0 if row["seen"] else 0.2  # runs that it has not seen go another way
     marks = [claim.mark for claim in claims_of_law(rows)]
     assert marks == ["reproduced", "not reached", "not reached", "reproduced"]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+def test_an_error_of_the_law_is_judged_by_the_spread_of_the_gains(scale):
+    rows = {"runs": runs_by(LAW, True) + runs_by(LAW, False, batch=32)}
+    for row in rows["runs"]:
+        row["gain"] *= scale
+    gains = [row["gain"] for row in rows["runs"] if row["seen"]]
+    for row in rows["runs"]:
+        row["gain"] += 0.0 if row["seen"] else 0.2 * (max(gains) - min(gains))
+    (batch,) = [claim for claim in claims_of_law(rows) if "twice the batch" in claim.text]
+    assert batch.mark == "not reached" and batch.ours == pytest.approx(0.2, rel=0.02)
+    for row in rows["runs"]:
+        row["gain"] = 0.1  # gains that do not differ: nothing is told
+    assert {claim.ours for claim in claims_of_law(rows)} == {None}
+
+
+def heart(losses, random=(1.0, 0.6, 0.0, 0.0), counting=(1.0, 1.0, 1.0, 0.0), start=2.0):
+    """Rows of `memorisation`, at four σ."""
+    return {"memorised": [
+        {"noise_multiplier": sigma, "loss": loss, "loss_at_start": start, "random": by_heart, "counting": counts,
+         "random_by_start": 0.0, "counting_by_start": 1.0}
+        for sigma, loss, by_heart, counts in zip((1e-6, 0.1, 0.5, 8.0), losses, random, counting, strict=True)
+    ]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("losses", "mark"),
+    [
+        ((1.0, 1.05, 1.5, 3.0), "reproduced"),
+        ((1.0, 1.2, 1.5, 3.0), "not reached"),  # it costs a fifth of what training gains
+        ((1.2, 1.2, 1.0, 3.0), "not reached"),  # noise helps: the reverse of the figure
+        ((3.1, 3.0, 2.5, 3.5), "not reached"),  # training itself costs, and noise takes some of that back
+        ((2.0, 2.0, 2.0, 2.0), "not reached"),  # nothing was trained
+        ((2.05, 2.0, 1.9, 3.0), "not reached"),
+    ],
+)
+def test_noise_hardly_costs_only_where_training_without_it_gains(losses, mark):
+    (cost,) = [claim for claim in claims_of_memory(heart(losses)) if "hardly costs" in claim.text]
+    assert cost.mark == mark
+
+
+def test_nothing_is_taken_from_a_model_that_learned_nothing_by_heart():
+    good = [1.0, 1.05, 1.5, 3.0]
+    assert {claim.mark for claim in claims_of_memory(heart(good))} == {"reproduced"}
+    found = claims_of_memory(heart(good, random=(0.0, 0.0, 0.0, 0.0)))
+    assert [claim.mark for claim in found] == ["not reached", "reproduced", *["not reached"] * 4]
+    kept = claims_of_memory(heart(good, random=(1.0, 1.0, 1.0, 1.0)))
+    assert [claim.ours for claim in kept if "smallest σ" in claim.text or "what is left" in claim.text] == [
+        None
+    ] * 2
+
+
+def test_runs_on_the_same_texts_make_no_interval_narrower():
+    one, ten = share_of_runs([8], 16), share_of_runs([8] * 10, 16)
+    assert one == ten == clopper_pearson(8, 16)
+    pooled, found = clopper_pearson(40, 160), share_of_runs([2, 6] * 5, 16)
+    assert found.value == pooled.value == 0.25
+    assert found.lower < pooled.lower and found.upper > pooled.upper
+
+
+@pytest.fixture(scope="module")
+def users():
+    """The rows of the page of users' data."""
+    path = Path(__file__).parents[3] / "docs/results/user_level.json"
+    return rows_in(json.loads(path.read_bytes()))
+
+
+def test_what_was_asked_after_cells_had_been_seen_has_no_mark_and_the_papers_own_figure(users):
+    found = {claim.text: claim for claim in claims_of_users(users)}
+    asked = [claim for claim in found.values() if claim.exploratory]
+    assert len(asked) == 4 and all(claim.mark is None for claim in asked)
+    for name in ("Enron", "BookSum"):
+        (equal_k,) = [claim for claim in asked if "mean of nine" in claim.text and name in claim.text]
+        nine = [(k, e) for k in (2, 5, 10) for e in (1.0, 3.0, 8.0)]
+        group, user = (
+            sum(math.log2(table[name][k][e]) for k, e in nine) / 9 for table in (GROUP_RECORDS, USER_RECORDS)
+        )
+        assert group < user and equal_k.paper == pytest.approx(group - user)  # group privacy is ahead there
+        assert equal_k.paper < 0 < equal_k.ours
+    (k_2,) = [claim for claim in asked if "k = 2 before k = 10" in claim.text]
+    assert k_2.paper < 0 < k_2.ours  # Enron has the reverse
+    assert not any(
+        claim.paper == 0 and not claim.target for claim in found.values()
+    )  # 0 is no figure of the paper
 
 
 def test_texts_to_learn_by_heart_are_random_or_count_on():
