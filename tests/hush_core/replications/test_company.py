@@ -57,7 +57,9 @@ def test_every_planted_credential_is_found_where_it_stands(made, data):
         assert len(holding) == repository.COPIES[name]
         assert not any(path.startswith("third_party/") for path in holding)
         assert len(found[value]) == 1, name
-    assert sum(name.startswith("creds/") for name in names.values()) == len(values())
+    assert sum(name.startswith("creds/") for name in names.values()) >= len(
+        values()
+    )  # of click's own text one more may look like one
     assert (data.facts["planted"], data.facts["planted_found"]) == (len(values()), len(values()))
     # an edge for every text that has one: nothing planted trains without noise
     tagged = tagged_examples(data.edges, len(data.texts))
