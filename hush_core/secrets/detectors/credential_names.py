@@ -193,7 +193,7 @@ def _judge(
         )
     if said is False and (made or made_body) != "mixed":
         return None
-    if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
+    if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
@@ -259,7 +259,7 @@ def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
     above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
     below = content[last : last + 120].partition(b"\n")[0]
-    own = _AROUND.sub(b"", content[first:last].rstrip(b"\n"))
+    own = _AROUND.sub(b"", content[first : min(last, first + 512)].rstrip(b"\n"))
     if _ARMOURED.fullmatch(own) and (_ENDS.search(below) or (len(own) >= 56 and _BEGINS.search(above))):
         return True
     return any(_BLOCK.match(_AROUND.sub(b"", line)) for line in (above, below))
