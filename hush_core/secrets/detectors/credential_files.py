@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from hush_core.secrets.detectors.credential_names import RUN
+from hush_core.secrets.detectors.credential_names import RUN, tells, words
 from hush_core.secrets.detectors.credential_public import SHOWN, is_placeholder, is_shown, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 
@@ -189,7 +189,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
             match = _ENTRY.match(line) if len(line) < 16_384 else None
-            if match and not _nothing(line, match[1]):
+            if match and not _nothing(line, match[1], encoded=block[2] == b"data"):
                 rule = (
                     (_encoded(match[1], pair=False) or FILE_PASSWORD)
                     if block[2] == b"data"
@@ -199,10 +199,13 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             at = end + 1
 
 
-_DOCUMENT = re.compile(rb"(?m)^[ \t]*(?:---|```)")
+_DOCUMENT = re.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
 _LOGIN_NAME = re.compile(
-    rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,32}(?:user(?:name)?|login|email|host(?:name)?|port|db|database)[\"']?:"
+    rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,64}(?:user(?:name)?|login|email|host(?:name)?|port|db|database)[\"']?:"
 )
+
+
+_PLAIN_NAME = re.compile(rb"[A-Za-z0-9_.@:/-]+\s*")
 
 
 def _document(starts: list[int], at: int, size: int) -> tuple[int, int]:
@@ -211,11 +214,18 @@ def _document(starts: list[int], at: int, size: int) -> tuple[int, int]:
     return starts[n - 1] if n else 0, starts[n] if n < len(starts) else size
 
 
-def _nothing(line: bytes, value: bytes) -> bool:
+def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     """Whether an entry is a template, a placeholder, or a short plain name under a name that says it is one."""
     if _TEMPLATE.search(value) or is_placeholder(value) or says_placeholder(value):
         return True
-    return _LOGIN_NAME.match(line) is not None and len(value) < 12
+    name = _LOGIN_NAME.match(line)
+    if name is None or len(value) >= 12 or any(map(tells, words(name[0]))):
+        return False
+    try:
+        plain = base64.b64decode(value, validate=True) if encoded else value
+    except (binascii.Error, ValueError):
+        return False
+    return _PLAIN_NAME.fullmatch(plain) is not None
 
 
 _PUTTY = re.compile(rb"(?m)^Private-Lines: [0-9]{1,4}\r?\n((?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400})")

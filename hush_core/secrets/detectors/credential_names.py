@@ -87,10 +87,16 @@ def is_file(token: bytes) -> bool:
 
 
 def is_path(token: bytes) -> bool:
-    """Whether a token begins as a path from the root does: `/tmp/RPM-GPG-KEY-EPEL-7`."""
-    return _PATH.match(token) is not None
+    """Whether a token begins as a path from the root does, no part of which could be a value: `/tmp/RPM-GPG-KEY-EPEL-7`."""
+    return _PATH.match(token) is not None and not any(
+        looks_made(part) and (part.isalnum() or looks_made(part) == "mixed") for part in token.split(b"/")
+    )
 
 
+_DIGEST_BEHIND = re.compile(
+    rb"\\?[\"'`]?[ \t]*,[ \t]*(?:\w{1,16}[ \t]*[=:][ \t]*)?\\?[\"'`](?i:sha|md)-?[0-9]"
+)
+"""`("…", "sha256")`"""
 _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
@@ -174,9 +180,9 @@ def _judge(
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
-        after = words(content[end : min(last, end + AFTER)])
-        if after[:1] in ([b"sha"], [b"md"]):  # `("…", "sha256")`
+        if _DIGEST_BEHIND.match(content, end, last):
             return None
+        after = words(content[end : min(last, end + AFTER)])
         if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
             return (NEARBY, *widened(content, start, end, first, last))
     if said:
@@ -187,7 +193,7 @@ def _judge(
         )
     if said is False and (made or made_body) != "mixed":
         return None
-    if (_in_block(content, first, last) and start - first < 24) or content[start - 1 : start] == b"\\":
+    if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
@@ -240,22 +246,28 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
         return True if _STRONG & set(words(line)) else None
     if named:
         return None
-    said = words(re.sub(rb"</?[A-Za-z]+>", b" ", line))[-2:]
+    said = (words(_TAG.sub(b" ", line)) or words(b" ".join(_OPENS.findall(line))))[-2:]
     if not any(word in _STRONG or word.endswith(_TELLING_ENDS) for word in said):
         return False if any(word in _DENYING for word in said) else None
     return verdict(b" ".join(said))
+
+
+_TAG, _OPENS = re.compile(rb"</?[A-Za-z]+>"), re.compile(rb"<[A-Za-z]+>")
 
 
 def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
     above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
     below = content[last : last + 120].partition(b"\n")[0]
-    if _BEGINS.search(above) or _ENDS.search(below):
+    own = _AROUND.sub(b"", content[first : min(last, first + 512)].rstrip(b"\n"))
+    if _ARMOURED.fullmatch(own) and (_ENDS.search(below) or (len(own) >= 56 and _BEGINS.search(above))):
         return True
     return any(_BLOCK.match(_AROUND.sub(b"", line)) for line in (above, below))
 
 
 _BEGINS = re.compile(rb"-----BEGIN (?![A-Z0-9 ]*PRIVATE)")
+_ARMOURED = re.compile(rb"[A-Za-z0-9+/=]+")
+"""A line between them: nothing but base64, all but the last of 56 characters or more."""
 _ENDS = re.compile(rb"-----END (?![A-Z0-9 ]*PRIVATE)")
 
 

@@ -45,7 +45,7 @@ PASSWORD_GATE = (
     + re.sub(rb"\(\?=[^)]*\)", b"", _SIGN)
     + rb"(?:"
     + _MARK
-    + rb"[^\s\"'`\\<>]{4}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
+    + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
 )
 _AT = re2.compile(b"(?i)" + _PASS_NAME)
 _HUMAN_NAMES = (
@@ -65,7 +65,7 @@ _NO_VALUE_TAIL = frozenset(
     b"count enabled required valid validator error message msg text help title description desc for manager provider service "
     b"handler store list page form view template link endpoint env var variable index column attr attribute algorithm alg mode "
     b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
-    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm sha md".split()
+    b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm".split()
 )  # fmt: skip
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
@@ -73,7 +73,7 @@ _NOISE = re.compile(
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:|^\.{1,2}/|/$|^[A-Za-z_]\w*\("
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
 )
 _CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
@@ -85,8 +85,11 @@ _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 _NUMBERED = re.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
 """A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
 _WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
-_SENTENCE = re.compile(rb"[ \t]{1,2}(?:[A-Za-z\x80-\xff(]|\\u)")
-"""What goes on after the word is a message, in whatever language, and not one value."""
+_DOTTED = re.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
+"""A name in parts, as messages have: `=` without blanks gives other names one value, as in `PGPASSWORD=x psql`."""
+_SENTENCE = re.compile(rb"[ \t]{1,2}(?![A-Za-z][\w.-]{0,40}[ \t]?[=:])(?:[A-Za-z\x80-\xff(]|\\u)")
+"""What goes on after the word is a message, in whatever language, and not one value; not so where the next word is a
+name that is given a value, too."""
 
 
 _PLAINLY = re.compile(rb"(?i)(?:^|[^A-Za-z])(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z")
@@ -133,6 +136,8 @@ def passwords(
                 continue
             if is_shown(content[max(first, start - SHOWN) : start]) or b"..." in value:
                 continue
+            if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
+                continue  # its digest
             if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
@@ -150,7 +155,10 @@ def passwords(
                 or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
             ):
                 continue
-            if group == 4 and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
+            given = content[match.end(2) : start] == b"=" and not _DOTTED.search(
+                content, first, match.start()
+            )
+            if group == 4 and not given and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
                 continue
             sign = content[match.end(2) : start].strip(b" \t\"'`")
             if sign == b"(" and not _SETTER.search(content, max(first, match.start() - 32), match.start()):

@@ -9,17 +9,21 @@ certificates, pins of actions, what protocols show to everybody, links to pages,
 from __future__ import annotations
 
 import base64
+import json
 import re
 
-from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
 from hush_core.secrets.guessing.published import is_published
 
 _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
 _PIN = re.compile(rb"[\w.-]+/[\w./-]+@\Z")
 _SUBJECT = re.compile(rb"\b(?:CN|OU)=[^\n]{0,120}\Z")
 _COMMIT = re.compile(rb"(?i)[0-9a-f]{40}|[0-9a-f]{64}")
-_VERSION_NAME = re.compile(rb"(?i)(?:version|tag|ref)[\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+_VERSION_NAME = re.compile(
+    rb"(?:(?<![A-Za-z])(?:version|tag|ref|VERSION|TAG|REF)|(?<![A-Z])(?:Version|Tag|Ref))[\"']?[ \t]*[:=][ \t]*[\"']?\Z"
+)
 _ADDRESS = re.compile(rb"0x[0-9A-Fa-f]{40}")
+_HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
 _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
@@ -35,12 +39,16 @@ CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Names are told from random letters by bits a character of their words; with digits between these more strictly."""
 _SHOWN = re.compile(
     rb"(?i)(?:sec[-_]websocket[-_](?:key|accept)[\"'`\])]{0,3}[ \t]*(?:=>|[:=,(])[ \t]*[\[(]?[\"'`]?"
-    rb"|\b(?:c?nonce|opaque|challenge|rawId|userHandle|authenticatorData|attestationObject|clientDataJSON)[\"']?[ \t]*[:=][ \t]*(?:[\w.]{1,32}\()?[\"']?"
-    rb"|\|1\|(?:[A-Za-z0-9+/]{27}=\|)?|https?://[^\s\"'`]{1,48}\#!?"
+    rb"|\b(?:c?nonce|opaque|rawId|userHandle|authenticatorData|attestationObject|clientDataJSON)[\"']?[ \t]*[:=][ \t]*(?:[\w.]{1,32}\()?[\"']?"
+    rb"|\bchallenge[\"']?[ \t]*[:=][ \t]*[\w.]{1,32}\([\"']?"
+    rb"|\|1\|[A-Za-z0-9+/]{27}=\||https?://[^\s\"'`]{1,48}\#!"
     rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
     rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
-    rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash|mac)=[\"']?)\Z"
+    rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
+)
+_SECRETLY = re.compile(
+    rb"(?i)(?:secret|token|key|pass(?:word|wd|phrase)|pwd|credentials?|signing)[\"'`]?[ \t:=_-]{0,3}\Z"
 )
 SHOWN = 64
 """Bytes before a value that tell whether it is for all to see."""
@@ -96,15 +104,23 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
     stands beside the subject of the certificate that it is of; or is a key's fingerprint, an address, or a volume's id.
     """
     if _COMMIT.fullmatch(token):
-        return any(form.search(before) for form in (_PIN, _SUBJECT, _VERSION_NAME))
+        version = _VERSION_NAME.search(before) if len(token) == SHA1_DIGITS else None
+        if version is not None and not _SECRETLY.search(before, 0, version.start()):
+            return True
+        return any(form.search(before) for form in (_PIN, _SUBJECT))
     if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token):
+        return True
+    if before.endswith(b"|1|") and _HASHED_NAME.fullmatch(token):  # ssh's known_hosts
         return True
     return _DIGEST.match(token) is not None
 
 
 def is_shown(before: bytes) -> bool:
-    """Whether what stands before a value is for all to see: a handshake's header, an address's parameter that names a page."""
-    return _SHOWN.search(before) is not None
+    """Whether what stands before a value is for all to see: a handshake's header, an address's parameter that names a page.
+
+    A word right before that says a secret follows is believed (`token: https://…`, `secret mac=…`)."""
+    shown = _SHOWN.search(before)
+    return shown is not None and not _SECRETLY.search(before, 0, shown.start())
 
 
 def is_placeholder(value: bytes) -> bool:
@@ -173,15 +189,24 @@ def is_boundary(token: bytes) -> bool:
 
 
 def is_sample_token(value: bytes) -> bool:
-    """Whether it is a JSON Web Token for the subject 1234567890, as jwt.io and the manuals write it."""
+    """Whether it is a JSON Web Token of John Doe, subject 1234567890, as jwt.io and the manuals write it, with no other
+    claim than theirs."""
     parts = value.split(b".")
-    if not value.startswith(b"eyJ") or len(parts) < 2 or not _URL_BASE64.fullmatch(parts[1]):
+    if not value.startswith(b"eyJ") or len(parts) not in (2, 3) or not all(map(_URL_BASE64.fullmatch, parts)):
         return False
-    return _SAMPLE.search(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4))) is not None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError):
+        return False
+    return claims in _SAMPLES
 
 
 _URL_BASE64 = re.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?")
-_SAMPLE = re.compile(rb'"sub"\s*:\s*"1234567890"')
+_SAMPLES = tuple(
+    {"sub": "1234567890", "name": "John Doe"} | admin | issued
+    for admin in ({}, {"admin": True})
+    for issued in ({}, {"iat": 1516239022})
+)
 
 
 def holds_text(token: bytes) -> bool:

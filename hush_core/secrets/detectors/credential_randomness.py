@@ -185,7 +185,10 @@ def says_text(token: bytes) -> bool:
 
 
 def _says_words(said: bytes) -> bool:
-    """Whether it is UTF-8 beyond ASCII, or UTF-16: of 20 random bytes one in a million."""
+    """Whether it is UTF-8 beyond ASCII, or UTF-16: of 20 random bytes one in a million.
+
+    Not where it is mostly a random value, or a password as Windows' answer files have it, with that word behind it.
+    """
     if len(said) < 20:
         return False
     for charset in ("utf-8", "utf-16-le"):
@@ -196,6 +199,9 @@ def _says_words(said: bytes) -> bool:
         if all(c.isprintable() or c in "\t\r\n" for c in text) and (
             charset == "utf-8" or 3 * sum(ord(c) < 128 for c in text) >= len(text)
         ):
+            answer = charset == "utf-16-le" and text.endswith(("Password", "Passwor"))
+            if _mostly_made(text.encode()) or answer:
+                return False
             return not text.isascii() or charset == "utf-16-le"
     return False
 

@@ -78,6 +78,11 @@ NEITHER = {
     "signature of a request": "oauth_signature=JzgJWBxX664OiMW3WE4MEjtYwOjIpaUWHqtdHe68Es",
     "challenge of a browser": f'challenge: base64url.decode("{RANDOM}"), rawId: "{RANDOM}"',
     "hashed name of a host": "|1|L0TqxOhAVh6mLZ2lbHdTv3owun0=|vn0La5pbHNxin3XzQQdvaOulvVU= ssh-rsa",
+    "message behind a sign without blanks": "reset.password=Reset your password\n",
+    "mac of a request": f'Authorization: MAC id="a", nonce="7:x", mac="{RANDOM}"',
+    "template of a digest": f'password_sha256 = "{HEX[:32]}"',
+    "call in quotes": 'password = "varchar(255)"',
+    "folder in quotes": 'secret = "conf/"',
     "volume": 'volumes = {"/dev/sda1": "66Ojcd-ULtu-1cZa-Tywo-mx0d-RF4O-ysA9jK"}',
     "commit of a version": f"export LUA_COOKIE_VERSION={HEX}",
     "digest named behind": 'pins = Pair("d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM=", "sha256")',
@@ -87,6 +92,7 @@ NEITHER = {
     "wide text in base64": 'assert encoded == "' + base64.b64encode("Ansible is here\n".encode("utf-16-le")).decode() + '"',
     "fragment of a page": "// https://groups.google.com/forum/#!topic/liftweb/V1pWy14Wl3A",
     "first line of a certificate": f"-----BEGIN CERTIFICATE-----\nMIID6TCCAtGgAwIBAgIJAI{RANDOM}{RANDOM}\n...\n",
+    "token of jwt.io": "token = '" + _token(b'{"sub":"1234567890","name":"John Doe","admin":true,"iat":1516239022}') + "'",
     "token of the manuals": "token = '" + _token(b'{"sub":"1234567890","name":"John Doe"}') + "'",
     "commit in quotes": f'x = "{HEX}"',
     "digest on a line": f"x: {HEX[:32]}\n",
@@ -142,6 +148,60 @@ BOTH = {
 }
 
 
+def _b64(text: str, charset: str = "utf-8") -> str:
+    return base64.b64encode(text.encode(charset)).decode()
+
+
+_PEM = "{0}ca.crt: |\n{0}  -----BEGIN CERTIFICATE-----\n{0}  MIIB\n{0}  -----END CERTIFICATE-----\n"
+_WINDOWS = _b64("Tr0ub4dor&3Password", "utf-16-le")
+_LOGIN = _b64(f"müller:{RANDOM[:24]}")
+_SCOPED = _token(b'{"sub":"1234567890","name":"prod-admin","scope":"all"}')
+_DOE = _token(b'{"sub":"1234567890","name":"John Doe","db_password":"S3cr3t!horse"}')
+HEX64 = HEX + "9a4e07d2b85f13c6e0947ad1"
+LOST = {
+    "data behind a certificate": ("kind: Secret\nstringData:\n" + _PEM.format("  ") + "data:\n  db: aHVudGVyMmh1bnRlcjI=\n", "aHVudGVyMmh1bnRlcjI="),
+    "data behind a certificate in an annotation": ("kind: Secret\nmetadata:\n  annotations:\n" + _PEM.format("    ") + "stringData:\n  db: correct-horse-9\n", "correct-horse-9"),
+    "data before the kind": ("stringData:\n  db: correct-horse-9\n" + _PEM.format("  ") + "kind: Secret\n", "correct-horse-9"),
+    "token with other claims": (f"token = '{_SCOPED}'", _SCOPED),
+    "token with a password in it": (f"jwt = '{_DOE}'", _DOE),
+    "key of Mega": (f'url = "https://mega.nz/file/AbCd1234#{RANDOM[:22]}"', RANDOM[:22]),
+    "key of PrivateBin": (f"The key is at https://privatebin.net/?0a1b2c3d4e5f6071#{RANDOM}", RANDOM),
+    "key of Send": (f"password is in https://send.vis.ee/download/ab12cd34ef/#{RANDOM[:22]}", RANDOM[:22]),
+    "key of Bitwarden": (f"send: https://send.bitwarden.com/#{RANDOM}/{RANDOM[::-1]}", RANDOM),
+    "key of Wormhole": (f'SHARE = "https://wormhole.app/9aZx#{RANDOM}"', RANDOM),
+    "Windows' password": (f"<Password>\n<Value>{_WINDOWS}</Value>\n<PlainText>false</PlainText>\n</Password>", _WINDOWS),
+    "Windows' password behind its form": (f"<Password>\n<PlainText>false</PlainText>\n<Value>{_WINDOWS}</Value>\n</Password>", _WINDOWS),
+    "Windows' password without the word": (f"<AdministratorPassword>\n  <Value>{_b64('Adm1n-Winter24 Zürich', 'utf-16-le')}</Value>\n", _b64("Adm1n-Winter24 Zürich", "utf-16-le")),
+    "login beyond ASCII": (f'x = "{_LOGIN}"', _LOGIN),
+    "libpq": ("dsn: host=db password=lXykWZeiNNCi dbname=prod sslmode=require", "lXykWZeiNNCi"),
+    "libpq with a word": ("dsn: host=db password=swordfish dbname=prod", "swordfish"),
+    "settings on one line": ("password: lXykWZeiNNCi user: bob", "lXykWZeiNNCi"),
+    "environment of a command": ("PGPASSWORD=ROnlSmytbxAk psql -h db", "ROnlSmytbxAk"),
+    "brackets in a password": ('password = "Summer(2024)!"', "Summer(2024)!"),
+    "brackets in another": ('password = "Rome(1492)x"', "Rome(1492)x"),
+    "slash behind a password": ('password = "Tr0ub4dor/"', "Tr0ub4dor/"),
+    "password like a path": ('password: "../Hx9!k"', "../Hx9!k"),
+    "challenge of SCEP": (f'{{"type":"SCEP","name":"x","challenge":"{RANDOM}"}}', RANDOM),
+    "secret mac": (f'secret mac="{RANDOM}"', RANDOM),
+    "key behind mac": (f'mac="{RANDOM}"  # secret key of hawk', RANDOM),
+    "row of a table": (f"user|n|token\nbob|1|{RANDOM}", RANDOM),
+    "row with bars": (f"|id|api_token|\n|1|{RANDOM}|", RANDOM),
+    "path with a secret": (f'webhook_secret_path = "/app/hooks/{RANDOM}"', RANDOM),
+    "reference of 64 digits": (f'token_ref = "{HEX64}"', HEX64),
+    "version of 64 digits": (f"signing_secret_version: {HEX64}", HEX64),
+    "password of a database": ("kind: Secret\nstringData:\n  pw-db: hunter2!x\n", "hunter2!x"),
+    "password of a user": ("kind: Secret\ndata:\n  pw_user: aHVudGU5\n", "aHVudGU5"),
+    "login with a symbol": ("kind: Secret\nstringData:\n  mongo-user: hunte9!\n", "hunte9!"),
+    "password under a digest's name": ("db_password_sha1: hunter2x9", "hunter2x9"),
+    "salt of a digest": ('password_sha_salt = "hunter2x9"', "hunter2x9"),
+    "digest in a comment": (f'x = "{RANDOM}"  # sha of it is elsewhere', RANDOM),
+    "value under armour": (f'ssh: "-----BEGIN PUBLIC KEY-----"\nx = {RANDOM}', RANDOM),
+    "value over armour": (f"x9 {RANDOM}\n-----END PUBLIC KEY-----", RANDOM),
+    "angle early in a password": ('password = "ab<cd9!xK"', "ab<cd9!xK"),
+}  # fmt: skip
+"""(text, the value in it) of what stands beside a public form, or in one, and was passed over as such."""
+
+
 @pytest.fixture(scope="module")
 def scanner():
     return CredentialScanner()
@@ -155,6 +215,12 @@ def test_public_forms_are_no_credentials(scanner, kind):
 @pytest.mark.parametrize("kind", BOTH)
 def test_their_neighbours_still_are(scanner, kind):
     assert scanner.scan(f"a = 1\n{BOTH[kind]}\nb = 2\n".encode())
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_what_only_resembles_a_public_form_is_found(scanner, kind):
+    text, value = LOST[kind]
+    assert any(value.encode() in found.value for found in scanner.scan(f"a = 1\n{text}\nb = 2\n".encode()))
 
 
 def test_random_values_are_neither_names_nor_placeholders_nor_text():
