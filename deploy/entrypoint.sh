@@ -4,12 +4,17 @@
 set -eu
 
 secret() {
-    cat "/run/secrets/$1"
+    cat "${HUSH_SECRETS:-/run/secrets}/$1"
 }
 
 mlflow_database() {
     echo "postgresql+psycopg2://mlflow:$(secret mlflow_db_password)@postgres:5432/mlflow"
 }
+
+# Prefect's own command line starts server, worker and runs here, so what hush's sets for them is set before it
+if [ "${HUSH_LOG_FORMAT:-text}" = json ]; then
+    export PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=tasks.runtime.json_logs.JsonLines
+fi
 
 case "$1" in
 prefect)
