@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 from local_servers import free_port, stop, until
 from prometheus_client.parser import text_string_to_metric_families
 
+from flows.metrics import AT_ONCE
 from tasks.runtime.environment import Home
 from tasks.runtime.metrics import WorkerMetrics
 
@@ -122,10 +124,36 @@ def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
                 read(wrong)
         found = numbers(text_string_to_metric_families(read(place.metrics_login())))
         assert found["hush_releases_total",] == 7
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+        time.sleep(1)
+        threads = len(list(Path(f"/proc/{child.pid}/task").iterdir()))
+        assert threads <= 2 * AT_ONCE, "anybody on the machine takes a thread by a connection"
+        for one in silent:
+            one.close()
+        until(lambda: _read(read, place), "an answer after them", 30, 0.2)
         loaded = Path(f"/proc/{child.pid}/maps").read_text()
         assert "libtorch" not in loaded, "it takes a worker's memory"
     finally:
         stop(child)
+
+
+def _read(read, place):
+    try:
+        return read(place.metrics_login())
+    except OSError:
+        return None
+
+
+def test_one_that_says_nothing_is_let_go(place, monkeypatch):
+    from flows import metrics
+
+    monkeypatch.setattr(metrics._Quiet, "timeout", 0.3)
+    app = metrics.guarded(lambda environ, start: [], LOGIN)
+    with metrics.make_server("127.0.0.1", 0, app, metrics._Server, metrics._Quiet) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        with socket.create_connection(server.server_address, timeout=20) as silent:
+            assert silent.recv(1) == b"", "it was kept"
+        server.shutdown()
 
 
 def _listens(url):
