@@ -102,6 +102,26 @@ def test_each_number_is_what_the_files_and_the_orchestrator_say(place, monkeypat
     assert ("hush_orchestrator_up",) not in numbers(metrics.collect())
 
 
+def test_a_ledger_that_goes_away_stays_counted_and_two_monitors_count_in_turn(place, monkeypatch):
+    metrics, real = WorkerMetrics(place), WorkerMetrics._count_on
+    assert metrics._releases() == 7
+
+    def gone(self, file):
+        file.unlink()
+        return real(self, file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WorkerMetrics, "_count_on", gone)
+        assert metrics._releases() == 7
+    with metrics._one_asks:
+        second = threading.Thread(target=metrics._releases)
+        second.start()
+        second.join(0.2)
+        assert second.is_alive(), "it changes what the first one sums"
+    second.join(30)
+    assert not second.is_alive()
+
+
 def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
     port = free_port()
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
