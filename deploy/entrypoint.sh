@@ -41,7 +41,8 @@ worker)
     PREFECT_API_AUTH_STRING="hush:$(secret prefect_password)"
     MLFLOW_TRACKING_USERNAME=hush
     MLFLOW_TRACKING_PASSWORD="$(secret mlflow_password)"
-    export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD
+    HUSH_WEBHOOK_URL="$(secret webhook_url)"  # empty: nobody is told (what signs it lies in /data/keys)
+    export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD HUSH_WEBHOOK_URL
     prefect --no-prompt work-pool create hush-process --type process --overwrite
     prefect --no-prompt deploy --all
     # of an older hush, whose schedule would train a second time

@@ -30,7 +30,7 @@ KNOWN = frozenset(
         "HUSH_MLFLOW_ACCOUNT", "HUSH_MLFLOW_USERS", "HUSH_POSTGRES", "HUSH_SECRETS", "HUSH_PREFECT_PORT",
         "HUSH_MLFLOW_PORT", "HUSH_SOURCES", "HUSH_CONFIGS", "HUSH_SERVER_MEMORY", "HUSH_WORKER_MEMORY",
         "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS, webhook.URL, webhook.SECRET,
-        RETRIES, LOG_FORMAT,
+        RETRIES, LOG_FORMAT, "HUSH_CA_BUNDLE",
     }
 )  # fmt: skip
 """Every variable that hush, its servers or its deployment read."""

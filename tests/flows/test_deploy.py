@@ -9,7 +9,7 @@ from local_servers import ROOT
 
 from tasks.runtime.environment import JSON_LOGS
 
-SECRETS = ("prefect_password", "prefect_db_password", "mlflow_password")
+SECRETS = ("prefect_password", "prefect_db_password", "mlflow_password", "webhook_url")
 
 
 @pytest.fixture
@@ -47,3 +47,14 @@ def test_json_logs_reach_every_program_of_prefect(begin, role):
     assert "HUSH_LOG_FORMAT" in stack["services"][role]["environment"]
     ((name, value),) = JSON_LOGS.items()
     assert f"export {name}={value}" in (ROOT / "docs" / "runbook.md").read_text()
+
+
+def test_the_webhooks_address_comes_from_a_file_and_an_empty_one_names_nobody(begin):
+    assert begin("worker")["HUSH_WEBHOOK_URL"] == "the webhook_url"
+    (begin.secrets / "webhook_url").write_text("")
+    assert begin("worker")["HUSH_WEBHOOK_URL"] == ""
+    stack = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    worker = stack["services"]["worker"]
+    assert "webhook_url" in worker["secrets"] and "HUSH_WEBHOOK_URL" not in str(worker["environment"])
+    assert worker["environment"]["REQUESTS_CA_BUNDLE"] == "${HUSH_CA_BUNDLE:-}"
+    assert "WEBHOOK" not in (ROOT / "deploy" / ".env.example").read_text()
