@@ -4,12 +4,17 @@
 set -eu
 
 secret() {
-    cat "/run/secrets/$1"
+    cat "${HUSH_SECRETS:-/run/secrets}/$1"
 }
 
 mlflow_database() {
     echo "postgresql+psycopg2://mlflow:$(secret mlflow_db_password)@postgres:5432/mlflow"
 }
+
+# Prefect's own command line starts server, worker and runs here, so what hush's sets for them is set before it
+if [ "${HUSH_LOG_FORMAT:-text}" = json ]; then
+    export PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=tasks.runtime.json_logs.JsonLines
+fi
 
 case "$1" in
 prefect)
@@ -36,7 +41,8 @@ worker)
     PREFECT_API_AUTH_STRING="hush:$(secret prefect_password)"
     MLFLOW_TRACKING_USERNAME=hush
     MLFLOW_TRACKING_PASSWORD="$(secret mlflow_password)"
-    export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD
+    HUSH_WEBHOOK_URL="$(secret webhook_url)"  # empty: nobody is told (what signs it lies in /data/keys)
+    export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD HUSH_WEBHOOK_URL
     prefect --no-prompt work-pool create hush-process --type process --overwrite
     prefect --no-prompt deploy --all
     # of an older hush, whose schedule would train a second time

@@ -3,9 +3,9 @@
 >>> hush backup /backups/monday                     # in a shell; the servers and a training may go on meanwhile
 >>> HUSH_HOME=/new hush restore /backups/monday
 
-The databases are taken first and what they name after them, so that nothing is named and missing. A backup is as
-private as the home: it holds protected text and keys. Servers that are not of this home are their owner's to
-back up.
+The databases are taken first and what they name after them, so that nothing is named and missing; decisions and
+the messages of them are taken together with the databases, while nobody decides. A backup is as private as the
+home: it holds protected text and keys. Servers that are not of this home are their owner's to back up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sqlite3
 import subprocess
 import tarfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,11 +26,14 @@ from flows.serve import supervisor
 from flows.supervision import Children
 from hush_core.errors import HushError, InputError
 from hush_core.files import file_sha256, private_folder, write_whole
+from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import Home
 
 MANIFEST = "manifest.json"
 SQLITE = ("mlflow.db", "mlflow_users.db", "prefect/prefect.db")
-FOLDERS = ("keys", "store", "mlartifacts", "decisions", "outbox")
+DECIDED = ("decisions", "outbox")
+"""Each with a lock of its name; they say what the registry should say."""
+FOLDERS = ("keys", "store", "mlartifacts")
 """In this order: what is named after what names it would be."""
 MOMENTARY = ("store/tmp",)
 
@@ -49,6 +52,19 @@ def back_up(place: Home, into: Path) -> dict[str, str]:
         private_folder(into)
     except OSError as error:  # a file, a loop of links, a name that cannot be
         raise InputError(str(into), error.strerror or "cannot be made", "name a new folder") from None
+    with one_at_a_time(place, DECIDED[0]), one_at_a_time(place, DECIDED[1]):
+        _copy_databases(place, into)
+        _pack(place, into, DECIDED)
+    _pack(place, into, FOLDERS)
+    files = {path.name: file_sha256(path) for path in sorted(into.iterdir())}
+    for path in into.iterdir():
+        path.chmod(0o600)
+    taken = {"taken": datetime.now(UTC).isoformat(timespec="seconds"), "files": files}
+    write_whole(into / MANIFEST, json.dumps(taken, indent=2).encode())
+    return files
+
+
+def _copy_databases(place: Home, into: Path) -> None:
     if (place.keys / "postgres.password").exists():
         running = supervisor(place)
         if running is None or not running.get("postgres"):
@@ -59,16 +75,21 @@ def back_up(place: Home, into: Path) -> dict[str, str]:
     for name in SQLITE:
         if (place.root / name).is_file():
             _copy_sqlite(place.root / name, into / name.replace("/", "-"))
-    for name in FOLDERS:
-        if (place.root / name).is_dir():
-            with tarfile.open(into / f"{name}.tar", "w") as archive:
-                archive.add(place.root / name, name, filter=_lasting)
-    files = {path.name: file_sha256(path) for path in sorted(into.iterdir())}
-    for path in into.iterdir():
-        path.chmod(0o600)
-    taken = {"taken": datetime.now(UTC).isoformat(timespec="seconds"), "files": files}
-    write_whole(into / MANIFEST, json.dumps(taken, indent=2).encode())
-    return files
+
+
+def _pack(place: Home, into: Path, names: tuple[str, ...]) -> None:
+    """An archive of each folder; a file that goes away meanwhile is one that nobody needs."""
+    for name in names:
+        if not (place.root / name).is_dir():
+            continue
+        with tarfile.open(into / f"{name}.tar", "w") as archive:
+            archive.add(place.root / name, name, recursive=False)
+            for folder, folders, files in os.walk(place.root / name):
+                here = Path(folder).relative_to(place.root)
+                folders[:] = [one for one in folders if str(here / one) not in MOMENTARY]
+                for one in sorted([*folders, *files]):
+                    with suppress(FileNotFoundError):
+                        archive.add(Path(folder) / one, str(here / one), recursive=False)
 
 
 def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
@@ -95,7 +116,7 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
     if wrong:
         raise HushError(f"the backup is not whole: {'; '.join(wrong)}")
     place.create()
-    for name in FOLDERS:
+    for name in (*FOLDERS, *DECIDED):
         if f"{name}.tar" in listed:
             with tarfile.open(source / f"{name}.tar") as archive:
                 archive.extractall(place.root, filter="data")
@@ -112,10 +133,6 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
                     options = ["--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}"]
                     _run(["pg_restore", *where[:-1], *options, str(source / f"{name}.dump")], environment)
     return taken
-
-
-def _lasting(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if member.name.startswith(MOMENTARY) else member
 
 
 def _copy_sqlite(database: Path, to: Path) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -30,13 +30,13 @@ KNOWN = frozenset(
         "HUSH_MLFLOW_ACCOUNT", "HUSH_MLFLOW_USERS", "HUSH_POSTGRES", "HUSH_SECRETS", "HUSH_PREFECT_PORT",
         "HUSH_MLFLOW_PORT", "HUSH_SOURCES", "HUSH_CONFIGS", "HUSH_SERVER_MEMORY", "HUSH_WORKER_MEMORY",
         "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS, webhook.URL, webhook.SECRET,
-        RETRIES, LOG_FORMAT,
+        RETRIES, LOG_FORMAT, "HUSH_CA_BUNDLE",
     }
 )  # fmt: skip
 """Every variable that hush, its servers or its deployment read."""
 GIT = (2, 39)
-LATE = 7200.0
-"""Seconds of a pause between two tries, which are hours apart by then."""
+LATE = timedelta(hours=2)
+"""Since a promotion was decided on: four tries of `hush watch`, or none where that does not run."""
 
 
 def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]:
@@ -53,12 +53,13 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
 
 
 def _untold() -> None:
-    """A promotion that nobody took for a day."""
-    late = [one for one in webhook.messages() if one.tries and one.due - time.time() > LATE]
+    """A promotion that nobody has taken for hours."""
+    since = (datetime.now(UTC) - LATE).isoformat(timespec="seconds")
+    late = [one for one in webhook.messages() if one.moved and one.at < since]
     if late:
         raise InputError(
             webhook.URL, f"has not taken {len(late)} promotions after {max(one.tries for one in late)} tries",
-            "mend the receiver; hush watch tries again",
+            "mend the receiver; hush watch tries again, each time that it runs",
         )  # fmt: skip
 
 

@@ -165,15 +165,16 @@ def _make_cluster(programs: Path, data: Path, home: Home, account: dict[str, Any
     if (data / "PG_VERSION").is_file():
         return
     part = data.with_name(f".{data.name}.{secrets.token_hex(8)}")
+    password = part.with_name(f"{part.name}.password")
     given = home.password("postgres")
     try:
         part.mkdir(mode=0o700, parents=True)
-        password = part.with_suffix(".password")
         with new_file(password) as file:  # nobody else can read it at any moment
             file.write(given.encode())
         for path in (part, password):
             if account:
-                shutil.chown(path, account["user"], account["group"])
+                # a link that its owner put there meanwhile leads nowhere
+                os.chown(path, account["user"], account["group"], follow_symlinks=False)
         options = ["--auth=scram-sha-256", f"--pwfile={password}", "--username=hush", "--encoding=UTF8"]
         done = subprocess.run(
             [str(programs / "initdb"), "-D", str(part), *options, "--locale=C"],
@@ -183,7 +184,7 @@ def _make_cluster(programs: Path, data: Path, home: Home, account: dict[str, Any
             raise InputError(f"PostgreSQL ({data})", f"cannot be set up: {done.stderr[-300:]}", "mend that")
         part.rename(data)
     finally:
-        part.with_suffix(".password").unlink(missing_ok=True)
+        password.unlink(missing_ok=True)
         shutil.rmtree(part, ignore_errors=True)
 
 

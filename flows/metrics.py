@@ -11,6 +11,7 @@ import base64
 import hmac
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -22,6 +23,8 @@ from tasks.runtime.environment import prepare_environment
 from tasks.runtime.metrics import WorkerMetrics
 
 HOST = "127.0.0.1"
+AT_ONCE = 8
+"""Requests that are answered at a time; a further connection is closed."""
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -40,10 +43,36 @@ def guarded(app: App, login: str) -> App:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """Who connects and says nothing takes no more than a few threads, and none for long."""
+
     daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._free = threading.BoundedSemaphore(AT_ONCE)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that was cut is no traceback of ours."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Quiet(WSGIRequestHandler):
+    timeout = 10.0
+    """Seconds for a request to come."""
+
     def log_message(self, *_: Any) -> None:
         """A line a scrape says nothing."""
 

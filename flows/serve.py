@@ -78,6 +78,8 @@ def serve(
     environment = dict(os.environ)
     if not with_servers and not environment.get("PREFECT_API_URL"):
         raise InputError("PREFECT_API_URL", "names no Prefect server", "set it, or give --with-servers")
+    if metrics_port is not None:
+        check_free(metrics_port, "metrics")
     children = Children()
     port = postgres_port if postgres else None
     with _recorded(home, with_servers, port) as record, children:
@@ -90,9 +92,8 @@ def serve(
         runner = [sys.executable, "-m", "flows.serve", json.dumps(job)]
         children.start("runner", runner, environment, again=False, first=True)
         if metrics_port is not None:
-            check_free(metrics_port, "metrics")
             metrics = [sys.executable, "-m", "flows.metrics", str(metrics_port)]
-            children.start("metrics server", metrics, environment)
+            children.start("metrics server", metrics, environment, essential=False)
             login = home.keys / "metrics.login"
             print(f"metrics: http://127.0.0.1:{metrics_port}/metrics, login in {login}", flush=True)
         record(True)
@@ -230,6 +231,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         deployed(audit, **given, schedules=at(AUDIT, "audit") if config_file else []),
         # without a config it watches what this home has promoted
         deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
+        limit=None,  # a paused review holds its process for days, and the watch must not wait for five of them
     )
 
 

@@ -2,7 +2,8 @@
 
 What a killed server loses is asked for again by its clients, and what a training trains goes on meanwhile; so a
 server that dies is begun anew with the same command, and so is a runner that was killed: what it had begun is asked
-to end first, as it would train on unseen. One that dies again and again is broken: then all ends.
+to end first, as it would train on unseen. One that dies again and again is broken: then all ends, or, where nothing
+else needs it, it is done without.
 After a `kill -9` of the supervisor they end too, but for PostgreSQL, which has a user of its own.
 """
 
@@ -37,7 +38,7 @@ class Child:
     """A process that leads a group of its own.
 
     again: whether it is begun again when it ends by itself; what is killed always is. first: whether what it has
-    begun is asked to end before itself is.
+    begun is asked to end before itself is. essential: whether all ends where it cannot go on.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Child:
     options: dict[str, Any]
     again: bool
     first: bool
+    essential: bool
     process: subprocess.Popen[bytes]
     deaths: list[float] = field(default_factory=list)
 
@@ -73,21 +75,22 @@ class Children:
         *,
         again: bool = True,
         first: bool = False,
+        essential: bool = True,
         **options: Any,
     ) -> None:
         options = {"env": environment, "start_new_session": True, **options}
         if "user" not in options:  # another one may not read this installation
             command = tied(command)
         process = subprocess.Popen(command, **options)
-        self.running.append(Child(name, command, options, again, first, process))
+        self.running.append(Child(name, command, options, again, first, essential, process))
 
     def check(self) -> None:
         """Begin again what has died.
 
         Raises:
-            HushError: something ended that is not begun again, or died too often.
+            HushError: something that is essential ended and is not begun again, or died too often.
         """
-        for child in self.running:
+        for child in list(self.running):
             status = child.process.poll()
             if status is None:
                 continue
@@ -96,7 +99,12 @@ class Children:
             ended = f"was killed (signal {-status})" if status < 0 else f"ended by itself (status {status})"
             said = f"the {child.name} {ended}; see its last lines above"
             if (status >= 0 and not child.again) or len(child.deaths) > OFTEN:
-                raise HushError(said)
+                if child.essential:
+                    raise HushError(said)
+                print(f"hush: {said}; all else goes on without it", flush=True)
+                _kill_group(child.process.pid)
+                self.running.remove(child)
+                continue
             print(f"hush: {said}; it is started again", flush=True)
             if child.first:
                 _end_begun(child.process, PATIENCE)

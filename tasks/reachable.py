@@ -14,16 +14,15 @@ import shutil
 import socket
 import sqlite3
 import tempfile
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hush_core.errors import InputError
+from tasks.runtime.deadline import within
 from tasks.runtime.environment import home
 
 PATIENCE = 5.0
@@ -196,7 +195,7 @@ def _check_port(uri: str, usual: int) -> None:
         socket.create_connection((host, port), PATIENCE).close()
 
     try:
-        _within(connect)
+        within(PATIENCE + 1, connect)
     except (OSError, UnicodeError, TimeoutError):
         raise _refusal(_TRACKER, uri, "does not answer") from None
 
@@ -211,13 +210,13 @@ def _ask(name: str, url: str, headers: dict[str, str] | None = None) -> tuple[in
     def get() -> tuple[int, bytes]:
         try:
             request = urllib.request.Request(url, headers=headers or {})
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with _opener().open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read(1 << 16)
         except urllib.error.HTTPError as error:
             return error.code, b""
 
     try:
-        return _within(get)
+        return within(PATIENCE + 1, get)
     except Exception as error:  # urllib and http.client raise a dozen kinds, all of which say: no answer
         what = "does not answer"
         if "CERTIFICATE" in str(error):
@@ -225,25 +224,16 @@ def _ask(name: str, url: str, headers: dict[str, str] | None = None) -> tuple[in
         raise _refusal(name, os.environ.get(name, ""), what) from None
 
 
-def _within(work: Callable[[], Any]) -> Any:
-    """The result of `work`, or TimeoutError: looking a name up has no time limit of its own."""
-    done: list[Any] = []
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: what is asked carries a login."""
 
-    def run() -> None:
-        try:
-            done.append((work(), None))
-        except Exception as error:
-            done.append((None, error))
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(PATIENCE + 1)
-    if not done:
-        raise TimeoutError
-    result, error = done[0]
-    if error is not None:
-        raise error
-    return result
+
+def _opener() -> urllib.request.OpenerDirector:
+    """By the proxies of the environment now, as urllib's own."""
+    return urllib.request.build_opener(_Stay)
 
 
 def _login(user: str | None = None, password: str | None = None) -> dict[str, str]:

@@ -27,6 +27,8 @@ LOG_FORMAT = "HUSH_LOG_FORMAT"
 """`json`: log lines for machines (`json_logs`)."""
 JSON_LOGS = {"PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "tasks.runtime.json_logs.JsonLines"}
 RETRIES = "HUSH_TRACKER_RETRIES"
+MOST_RETRIES = 50
+"""Prefect's own limit for a step."""
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -186,8 +188,9 @@ def retry_pauses() -> list[float]:
         pauses = [float(part) for part in given.split(",")]
     except ValueError:
         pauses = []
-    if not pauses or not all(0.0 <= pause <= 86400.0 for pause in pauses):
-        raise InputError(RETRIES, "is no list of seconds", "write it as 10,60,300,300, each of a day at most")
+    if not pauses or len(pauses) > MOST_RETRIES or not all(0.0 <= pause <= 86400.0 for pause in pauses):
+        hint = f"write it as 10,60,300,300: {MOST_RETRIES} at most, each of a day at most"
+        raise InputError(RETRIES, "is no list of seconds", hint)
     return pauses
 
 

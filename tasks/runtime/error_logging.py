@@ -19,7 +19,7 @@ class _OneLine(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and not isinstance(error, HushError) and is_full(error):
             record.exc_info, record.exc_text = None, None
-            record.msg, record.args = "the disk is full", ()
+            record.msg, record.args = "the disk is full (%s)", (type(error).__name__,)
         elif isinstance(error, HushError):
             record.exc_info, record.exc_text = None, None
             text = "see above" if error is self._told else str(error)

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import traceback
+from collections import deque
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +25,8 @@ from hush_core.errors import HushError
 LEFT_OUT = "(not told: it may quote what it stumbled over)"
 KEPT = 16
 """Errors whose words are still left out of later lines, which repeat them as how a run ended."""
+SHORTEST, LONGEST = 8, 2000
+"""Characters of an error's words: shorter ones stand in any line by chance; after the longest the line ends."""
 _NAMES = {"flow_run_name": "run", "flow_run_id": "run_id", "task_run_name": "step"}
 
 
@@ -30,7 +35,8 @@ class JsonLines(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO | None = None, styles: Any = None) -> None:
         super().__init__(stream)
-        self._words: list[str] = []
+        self._words: deque[frozenset[str]] = deque(maxlen=KEPT)
+        self._quoted: re.Pattern[str] | None = None
 
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -39,22 +45,71 @@ class JsonLines(logging.StreamHandler[TextIO]):
         }  # fmt: skip
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            line["error"] = self._told(error, record.exc_info[2] if record.exc_info else None)
-        message = record.getMessage()
-        for words in self._words:
-            message = message.replace(words, LEFT_OUT)
-        line["message"] = message
+            self._leave_out(error)
+            line["error"] = _told(error, record.exc_info[2] if record.exc_info else None)
+        line["message"] = self._message(record)
         for name, key in _NAMES.items():
             if (value := getattr(record, name, None)) is not None:
                 line[key] = str(value)
         return json.dumps(line)
 
-    def _told(self, error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
+    def _message(self, record: logging.LogRecord) -> str:
+        """What the record says, without the words of errors that it or an earlier one was about."""
+        given = record.args.values() if isinstance(record.args, Mapping) else record.args or ()
+        for one in given:
+            if isinstance(one, BaseException):
+                self._leave_out(one)
+        message = record.getMessage()
+        return self._quoted.sub(LEFT_OUT, message) if self._quoted else message
+
+    def _leave_out(self, error: BaseException) -> None:
+        """From now on: the words of the error, and of all that it came of."""
         if isinstance(error, HushError):
-            return {"type": type(error).__name__, "message": str(error)}
-        for one in (error, error.__cause__, error.__context__):
-            self._words += [form for form in (str(one), repr(one)) if one is not None and form.strip()]
-        self._words = sorted(set(self._words[-4 * KEPT :]), key=len, reverse=True)
-        places = traceback.extract_tb(trace)[-8:]
-        at = [f"{Path(place.filename).name}:{place.lineno} {place.name}" for place in places]
-        return {"type": type(error).__name__, "at": at}
+            return
+        words = frozenset(form for one in _chain(error) for form in (str(one), repr(one)))
+        words = frozenset(form for form in words if len(form.strip()) >= SHORTEST)
+        if not words or words in self._words:
+            return
+        self._words.append(words)
+        longest_first = sorted(frozenset().union(*self._words), key=len, reverse=True)
+        self._quoted = re.compile("|".join(map(_however_quoted, longest_first)), re.DOTALL)
+
+
+def _told(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
+    if isinstance(error, HushError):
+        return {"type": type(error).__name__, "message": str(error)}
+    places = traceback.extract_tb(trace)[-8:]
+    at = [f"{Path(place.filename).name}:{place.lineno} {place.name}" for place in places]
+    return {"type": type(error).__name__, "at": at}
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and every other that it came of, holds or was made from; refusals of hush quote nothing."""
+    seen, ahead = set(), [error]
+    while ahead:
+        one = ahead.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if not isinstance(one, HushError):
+            yield one
+        held = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        came_of = (one.__cause__, one.__context__, *held, *one.args)
+        ahead += [other for other in came_of if isinstance(other, BaseException)]
+
+
+def _however_quoted(words: str) -> str:
+    """A pattern for the words as they are, and as they stand in the `repr` of a text, or in the `repr` of that."""
+    single = re.sub(r"\\+", r"\\", words[:LONGEST])  # a run of backslashes is longer in each `repr`
+    pattern = "".join(map(_character, single))
+    return pattern + ".*" if len(words) > LONGEST else pattern
+
+
+def _character(one: str) -> str:
+    if one == "\\":
+        return r"\\+"
+    if one in "'\"":
+        return r"\\*" + one
+    if one.isprintable():
+        return re.escape(one)
+    return rf"(?:{re.escape(one)}|\\+{re.escape(repr(one)[2:-1])})"

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ class WorkerMetrics(Collector):
     def __init__(self, place: Home) -> None:
         self._place = place
         self._counted: dict[Path, tuple[int, int]] = {}
+        self._one_asks = threading.Lock()
 
     def collect(self) -> Iterator[Metric]:
         yield CounterMetricFamily(
@@ -56,15 +59,20 @@ class WorkerMetrics(Collector):
 
     def _releases(self) -> int:
         """Lines of every ledger but their headers; a file that has not grown is not read again."""
-        for file in (self._place.store / "work").glob("*/releases.jsonl"):
-            size = file.stat().st_size
-            known, lines = self._counted.get(file, (0, -1))
-            if size != known:
-                with open(file, "rb") as ledger:
-                    ledger.seek(known if size > known else 0)
-                    lines = (lines if size > known else -1) + ledger.read(size - ledger.tell()).count(b"\n")
-                self._counted[file] = (size, lines)
-        return sum(max(lines, 0) for _, lines in self._counted.values())
+        with self._one_asks:
+            for file in (self._place.store / "work").glob("*/releases.jsonl"):
+                with suppress(FileNotFoundError):  # it has just gone; what it told stays counted
+                    self._count_on(file)
+            return sum(max(lines, 0) for _, lines in self._counted.values())
+
+    def _count_on(self, file: Path) -> None:
+        size = file.stat().st_size
+        known, lines = self._counted.get(file, (0, -1))
+        if size != known:
+            with open(file, "rb") as ledger:
+                ledger.seek(known if size > known else 0)
+                lines = (lines if size > known else -1) + ledger.read(size - ledger.tell()).count(b"\n")
+            self._counted[file] = (size, lines)
 
     def _rates(self) -> list[float]:
         found, now = [], time.time()

@@ -161,9 +161,9 @@ def is_away(error: BaseException) -> bool:
 
 
 def link_of(experiment_id: str, run_id: str) -> str | None:
-    """Where a tracking server shows a run; None without a server."""
+    """Where a tracking server shows a run, without a login that its address holds; None without a server."""
     uri = mlflow.get_tracking_uri()
     if not uri.startswith("http"):
         return None
-    pages = os.environ.get(PAGES) or uri
+    pages = os.environ.get(PAGES) or re.sub(r"//[^/?#]*@", "//", uri)
     return f"{pages.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}{MODEL_TRAINING}"

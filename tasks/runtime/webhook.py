@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hush_core.errors import InputError
 from hush_core.files import private_folder, write_whole
 from tasks.ownership import one_at_a_time
+from tasks.runtime.deadline import within
 from tasks.runtime.environment import home
 
 URL, SECRET = "HUSH_WEBHOOK_URL", "HUSH_WEBHOOK_SECRET"
@@ -42,6 +43,11 @@ MAKE = "write one: (umask 077; echo whsec_$(openssl rand -base64 32) > FILE)"
 AGAIN_AFTER = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0)
 """Seconds between tries; every day from then on."""
 TIMEOUT = (5.0, 15.0)
+"""Seconds to connect, and between two pieces of an answer."""
+DEADLINE = 30.0
+"""Seconds for all of one try. Nobody else is told of by a receiver that let it pass, until the next look."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+SILENT = "no answer in time"
 _log = logging.getLogger("prefect.hush.webhook")
 
 
@@ -119,9 +125,9 @@ def endpoint() -> Endpoint | None:
         return None
     try:
         parts = urlsplit(url)
-        loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
-        usable = parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))
-    except ValueError:
+        usable = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+        usable = usable and bool((parts.hostname or "").encode("idna")) and parts.port != 0
+    except ValueError:  # no such port, or a name that cannot be
         usable = False
     if not usable or parts.username or parts.password:
         raise InputError(
@@ -129,7 +135,11 @@ def endpoint() -> Endpoint | None:
             "write https://HOST/PATH, without user and password (http on this machine alone)",
         )  # fmt: skip
     given = os.environ.get(SECRET)
-    return Endpoint(url, _read_secret(Path(given).expanduser() if given else home().keys / "webhook.secret"))
+    try:
+        file = Path(given).expanduser() if given else home().keys / "webhook.secret"
+    except RuntimeError:
+        raise InputError(f"{SECRET} ({given})", "is in the folder of a user who is not there", MAKE) from None
+    return Endpoint(url, _read_secret(file))
 
 
 def _read_secret(file: Path) -> bytes:
@@ -197,6 +207,7 @@ def deliver(clock: Callable[[], float] = time.time) -> Delivery:
                     told.host, message.model, message.version, problem, message.tries + 1, pause,
                 )  # fmt: skip
                 waiting.append(message.id)
+                told = None if problem == SILENT else told
     return Delivery(tuple(taken), tuple(waiting))
 
 
@@ -209,12 +220,24 @@ def _send(told: Endpoint, message: Message, timestamp: int) -> str | None:
         "webhook-timestamp": str(timestamp),
         "webhook-signature": signature(told.secret, message.id, timestamp, body),
     }
-    try:
+    # "http on this machine alone": no proxy takes that off it
+    host = urlsplit(told.url).hostname
+    proxies = {"no_proxy": host} if host in LOOPBACK else None
+
+    def post() -> int:
         # nobody is followed elsewhere, no .netrc is read, and what is answered is not read
         with requests.post(
             told.url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False, stream=True,
-            auth=lambda request: request,
+            auth=lambda request: request, proxies=proxies,
         ) as answer:  # fmt: skip
-            return None if 200 <= answer.status_code < 300 else f"HTTP {answer.status_code}"
-    except requests.RequestException as error:
+            return answer.status_code
+
+    try:
+        status = within(DEADLINE, post)
+    except TimeoutError:
+        return SILENT
+    except (
+        Exception
+    ) as error:  # requests lets through what urllib3, idna and http.client raise, each in some case
         return type(error).__name__
+    return None if 200 <= status < 300 else f"HTTP {status}"

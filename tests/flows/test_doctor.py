@@ -3,6 +3,7 @@
 import os
 import socket
 import time
+from datetime import UTC, datetime
 
 import pytest
 from local_servers import ROOT
@@ -26,7 +27,12 @@ def place(tmp_path, monkeypatch):
     return home
 
 
+TOLD = {"model": "m", "version": "1", "certificate_sha256": "0", "by": "ada", "decision": "d"}
+
+
 def test_nothing_is_said_where_nothing_is_wrong(place):
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    Message(**TOLD, at=now, moved=True, tries=1, due=time.time() + 7200).keep()
     before = sorted(place.root.rglob("*"))
     assert list(examine(place)) == []
     assert sorted(place.root.rglob("*")) == before
@@ -51,15 +57,7 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
     }  # fmt: skip
     for name, value in wrong.items():
         monkeypatch.setenv(name, value)
-    said = {
-        "model": "m",
-        "version": "1",
-        "certificate_sha256": "0",
-        "by": "ada",
-        "at": "2026-01-01",
-        "decision": "d",
-    }
-    Message(**said, moved=True, tries=7, due=time.time() + 36000).keep()
+    Message(**TOLD, at="2026-01-01", moved=True, tries=7, due=time.time() + 60).keep()
     config = tmp_path / "job.yaml"
     config.write_text("version: 1\nsecrets: []\nnonsense: 1\n")
     found = [str(one) for one in examine(place, config)]

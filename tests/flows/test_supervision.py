@@ -75,3 +75,16 @@ def test_one_that_ends_by_itself_ends_all_and_so_does_one_that_dies_again_and_ag
         with pytest.raises(HushError, match=r"was killed \(signal 9\)"):
             until(children.check)
         assert len(children.running[0].deaths) == 3
+
+
+def test_what_nothing_else_needs_is_done_without_where_it_dies_again_and_again(monkeypatch, capsys):
+    monkeypatch.setattr(supervision, "OFTEN", 2)
+    with Children() as children:
+        children.start("runner", [sys.executable, "-c", "import time; time.sleep(600)"], dict(os.environ))
+        broken = [sys.executable, "-c", "raise SystemExit(1)"]
+        children.start("metrics server", broken, dict(os.environ), essential=False)
+        until(lambda: children.check() or len(children.running) == 1)
+        children.check()
+        assert children.running[0].process.poll() is None
+    assert "metrics server ended by itself (status 1)" in (said := capsys.readouterr().out)
+    assert said.splitlines()[-1].endswith("all else goes on without it")

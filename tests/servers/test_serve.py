@@ -106,3 +106,5 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, monkeypatch):
         taken.listen()
         with pytest.raises(InputError, match="is taken"):
             serve(None, with_servers=True, prefect_port=taken.getsockname()[1])
+        with pytest.raises(InputError, match="no metrics server"):  # before any other server begins
+            serve(None, with_servers=True, metrics_port=taken.getsockname()[1])

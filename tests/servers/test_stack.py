@@ -207,7 +207,8 @@ def test_each_service_gets_its_own_secrets_and_what_is_wanted_is_asked_for():
     given = {name: set(service.get("secrets", [])) for name, service in stack["services"].items()}
     assert given["mlflow"] == {"mlflow_db_password", "mlflow_password"}
     # the key is read where it lies, by the path that the environment names
-    assert given["worker"] == {"prefect_password", "mlflow_password", "signing_key"}
+    assert given["worker"] == {"prefect_password", "mlflow_password", "signing_key", "webhook_url"}
+    assert "HUSH_WEBHOOK_URL" not in stack["services"]["worker"]["environment"], "its path is a password"
     assert stack["services"]["worker"]["environment"]["HUSH_SIGNING_KEY"] == "/run/secrets/signing_key"
     given["worker"] -= {"signing_key"}
     assert given["prefect"] == {"prefect_db_password", "prefect_password"}

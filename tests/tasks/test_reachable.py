@@ -19,7 +19,7 @@ CHECKS = {
 
 
 @contextmanager
-def answering(body, status=200, login=None):
+def answering(body, status=200, login=None, location=None):
     """A web server on loopback that says the same to everybody: what is there instead of the one we want. `login`:
     the only header of authorization that it lets in."""
 
@@ -27,6 +27,8 @@ def answering(body, status=200, login=None):
         def do_GET(self):
             out = login is not None and self.headers["Authorization"] != login
             self.send_response(401 if out else status)
+            if location:
+                self.send_header("Location", location)
             self.end_headers()
             self.wfile.write(b"" if out else body)
 
@@ -97,6 +99,32 @@ def test_a_tracker_that_wants_a_login_for_all_it_says_is_known_with_it(monkeypat
             assert "wants a login" in refused(monkeypatch, "MLFLOW_TRACKING_URI", uri)
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "secret")
         reachable.check_tracker()
+
+
+def test_a_login_goes_to_nobody_whom_an_address_redirects_to(monkeypatch):
+    seen = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.headers["Authorization"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"3.17.0")
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "hush")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "secret")
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", "hush:secret")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as there:
+        threading.Thread(target=there.serve_forever, args=(0.02,), daemon=True).start()
+        where = f"http://127.0.0.1:{there.server_port}/version"
+        with answering(b"", 302, location=where) as uri:
+            for name in CHECKS:
+                assert "answers, and is no" in refused(monkeypatch, name, uri)
+        there.shutdown()
+    assert seen == []
 
 
 def test_a_database_must_listen_or_be_one(monkeypatch, tmp_path):

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from fresh_process import run
 
+from hush_core.errors import InputError
+from tasks.runtime.environment import retry_pauses
+
 
 def test_folders_are_private_and_settings_stand(tmp_path):
     code = (
@@ -72,6 +75,22 @@ def test_identity_key_is_made_once_even_by_many(tmp_path):
     assert len(keys) == 1 and len(keys.pop().strip()) == 64
     assert stat.S_IMODE((tmp_path / "h/keys/identity.key").stat().st_mode) == 0o600
     assert [p.name for p in (tmp_path / "h/keys").iterdir()] == ["identity.key"]
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [("5", True), (",".join("1" * 50), True), (",".join("1" * 51), False), ("soon", False), ("-1", False)],
+)
+def test_pauses_are_what_prefect_takes_for_a_step(monkeypatch, given, taken):
+    from prefect import task
+
+    monkeypatch.setenv("HUSH_TRACKER_RETRIES", given)
+    if taken:
+        pauses = retry_pauses()
+        task(lambda: None, name="x", retries=len(pauses), retry_delay_seconds=pauses)
+    else:
+        with pytest.raises(InputError, match="HUSH_TRACKER_RETRIES"):
+            retry_pauses()
 
 
 def test_damaged_key_is_refused_without_showing_it(tmp_path):

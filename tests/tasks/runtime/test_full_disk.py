@@ -104,6 +104,7 @@ def test_what_came_of_a_full_database_is_told_and_other_errors_are_not(monkeypat
     for other in (sqlite3.OperationalError("database is locked"), PermissionError(13, "no"), ValueError()):
         assert not is_full(other)
     record = logging.LogRecord("prefect", 40, "", 0, "bad", (), (type(caught), caught, None))
-    assert _OneLine().filter(record) and record.getMessage() == "the disk is full" and not record.exc_info
+    assert _OneLine().filter(record) and record.getMessage() == "the disk is full (RuntimeError)"
+    assert not record.exc_info
     monkeypatch.setattr(full_disk, "NOTHING_LEFT", 1 << 62)  # as if nothing were: a server answers otherwise
     assert is_full(ValueError("500 Internal Server Error"))

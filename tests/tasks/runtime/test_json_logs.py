@@ -52,6 +52,50 @@ def test_an_error_is_told_by_its_type_and_place_and_nothing_that_it_quotes(told)
     assert CANARY not in json.dumps([first, *rest]) and all("not told" in line["message"] for line in rest)
 
 
+def _raised(error, cause=None):
+    try:
+        raise error from cause
+    except type(error) as caught:
+        return caught
+
+
+def test_words_of_many_lines_and_quotes_are_left_out_where_prefect_quotes_them_again(told):
+    logger, lines = told
+    error = _raised(ValueError(f"row 7:\n\tC:\\keys '{CANARY}' {chr(92) * 40}\"{CANARY[::-1]}\" é\x00 end"))
+    logger.error("Encountered exception during execution: %r", error, exc_info=error)
+    ended = f"Flow run encountered an exception: ValueError: {error}"
+    logger.error(f"Finished in state Failed({ended!r})")
+    logger.error("%r", f"child: Failed({ended!r})")
+    logger.error("by name %(error)s", {"error": error})
+    assert CANARY not in (all_of_it := json.dumps(lines())) and CANARY[::-1] not in all_of_it
+    assert all("not told" in line["message"] for line in lines())
+
+
+def test_an_error_is_left_out_of_a_line_that_has_it_as_an_argument_alone(told):
+    """As Prefect's line of a step that it tries again."""
+    logger, lines = told
+    logger.info("Task run failed with exception: %r - Retry 1/4", ValueError(CANARY * 90))
+    logger.info("Task run failed with exception: %r - Retry 1/4", ValueError(CANARY))
+    assert CANARY not in json.dumps(lines()) and lines()[1]["message"].endswith(" - Retry 1/4")
+
+
+def test_what_an_error_came_of_is_left_out_however_deep(told):
+    logger, lines = told
+    first = _raised(ValueError(f"read {CANARY}"))
+    group = ExceptionGroup("several", [_raised(RuntimeError("in the middle"), first)])
+    logger.error("it ended", exc_info=_raised(KeyError("the outermost"), group))
+    logger.error("caused by: read %s", CANARY)
+    assert CANARY not in json.dumps(lines()) and "not told" in lines()[1]["message"]
+
+
+def test_later_lines_stay_as_they_are_after_an_error_of_few_letters(told):
+    logger, lines = told
+    for words in ("t", "100", " " * 20):
+        logger.error("failed", exc_info=_raised(ValueError(words)))
+    logger.info("trained 100 rounds of it" + " " * 20)
+    assert lines()[-1]["message"] == "trained 100 rounds of it" + " " * 20
+
+
 def test_a_refusal_has_its_line(told):
     logger, lines = told
     try:

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 from local_servers import free_port, stop, until
 from prometheus_client.parser import text_string_to_metric_families
 
+from flows.metrics import AT_ONCE
 from tasks.runtime.environment import Home
 from tasks.runtime.metrics import WorkerMetrics
 
@@ -100,6 +102,26 @@ def test_each_number_is_what_the_files_and_the_orchestrator_say(place, monkeypat
     assert ("hush_orchestrator_up",) not in numbers(metrics.collect())
 
 
+def test_a_ledger_that_goes_away_stays_counted_and_two_monitors_count_in_turn(place, monkeypatch):
+    metrics, real = WorkerMetrics(place), WorkerMetrics._count_on
+    assert metrics._releases() == 7
+
+    def gone(self, file):
+        file.unlink()
+        return real(self, file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WorkerMetrics, "_count_on", gone)
+        assert metrics._releases() == 7
+    with metrics._one_asks:
+        second = threading.Thread(target=metrics._releases)
+        second.start()
+        second.join(0.2)
+        assert second.is_alive(), "it changes what the first one sums"
+    second.join(30)
+    assert not second.is_alive()
+
+
 def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
     port = free_port()
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
@@ -122,10 +144,36 @@ def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
                 read(wrong)
         found = numbers(text_string_to_metric_families(read(place.metrics_login())))
         assert found["hush_releases_total",] == 7
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+        time.sleep(1)
+        threads = len(list(Path(f"/proc/{child.pid}/task").iterdir()))
+        assert threads <= 2 * AT_ONCE, "anybody on the machine takes a thread by a connection"
+        for one in silent:
+            one.close()
+        until(lambda: _read(read, place), "an answer after them", 30, 0.2)
         loaded = Path(f"/proc/{child.pid}/maps").read_text()
         assert "libtorch" not in loaded, "it takes a worker's memory"
     finally:
         stop(child)
+
+
+def _read(read, place):
+    try:
+        return read(place.metrics_login())
+    except OSError:
+        return None
+
+
+def test_one_that_says_nothing_is_let_go(place, monkeypatch):
+    from flows import metrics
+
+    monkeypatch.setattr(metrics._Quiet, "timeout", 0.3)
+    app = metrics.guarded(lambda environ, start: [], LOGIN)
+    with metrics.make_server("127.0.0.1", 0, app, metrics._Server, metrics._Quiet) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        with socket.create_connection(server.server_address, timeout=20) as silent:
+            assert silent.recv(1) == b"", "it was kept"
+        server.shutdown()
 
 
 def _listens(url):

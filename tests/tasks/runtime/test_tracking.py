@@ -82,3 +82,13 @@ assert not failed, failed
 """
     done = run(program, tmp_path / "home")
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_link_shows_no_login_of_the_address(monkeypatch):
+    import mlflow
+
+    from tasks.runtime.tracking import link_of
+
+    monkeypatch.delenv("HUSH_MLFLOW_PAGES", raising=False)
+    monkeypatch.setattr(mlflow, "get_tracking_uri", lambda: "https://ada:pass@4711@mlflow.example/x/")
+    assert link_of("1", "2").startswith("https://mlflow.example/x/#/experiments/1/runs/2")

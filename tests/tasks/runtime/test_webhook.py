@@ -3,9 +3,12 @@
 import base64
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager, suppress
 
 import mlflow
 import pytest
@@ -167,6 +170,69 @@ def test_a_receiver_that_is_away_is_asked_again_later_and_nobody_else_is_told(re
     assert "t0ken" not in caplog.text and base64.b64encode(KEY).decode() not in caplog.text
 
 
+def waiting_message(decision, **changes):
+    said = {"model": "m", "version": "1", "certificate_sha256": "c", "by": "ada", "at": "2026-01-01"}
+    return webhook.Message(**said, decision=decision, moved=True, **changes).keep()
+
+
+@contextmanager
+def listening(answer):
+    """An address on loopback; `answer` is given each connection that comes, as long as this is held."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def take():
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=take, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def test_a_receiver_that_drips_is_not_waited_for_and_the_others_wait_for_the_next_look(receiver, monkeypatch):
+    came, over = [], threading.Event()
+
+    def drip(connection):
+        came.append(connection.recv(1 << 16))
+        with suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not over.wait(0.1):
+                connection.sendall(b"a")
+
+    for one in ("a" * 64, "b" * 64):
+        waiting_message(one)
+    monkeypatch.setattr(webhook, "DEADLINE", 0.5)
+    with listening(drip) as port:
+        monkeypatch.setenv("HUSH_WEBHOOK_URL", f"http://127.0.0.1:{port}/x")
+        began = time.monotonic()
+        done = webhook.deliver()
+        over.set()
+    assert time.monotonic() - began < 5 and len(done.waiting) == 2 and len(came) == 1
+    assert sorted(one.tries for one in webhook.messages()) == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
+def test_what_is_for_this_machine_goes_by_no_proxy(receiver, monkeypatch, name):
+    proxied = []
+    with listening(lambda connection: (proxied.append(1), connection.close())) as port:
+        for form in (name, name.lower()):
+            monkeypatch.setenv(form, f"http://127.0.0.1:{port}")
+        waiting_message("c" * 64)
+        assert len(webhook.deliver().taken) == 1 and not proxied and len(receiver.came) == 1
+
+
+def test_an_error_of_a_library_below_requests_ends_no_review():
+    """Such a name is refused before; what else urllib3 may not like is not known."""
+    told = webhook.Endpoint("https://a..b/x", KEY)
+    assert webhook._send(told, waiting_message("d" * 64), 1) == "LocationParseError"
+
+
+def test_a_secret_in_the_folder_of_nobody_is_refused_in_one_line(receiver, monkeypatch):
+    monkeypatch.setenv("HUSH_WEBHOOK_SECRET", "~nobody-of-that-name/x")
+    with pytest.raises(InputError, match="HUSH_WEBHOOK_SECRET"):
+        webhook.endpoint()
+
+
 def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
     monkeypatch.delenv("HUSH_WEBHOOK_URL", raising=False)
     approve(register("silent").model_uri)
@@ -174,7 +240,11 @@ def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://example.com/x", "https://a:b@example.com/", "ftp://example.com", "https://", "x", "http://[::1"]
+    "url",
+    [
+        "http://example.com/x", "https://a:b@example.com/", "ftp://example.com", "https://", "x", "http://[::1",
+        "https://a..b/", f"https://{'a' * 64}.com/", "https://example.com:99999/", "https://example.com:port/",
+    ],
 )  # fmt: skip
 def test_an_address_that_cannot_be_is_refused_before_anything_is_decided(
     register, receiver, monkeypatch, url
