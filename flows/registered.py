@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from tasks.audit_record import with_audit
 from tasks.redaction import check_redaction
 from tasks.runtime.decisions import check_approval, check_last
 from tasks.runtime.environment import home
+from tasks.runtime.full_disk import is_full
 from tasks.runtime.store import directory_sha256
 from tasks.runtime.trust import trust_root
 from tasks.runtime.versions import (
@@ -48,7 +51,22 @@ def verify_registered(
 
     Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
     `trust`: whose signatures count, instead of the environment's.
+
+    Raises:
+        VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a full
+            disk) is raised as another error, so that nobody is taken out of service for it.
     """
+    try:
+        return _verified(model_uri, into, progress, chained, trust)
+    except VerificationError as error:
+        if is_full(None):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise
+
+
+def _verified(
+    model_uri: str, into: Path, progress: Progress | None, chained: bool, trust: TrustRoot | None
+) -> tuple[Verification, str]:
     trust = trust or trust_root()
     entry = find_version(model_uri)
     tag = entry.tags.get(DIGEST)

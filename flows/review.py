@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import getpass
 import sys
-import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +30,9 @@ from tasks.leftovers import claim_flow_run
 from tasks.runtime import webhook
 from tasks.runtime.decisions import APPROVED, REJECTED, decide, dethrone, note_last
 from tasks.runtime.embedded_server import start_server
+from tasks.runtime.environment import home
 from tasks.runtime.names import named
+from tasks.runtime.store import Store
 from tasks.runtime.tracking import tracker
 from tasks.runtime.trust import signing_key
 from tasks.runtime.versions import CHAMPION, STATUS, find_version
@@ -86,7 +87,7 @@ def review(
     webhook.endpoint()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
-    with tempfile.TemporaryDirectory() as folder:
+    with Store(home().store).scratch() as folder:
         verification, contents = check_registered(fixed, Path(folder) / "before")
         digest = certificate_digest(Path(folder) / "before")
         if certificate not in (None, digest):
@@ -141,7 +142,7 @@ def review_in_terminal(
             raise InputError("review", "there is no terminal to ask on", "give --decision and --reason")
         fixed = find_version(model_uri)
         model_uri = f"models:/{fixed.name}/{fixed.version}"
-        with tempfile.TemporaryDirectory() as folder:
+        with Store(home().store).scratch() as folder:
             verification, _ = check_registered.fn(model_uri, Path(folder))
             certificate = certificate_digest(Path(folder))
         console.print(Markdown(facts_page(model_uri, verification)))

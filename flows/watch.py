@@ -7,7 +7,6 @@ messages that nobody has taken yet.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from tasks.runtime.decisions import check_approval, check_last, dethrone, finish
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.promotions import promotions
+from tasks.runtime.store import Store
 from tasks.runtime.trust import trust_root
 from tasks.runtime.versions import CHAMPION, find_version
 
@@ -128,7 +128,7 @@ def _look(name: str) -> _Look:
         return _Look()
     uri, trust = f"models:/{entry.name}/{entry.version}", trust_root()
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with Store(home().store).scratch() as folder:
             verification, _ = verify_registered(uri, Path(folder))
     except VerificationError as error:
         return _Look(uri, "does not verify", tuple(error.failures), itself=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hmac
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import mlflow
 from mlflow.entities.model_registry import ModelVersion
-from mlflow.exceptions import MlflowException
 from prefect import task
 
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
@@ -20,8 +17,9 @@ from hush_core.errors import VerificationError
 from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on
 from tasks.runtime import decisions
 from tasks.runtime.environment import home
+from tasks.runtime.store import Store
 from tasks.runtime.tracking import tracker
-from tasks.runtime.versions import certificate_of, find_version, versions_tagged
+from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, versions_tagged
 
 if TYPE_CHECKING:
     from hush_core.certificate import Verification
@@ -106,7 +104,7 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
             known = kept(document.certificate_digest, document.model_files)
             if known is not None and known.outcome == REFUTED:
                 continue
-            with tempfile.TemporaryDirectory() as folder:
+            with Store(home().store).scratch() as folder:
                 certificate = certificate_of(entry, Path(folder))
         except VerificationError:
             continue  # damaged or deleted: that is for the verification of that version to say
@@ -118,12 +116,12 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
 def _registered(entry: ModelVersion) -> AuditDocument | None:
     if OUTCOME not in entry.tags:
         return None
-    try:
-        text = mlflow.artifacts.load_text(f"runs:/{entry.run_id}/{FOLDER}/{AUDIT}")
-    except (MlflowException, OSError):
-        missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
-        raise VerificationError([missing]) from None
-    told = read_audit(text.encode(), f"{FOLDER}/{AUDIT}")
+    with Store(home().store).scratch() as folder:
+        file = fetch_artifact(f"runs:/{entry.run_id}/{FOLDER}/{AUDIT}", Path(folder))
+        if file is None or not file.is_file():
+            missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
+            raise VerificationError([missing])
+        told = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
     if told.outcome != entry.tags[OUTCOME]:
         raise VerificationError(
             [f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"]

@@ -3,9 +3,11 @@
 import mlflow
 import pytest
 import requests
+from mlflow.exceptions import MlflowException
 from receiving import named_receiver
 
 import flows.watch as module
+from flows import registered
 from flows.audit import audit
 from flows.review import review
 from flows.watch import HOLDS, NOBODY, NOT_CHECKED, watch
@@ -89,13 +91,24 @@ def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_a
     assert watch(models=["watched-flaky"]).models[0].found == HOLDS and len(looks) == 2
     monkeypatch.setattr(module, "verify_registered", real)
 
-    def away(*_, **__):
-        raise requests.exceptions.ConnectionError("refused")
+    for error in (requests.exceptions.ConnectionError("refused"), MlflowException("403 Client Error: Forbidden")):
 
-    monkeypatch.setattr(registry.mlflow.artifacts, "download_artifacts", away)
-    with pytest.raises(requests.exceptions.ConnectionError):
-        watch(models=["watched-flaky"])
+        def away(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr(registry.mlflow.artifacts, "download_artifacts", away)
+        with pytest.raises(type(error)):
+            watch(models=["watched-flaky"])
+        with pytest.raises(type(error)):
+            review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
+        assert str(champion("watched-flaky")) == "1"
+    monkeypatch.undo()
+    monkeypatch.setattr(registered, "is_full", lambda error: True)  # what did not verify, on a disk without room
+    edit("models:/watched-flaky/1")
+    with pytest.raises(OSError, match="No space left"):
+        review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
     assert str(champion("watched-flaky")) == "1"
+    assert find_version("models:/watched-flaky/1").tags["validation_status"] == "approved"
 
 
 def test_of_another_home_without_a_trust_root_nothing_is_decided(register, monkeypatch, tmp_path):
