@@ -23,7 +23,7 @@ from hush_core.progress import Progress
 from hush_core.signing import TrustRoot, check_signature
 from tasks.audit_record import with_audit
 from tasks.redaction import check_redaction
-from tasks.runtime.decisions import check_approval, check_last
+from tasks.runtime.approvals import check_approval, check_last
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import is_full
 from tasks.runtime.store import directory_sha256
@@ -53,8 +53,8 @@ def verify_registered(
     `trust`: whose signatures count, instead of the environment's.
 
     Raises:
-        VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a full
-            disk) is raised as another error, so that nobody is taken out of service for it.
+        VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a
+            full disk) is raised as another error: no model is taken out of service for it.
     """
     try:
         return _verified(model_uri, into, progress, chained, trust)

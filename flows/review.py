@@ -28,14 +28,14 @@ from hush_core.certificate import Verification
 from hush_core.errors import InputError, VerificationError
 from tasks.leftovers import claim_flow_run
 from tasks.runtime import webhook
-from tasks.runtime.decisions import APPROVED, REJECTED, decide, dethrone, note_last
+from tasks.runtime.approvals import APPROVED, REJECTED
+from tasks.runtime.decisions import decide, standing, withdraw
 from tasks.runtime.embedded_server import start_server
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.store import Store
-from tasks.runtime.tracking import tracker
 from tasks.runtime.trust import signing_key
-from tasks.runtime.versions import CHAMPION, STATUS, find_version
+from tasks.runtime.versions import CHAMPION, find_version
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""
@@ -99,9 +99,10 @@ def review(
         )
         if not decision:
             # the decision was about these bytes; it does not carry over to others
+            seen = standing(find_version(fixed))
             verification, now = check_registered(fixed, Path(folder) / "after")  # an audit may have come
             if now != contents:
-                mark_failed(fixed)
+                withdraw(seen, failed=True)
                 raise VerificationError([f"{fixed}: changed while it was under review"])
     if answer.decision == "approve" and verification.refuted:
         raise InputError(fixed, verification.audit, "train again; a refuted model cannot be approved")
@@ -120,10 +121,11 @@ def review(
 @task(name="verify", cache_policy=NO_CACHE)
 def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
     """Download and verify a version; (the verification, hash of all bytes). A failure marks the version."""
+    seen = standing(find_version(model_uri))
     try:
         return verify_registered(model_uri, into)
     except VerificationError:
-        mark_failed(model_uri)
+        withdraw(seen, failed=True)
         raise
 
 
@@ -181,11 +183,3 @@ def _ask(page: str, reviewer: str | None) -> Decision:
     form = Decision.with_initial_data(description=page, **known)
     answer = pause_flow_run(wait_for_input=form, timeout=PATIENCE)
     return _given(answer.decision, answer.reviewer, answer.reason)
-
-
-def mark_failed(model_uri: str) -> None:
-    """A version that does not verify: champion no more, and to be reviewed anew."""
-    dethrone(model_uri)
-    entry = find_version(model_uri)
-    note_last(entry.name, entry.version, "failed")
-    tracker().set_model_version_tag(entry.name, entry.version, STATUS, "failed")

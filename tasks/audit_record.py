@@ -15,7 +15,8 @@ from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audi
 from hush_core.certificate.document import files_digest
 from hush_core.errors import VerificationError
 from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on
-from tasks.runtime import decisions
+from tasks.runtime import approvals
+from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import tracker
@@ -45,7 +46,7 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
     entry, client = find_version(model_uri), tracker()
     keep(document, *runs)
     if document.outcome == REFUTED:
-        decisions.decide(model_uri, decisions.REFUTED, by=AUDITOR, why=document.in_words()[:2000])
+        decide(model_uri, approvals.REFUTED, by=AUDITOR, why=document.in_words()[:2000])
     for path in files:
         client.log_artifact(entry.run_id, str(path), FOLDER)
     client.log_text(entry.run_id, document.to_bytes().decode(), f"{FOLDER}/{AUDIT}")

@@ -91,7 +91,10 @@ def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_a
     assert watch(models=["watched-flaky"]).models[0].found == HOLDS and len(looks) == 2
     monkeypatch.setattr(module, "verify_registered", real)
 
-    for error in (requests.exceptions.ConnectionError("refused"), MlflowException("403 Client Error: Forbidden")):
+    for error in (
+        requests.exceptions.ConnectionError("refused"),
+        MlflowException("403 Client Error: Forbidden"),
+    ):
 
         def away(*_, error=error, **__):
             raise error
@@ -103,7 +106,9 @@ def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_a
             review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
         assert str(champion("watched-flaky")) == "1"
     monkeypatch.undo()
-    monkeypatch.setattr(registered, "is_full", lambda error: True)  # what did not verify, on a disk without room
+    monkeypatch.setattr(
+        registered, "is_full", lambda error: True
+    )  # what did not verify, on a disk without room
     edit("models:/watched-flaky/1")
     with pytest.raises(OSError, match="No space left"):
         review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
