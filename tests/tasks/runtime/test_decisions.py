@@ -1,4 +1,4 @@
-"""Decisions on versions of a real registry, killed, overtaken, and by clocks that are wrong: who is champion then."""
+"""Decisions on versions of a real registry, killed, overtaken, by clocks that are wrong: who is champion then."""
 
 from contextlib import nullcontext
 from datetime import datetime, timedelta

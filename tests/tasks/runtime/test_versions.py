@@ -20,9 +20,8 @@ def store(status, listed=LISTED):
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            if "path=" in self.path:  # of the folder above: that there is such a folder
-                above = b'{"files": [{"path": "certificate", "is_dir": true}]}'
-                self.say(200, listed if self.path.endswith("certificate") else above)
+            if "path=" in self.path:
+                self.say(200, listed if self.path.endswith("certificate") else b'{"files": []}')
             else:
                 self.say(status, b"{}")
 
