@@ -161,8 +161,8 @@ def test_trouble_with_one_model_keeps_no_other_from_being_watched_nor_its_promot
     register, receiver, monkeypatch
 ):
     receiver.status = 500
-    approve(register("watched-b-kept").model_uri)
-    approve(register("watched-c-edited").model_uri)
+    for name in ("watched-a-away", "watched-b-kept", "watched-c-edited"):
+        approve(register(name).model_uri)
     edit("models:/watched-c-edited/1")
     receiver.status, real = 200, module.verify_registered
     for message in webhook.messages():
@@ -174,7 +174,6 @@ def test_trouble_with_one_model_keeps_no_other_from_being_watched_nor_its_promot
         return real(uri, *arguments)
 
     monkeypatch.setattr(module, "verify_registered", away)
-    approve(register("watched-a-away").model_uri)
     names = ["watched-a-away", "watched-b-kept", "watched-c-edited"]
     with pytest.raises(VerificationError, match="models:/watched-c-edited/1 is no longer champion"):
         watch(models=names)
