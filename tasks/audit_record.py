@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,6 @@ from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on
 from tasks.runtime import approvals
 from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
-from tasks.runtime.store import Store
 from tasks.runtime.tracking import tracker
 from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, versions_tagged
 
@@ -105,7 +105,7 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
             known = kept(document.certificate_digest, document.model_files)
             if known is not None and known.outcome == REFUTED:
                 continue
-            with Store(home().store).scratch() as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 certificate = certificate_of(entry, Path(folder))
         except VerificationError:
             continue  # damaged or deleted: that is for the verification of that version to say
@@ -117,7 +117,7 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
 def _registered(entry: ModelVersion) -> AuditDocument | None:
     if OUTCOME not in entry.tags:
         return None
-    with Store(home().store).scratch() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         file = fetch_artifact(f"runs:/{entry.run_id}/{FOLDER}/{AUDIT}", Path(folder))
         if file is None or not file.is_file():
             missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
