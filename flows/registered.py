@@ -25,7 +25,7 @@ from tasks.audit_record import with_audit
 from tasks.redaction import check_redaction
 from tasks.runtime.approvals import check_approval, check_last
 from tasks.runtime.environment import home
-from tasks.runtime.full_disk import is_full
+from tasks.runtime.full_disk import FULL, is_full
 from tasks.runtime.store import directory_sha256
 from tasks.runtime.trust import trust_root
 from tasks.runtime.versions import (
@@ -36,6 +36,9 @@ from tasks.runtime.versions import (
     find_version,
     model_files,
 )
+
+OWN = (*FULL, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
+"""Errors of the system that say nothing of the file they met."""
 
 
 def verify_registered(
@@ -59,9 +62,20 @@ def verify_registered(
     try:
         return _verified(model_uri, into, progress, chained, trust)
     except VerificationError as error:
-        if is_full(None):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        if (trouble := own_trouble(error)) is not None:
+            raise trouble from error
         raise
+
+
+def own_trouble(error: BaseException | None) -> OSError | None:
+    """What a failed verification came of, where that is this machine: by number, as words may be a file's author's."""
+    if is_full(None):
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in OWN:
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _verified(
