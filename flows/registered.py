@@ -68,7 +68,7 @@ def verify_registered(
 
 
 def own_trouble(error: BaseException | None) -> OSError | None:
-    """What a failed verification came of, where that is this machine: by number, as words may be a file's author's."""
+    """What a failed verification came of, where that is this machine: by number, as words may be the file's."""
     if is_full(None):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     while error is not None:
