@@ -7,7 +7,6 @@ decision signed with the key of the home, loses the alias `champion`, and the fl
 from __future__ import annotations
 
 import shutil
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,7 @@ def audit(
         return None
     entry, store = find_version(model_uri), Store(home().store)
     fixed = f"models:/{entry.name}/{entry.version}"
-    with tempfile.TemporaryDirectory() as folder:
+    with Store(home().store).scratch() as folder:
         verification, _ = check_registered(fixed, Path(folder))
         certificate = store.put_directory(Path(folder) / "certificate", kind="certificate")
         files = store.put_directory(Path(folder) / "artifact" / "model", kind="model")

@@ -58,7 +58,7 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
     from flows.registered import certificate_digest, verify_registered
     from hush_core.signing import read_trust
     from hush_core.training import load_model
-    from tasks.runtime.decisions import check_approval, check_last
+    from tasks.runtime.approvals import check_approval, check_last
     from tasks.runtime.trust import trust_root
     from tasks.runtime.versions import CHAMPION, DIGEST, find_version
 

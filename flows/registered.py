@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from hush_core.progress import Progress
 from hush_core.signing import TrustRoot, check_signature
 from tasks.audit_record import with_audit
 from tasks.redaction import check_redaction
-from tasks.runtime.decisions import check_approval, check_last
+from tasks.runtime.approvals import check_approval, check_last
 from tasks.runtime.environment import home
+from tasks.runtime.full_disk import FULL, is_full
 from tasks.runtime.store import directory_sha256
 from tasks.runtime.trust import trust_root
 from tasks.runtime.versions import (
@@ -33,6 +36,9 @@ from tasks.runtime.versions import (
     find_version,
     model_files,
 )
+
+OWN = (*FULL, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
+"""Errors of the system that say nothing of the file they met."""
 
 
 def verify_registered(
@@ -48,7 +54,33 @@ def verify_registered(
 
     Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
     `trust`: whose signatures count, instead of the environment's.
+
+    Raises:
+        VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a
+            full disk) is raised as another error: no model is taken out of service for it.
     """
+    try:
+        return _verified(model_uri, into, progress, chained, trust)
+    except VerificationError as error:
+        if (trouble := own_trouble(error)) is not None:
+            raise trouble from error
+        raise
+
+
+def own_trouble(error: BaseException | None) -> OSError | None:
+    """What a failed verification came of, where that is this machine: by number, as words may be the file's."""
+    if is_full(None):
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in OWN:
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _verified(
+    model_uri: str, into: Path, progress: Progress | None, chained: bool, trust: TrustRoot | None
+) -> tuple[Verification, str]:
     trust = trust or trust_root()
     entry = find_version(model_uri)
     tag = entry.tags.get(DIGEST)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import getpass
 import sys
-import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -29,12 +28,14 @@ from hush_core.certificate import Verification
 from hush_core.errors import InputError, VerificationError
 from tasks.leftovers import claim_flow_run
 from tasks.runtime import webhook
-from tasks.runtime.decisions import APPROVED, REJECTED, decide, dethrone, note_last
+from tasks.runtime.approvals import APPROVED, REJECTED
+from tasks.runtime.decisions import decide, standing, withdraw
 from tasks.runtime.embedded_server import start_server
+from tasks.runtime.environment import home
 from tasks.runtime.names import named
-from tasks.runtime.tracking import tracker
+from tasks.runtime.store import Store
 from tasks.runtime.trust import signing_key
-from tasks.runtime.versions import CHAMPION, STATUS, find_version
+from tasks.runtime.versions import CHAMPION, find_version
 
 PATIENCE = 7 * 24 * 3600
 """Seconds for which a run waits for a person."""
@@ -86,7 +87,7 @@ def review(
     webhook.endpoint()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
-    with tempfile.TemporaryDirectory() as folder:
+    with Store(home().store).scratch() as folder:
         verification, contents = check_registered(fixed, Path(folder) / "before")
         digest = certificate_digest(Path(folder) / "before")
         if certificate not in (None, digest):
@@ -98,9 +99,10 @@ def review(
         )
         if not decision:
             # the decision was about these bytes; it does not carry over to others
+            seen = standing(find_version(fixed))
             verification, now = check_registered(fixed, Path(folder) / "after")  # an audit may have come
             if now != contents:
-                mark_failed(fixed)
+                withdraw(seen, failed=True)
                 raise VerificationError([f"{fixed}: changed while it was under review"])
     if answer.decision == "approve" and verification.refuted:
         raise InputError(fixed, verification.audit, "train again; a refuted model cannot be approved")
@@ -119,10 +121,11 @@ def review(
 @task(name="verify", cache_policy=NO_CACHE)
 def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
     """Download and verify a version; (the verification, hash of all bytes). A failure marks the version."""
+    seen = standing(find_version(model_uri))
     try:
         return verify_registered(model_uri, into)
     except VerificationError:
-        mark_failed(model_uri)
+        withdraw(seen, failed=True)
         raise
 
 
@@ -141,7 +144,7 @@ def review_in_terminal(
             raise InputError("review", "there is no terminal to ask on", "give --decision and --reason")
         fixed = find_version(model_uri)
         model_uri = f"models:/{fixed.name}/{fixed.version}"
-        with tempfile.TemporaryDirectory() as folder:
+        with Store(home().store).scratch() as folder:
             verification, _ = check_registered.fn(model_uri, Path(folder))
             certificate = certificate_digest(Path(folder))
         console.print(Markdown(facts_page(model_uri, verification)))
@@ -180,11 +183,3 @@ def _ask(page: str, reviewer: str | None) -> Decision:
     form = Decision.with_initial_data(description=page, **known)
     answer = pause_flow_run(wait_for_input=form, timeout=PATIENCE)
     return _given(answer.decision, answer.reviewer, answer.reason)
-
-
-def mark_failed(model_uri: str) -> None:
-    """A version that does not verify: champion no more, and to be reviewed anew."""
-    dethrone(model_uri)
-    entry = find_version(model_uri)
-    note_last(entry.name, entry.version, "failed")
-    tracker().set_model_version_tag(entry.name, entry.version, STATUS, "failed")

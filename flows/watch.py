@@ -2,12 +2,11 @@
 
 The registry has no gate, so whoever may write to it can move an alias or change a file after the review. This
 flow looks again, on a schedule. It also finishes what a killed decision had still to do, and tries the webhook's
-messages that nobody has taken yet.
+messages that nobody has taken yet. What goes wrong with one model keeps it from none of the others.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +18,17 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from flows.registered import verify_registered
-from flows.review import mark_failed
 from hush_core.config import load_config
 from hush_core.errors import InputError, VerificationError
 from tasks.leftovers import claim_flow_run
 from tasks.runtime import webhook
-from tasks.runtime.decisions import check_approval, check_last, dethrone, finish_decisions
+from tasks.runtime.approvals import SIGNATURE, check_approval, check_last
+from tasks.runtime.decisions import Standing, finish_decisions, standing, withdraw
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
-from tasks.runtime.promotions import promotions
-from tasks.runtime.trust import trust_root
+from tasks.runtime.promotions import last_promotion, promotions
+from tasks.runtime.store import Store
+from tasks.runtime.trust import TRUST, trust_root
 from tasks.runtime.versions import CHAMPION, find_version
 
 PAUSE = 10.0
@@ -69,24 +69,29 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
         models: names of further ones. Those whose champion this home decided on are watched anyway.
 
     Raises:
-        VerificationError: an alias was taken away; the failures say which, and why.
-        InputError: the config or the webhook cannot be used.
+        VerificationError: an alias was taken away, by this look or by another way than a decision; the failures say
+            which, and why.
+        InputError: the config, the keys or the webhook cannot be used.
     """
     claim_flow_run()
     names = {*(models or ()), *(one.model for one in promotions())}
     if config_file:
         names.add(load_config(Path(config_file)).tracking.model)
-    found, failures = [], []
+    found, failures, troubles = [], [], []
     for name in sorted(names):
         try:
             found.append(look_after(name))
         except VerificationError as error:
             failures += error.failures
-    told = webhook.deliver()
+        except Exception as error:  # the worker's own, or the registry's: it says nothing of the model
+            troubles.append(error)
     for one in found:
         get_run_logger().info("%s: %s", one.champion or one.model, one.found)
+    told = webhook.deliver()
     if failures:
         raise VerificationError(failures)
+    if troubles:
+        raise troubles[0]  # each was told by its task
     return Watched(models=found, told=list(told.taken), waiting=list(told.waiting))
 
 
@@ -95,7 +100,9 @@ def look_after(name: str) -> WatchedModel:
     """Of one model.
 
     Raises:
-        VerificationError: its champion failed twice; it is champion no more.
+        VerificationError: its champion failed twice, and is champion no more; or the alias was taken from it by
+            another way than a decision.
+        InputError: it cannot be checked with the keys that are set up here; nothing is taken away.
     """
     finish_decisions(name)
     look = _look(name)
@@ -103,11 +110,18 @@ def look_after(name: str) -> WatchedModel:
         time.sleep(PAUSE)
         first, look = look, _look(name)
         if look.failures and look.champion == first.champion:
-            (mark_failed if look.itself else dethrone)(look.champion)
-            raise VerificationError(
-                [f"{look.champion} is no longer {CHAMPION}: {line}" for line in look.failures]
-            )
+            raise VerificationError(_taken(look))
     return WatchedModel(model=name, champion=look.champion, found=look.found)
+
+
+def _taken(look: _Look) -> list[str]:
+    """Take the alias from what failed; what was done, in lines."""
+    if look.seen is None:
+        return list(look.failures)
+    if withdraw(look.seen, failed=look.itself):
+        return [f"{look.champion} is no longer {CHAMPION}: {line}" for line in look.failures]
+    meanwhile = "was decided on during this look, and is let alone until the next"
+    return [f"{look.champion} {meanwhile}: {line}" for line in look.failures]
 
 
 @dataclass(frozen=True)
@@ -119,29 +133,50 @@ class _Look:
     found: str = NOBODY
     failures: tuple[str, ...] = ()
     itself: bool = False
+    seen: Standing | None = None
 
 
 def _look(name: str) -> _Look:
     try:
         entry = find_version(f"models:/{name}@{CHAMPION}")
     except InputError:
-        return _Look()
-    uri, trust = f"models:/{entry.name}/{entry.version}", trust_root()
+        return _look_for(name)
+    uri, trust, seen = f"models:/{entry.name}/{entry.version}", trust_root(), standing(entry)
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with Store(home().store).scratch() as folder:
             verification, _ = verify_registered(uri, Path(folder))
     except VerificationError as error:
-        return _Look(uri, "does not verify", tuple(error.failures), itself=True)
+        return _Look(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
     if verification.refuted:
-        return _Look(uri, "refuted", (verification.audit,))
+        return _Look(uri, "refuted", (verification.audit,), seen=seen)
     if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
         return _Look(uri, NOT_CHECKED)
+    if trust is None and entry.tags.get(SIGNATURE, "").startswith("{"):  # an organisation's is an envelope
+        raise InputError(
+            TRUST,
+            f"names no trust root here, and the decision on {uri} carries an organisation's signature",
+            "name it as on the machines that review; nothing was taken away",
+        )
     try:
         check_approval(entry, trust)
         check_last(entry, trust)
     except VerificationError as error:
-        return _Look(uri, "was not promoted by a review", tuple(error.failures))
+        return _Look(uri, "was not promoted by a review", tuple(error.failures), seen=seen)
     return _Look(uri, HOLDS)
+
+
+def _look_for(name: str) -> _Look:
+    """Where no version has the alias: did this home take it away, or who did?"""
+    note = last_promotion(name)
+    if note is None or note.version is None:
+        return _Look()
+    uri = f"models:/{name}/{note.version}"
+    try:
+        find_version(uri)
+    except InputError:
+        return _Look(found=f"{NOBODY}: {uri} was deleted")
+    gone = f"{uri} was promoted at {note.at}, and no decision took the alias {CHAMPION} from it since"
+    return _Look(failures=(f"{gone}: approve it again or reject it, with hush review",))
 
 
 def render_watched(done: Watched, console: Console) -> None:

@@ -10,19 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import mlflow
 from mlflow.entities.model_registry import ModelVersion
-from mlflow.exceptions import MlflowException
 from prefect import task
 
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
 from hush_core.certificate.document import files_digest
 from hush_core.errors import VerificationError
 from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose_releases
-from tasks.runtime import decisions
+from tasks.runtime import approvals
+from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
 from tasks.runtime.tracking import tracker
-from tasks.runtime.versions import certificate_of, find_version, versions_tagged
+from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, versions_tagged
 
 if TYPE_CHECKING:
     from hush_core.certificate import Verification
@@ -52,7 +51,7 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
     entry, client = find_version(model_uri), tracker()
     keep(document, *runs)
     if document.outcome == REFUTED:
-        decisions.decide(model_uri, decisions.REFUTED, by=AUDITOR, why=document.in_words()[:2000])
+        decide(model_uri, approvals.REFUTED, by=AUDITOR, why=document.in_words()[:2000])
     for path in files:
         client.log_artifact(entry.run_id, str(path), FOLDER)
     stays = document.outcome != REFUTED and entry.tags.get(OUTCOME) == REFUTED
@@ -134,12 +133,12 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
 def _registered(entry: ModelVersion) -> AuditDocument | None:
     if OUTCOME not in entry.tags:
         return None
-    try:
-        text = mlflow.artifacts.load_text(f"runs:/{entry.run_id}/{FOLDER}/{AUDIT}")
-    except (MlflowException, OSError):
-        missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
-        raise VerificationError([missing]) from None
-    told = read_audit(text.encode(), f"{FOLDER}/{AUDIT}")
+    with tempfile.TemporaryDirectory() as folder:
+        file = fetch_artifact(f"runs:/{entry.run_id}/{FOLDER}/{AUDIT}", Path(folder))
+        if file is None or not file.is_file():
+            missing = f"{FOLDER}/{AUDIT}: is missing, and a tag says that there was an audit"
+            raise VerificationError([missing])
+        told = read_audit(file.read_bytes(), f"{FOLDER}/{AUDIT}")
     if told.outcome != entry.tags[OUTCOME]:
         raise VerificationError(
             [f"{FOLDER}/{AUDIT}: was edited, or is not the audit that the version's tag names"]

@@ -1,8 +1,9 @@
 """Which version of a model this home promoted last, and when: what the registry's alias is held against.
 
 Signed tags say that a version was approved, not that it is the one approved last. So the home keeps, for each
-model, where its last decision put the alias `champion`: written before the alias moves, and marked when it has
-moved. A decision that was killed in between is finished by the next one, or by `hush watch`.
+model, where its last decision put the alias `champion`: written before the registry is told anything, with what
+stood before, and marked when the alias has moved. A decision that was killed in between is finished, or undone, by
+the next one or by `hush watch`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hush_core.errors import InputError
 from hush_core.files import private_folder, write_whole
 from tasks.runtime.environment import home
+from tasks.runtime.webhook import Message
 
 _PREFIX = "champion-"
 
@@ -31,18 +33,37 @@ class Promotion(BaseModel):
     """When that was decided, as the decision's tag says it (UTC, to the second)."""
     moved: bool
     """Whether the registry has been told."""
+    before: Promotion | None = None
+    """While it has not: what stands until then."""
+
+    @classmethod
+    def begun(cls, model: str, version: str, at: str) -> Promotion:
+        """One that is about to be told to the registry."""
+        return cls(model=model, version=version, at=at, moved=False, before=last_promotion(model))
+
+    def done(self) -> Promotion:
+        return self.model_copy(update={"moved": True, "before": None})
+
+    def undo(self) -> None:
+        """What stood before is the last one again."""
+        if self.before is not None:
+            self.before.keep()
+        else:
+            _file(self.model).unlink(missing_ok=True)
+
+    def told_by(self, message: Message) -> bool:
+        return (message.model, message.version, message.at) == (self.model, self.version, self.at)
 
     def keep(self) -> Promotion:
         """Write it down, durably, in place of the one before."""
-        folder = private_folder(home().root / "decisions")
-        name = _PREFIX + home().fingerprint(f"champion {self.model}")
-        write_whole(folder / name, self.model_dump_json().encode())
+        private_folder(home().root / "decisions")
+        write_whole(_file(self.model), self.model_dump_json().encode())
         return self
 
 
 def last_promotion(model: str) -> Promotion | None:
     """Of a model; None where this home never decided on its champion."""
-    file = home().root / "decisions" / (_PREFIX + home().fingerprint(f"champion {model}"))
+    file = _file(model)
     return _read(file) if file.is_file() else None
 
 
@@ -50,6 +71,10 @@ def promotions() -> Iterator[Promotion]:
     """The last one of every model that this home decided on."""
     for file in sorted((home().root / "decisions").glob(f"{_PREFIX}*")):
         yield _read(file)
+
+
+def _file(model: str) -> Path:
+    return home().root / "decisions" / (_PREFIX + home().fingerprint(f"champion {model}"))
 
 
 def _read(file: Path) -> Promotion:

@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 from hush_core.certificate import Certificate, read_certificate
 from hush_core.errors import InputError, VerificationError
 from tasks.runtime.packaging import check_package
-from tasks.runtime.tracking import has_tracker, is_away, tracker
+from tasks.runtime.tracking import has_tracker, tracker
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
@@ -117,12 +117,24 @@ def _download(model_uri: str, part: str, into: Path) -> Path:
     entry = find_version(model_uri)
     into.mkdir(parents=True, exist_ok=True)
     source = f"models:/{entry.name}/{entry.version}" + (f"/{part}" if part else "")
-    try:
-        found = Path(mlflow.artifacts.download_artifacts(source, dst_path=str(into)))
-    except (MlflowException, OSError) as error:
-        if is_away(error):  # nobody answered: that says nothing of the model
-            raise
-        found = None
+    found = fetch_artifact(source, into)
     if found is None or not found.is_dir() or not any(found.iterdir()):
         raise VerificationError([f"{model_uri}: {part or 'the model'} is missing from the artifact store"])
     return found
+
+
+def fetch_artifact(source: str, into: Path) -> Path | None:
+    """Copy an artifact to `into`; None where the store answers that it is not there.
+
+    Any other error is raised as it is: a server that is away, a right that was revoked or a full disk says nothing
+    of the model, so nothing that is decided on it may rest on that.
+    """
+    try:
+        if source.startswith("runs:/"):  # MLflow itself answers "not there" whatever happened to one of these
+            run_id, part = source.removeprefix("runs:/").split("/", 1)
+            source = f"{tracker().get_run(run_id).info.artifact_uri}/{part}"
+        return Path(mlflow.artifacts.download_artifacts(source, dst_path=str(into)))
+    except MlflowException as error:  # over HTTP, MLflow keeps the status of a file in its words alone
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST" and "404 Client Error" not in str(error):
+            raise
+        return None

@@ -167,11 +167,8 @@ def signature(secret: bytes, message_id: str, timestamp: int, body: bytes) -> st
 
 
 def messages() -> list[Message]:
-    """All that was not taken yet, the oldest decision first.
-
-    Raises:
-        InputError: a file of the outbox is damaged.
-    """
+    """All that was not taken yet, the oldest decision first. A file that is damaged is passed over: it holds up
+    neither a decision nor the other messages."""
     found = []
     for file in (home().root / "outbox").glob("decision-*.json"):
         try:
@@ -179,7 +176,7 @@ def messages() -> list[Message]:
         except FileNotFoundError:
             continue  # it was taken meanwhile
         except ValidationError:
-            raise InputError(str(file), "is damaged", "remove it: one promotion is then not told") from None
+            _log.warning("%s is damaged: one promotion is not told; remove it", file)
     return sorted(found, key=lambda message: (message.at, message.id))
 
 

@@ -12,7 +12,7 @@ from signing_keys import write_pair
 import hush
 from flows.review import review
 from hush_core.errors import InputError, VerificationError
-from tasks.runtime import decisions
+from tasks.runtime import approvals, decisions
 from tasks.runtime.environment import Home, home
 from tasks.runtime.versions import DIGEST, find_version
 
@@ -42,7 +42,7 @@ def test_the_champion_is_loaded_elsewhere_by_who_trusts_the_key(register, acme, 
     name = "used"
     uri = approve(register(name).model_uri)
     monkeypatch.delenv("HUSH_SIGNING_KEY")
-    monkeypatch.setattr("tasks.runtime.decisions.home", lambda: Home(tmp_path / "consumer"))
+    monkeypatch.setattr("tasks.runtime.approvals.home", lambda: Home(tmp_path / "consumer"))
     model = hush.load(f"models:/{name}@champion", trust=acme)
     assert model.uri == uri and "approved by ada" in model.approval and "signed by acme" in model.approval
     tokens = model.tokenizer("def f(", return_tensors="pt")
@@ -62,7 +62,7 @@ def test_what_may_not_be_used_is_refused(register, acme, state):
     if state == "rejected":
         approve(uri, "reject")
     if state == "refuted":
-        decisions.decide(uri, decisions.REFUTED, by="hush audit", why="found too much")
+        decisions.decide(uri, approvals.REFUTED, by="hush audit", why="found too much")
     if state == "edited":
         artifacts = home().artifacts / "models" / find_version(uri).source.removeprefix("models:/")
         weights = artifacts / "artifacts" / "model" / "model.safetensors"
@@ -93,9 +93,9 @@ def test_what_was_approved_and_what_was_verified_are_one(register, monkeypatch):
         with pytest.raises(VerificationError, match="changed while it was loaded"):
             hush.load(uri)
     with pytest.raises(VerificationError, match="is not what was reviewed"):
-        decisions.decide(uri, decisions.APPROVED, by="ada", why="fine", certificate="1" * 64)
+        decisions.decide(uri, approvals.APPROVED, by="ada", why="fine", certificate="1" * 64)
     with pytest.raises(VerificationError, match="is not what was reviewed"):
-        decisions.decide(uri, decisions.APPROVED, by="ada", why="fine")
+        decisions.decide(uri, approvals.APPROVED, by="ada", why="fine")
 
 
 def test_without_a_trust_root_only_the_home_that_reviewed_it_can_load_it(register, monkeypatch, tmp_path):

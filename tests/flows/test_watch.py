@@ -3,13 +3,16 @@
 import mlflow
 import pytest
 import requests
+from mlflow.exceptions import MlflowException
 from receiving import named_receiver
+from signing_keys import write_pair
 
 import flows.watch as module
+from flows import registered
 from flows.audit import audit
 from flows.review import review
 from flows.watch import HOLDS, NOBODY, NOT_CHECKED, watch
-from hush_core.errors import VerificationError
+from hush_core.errors import InputError, VerificationError
 from tasks.runtime import registry, webhook
 from tasks.runtime.environment import Home, home
 from tasks.runtime.versions import find_version
@@ -89,13 +92,29 @@ def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_a
     assert watch(models=["watched-flaky"]).models[0].found == HOLDS and len(looks) == 2
     monkeypatch.setattr(module, "verify_registered", real)
 
-    def away(*_, **__):
-        raise requests.exceptions.ConnectionError("refused")
+    for error in (
+        requests.exceptions.ConnectionError("refused"),
+        MlflowException("403 Client Error: Forbidden"),
+    ):
 
-    monkeypatch.setattr(registry.mlflow.artifacts, "download_artifacts", away)
-    with pytest.raises(requests.exceptions.ConnectionError):
-        watch(models=["watched-flaky"])
+        def away(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr(registry.mlflow.artifacts, "download_artifacts", away)
+        with pytest.raises(type(error)):
+            watch(models=["watched-flaky"])
+        with pytest.raises(type(error)):
+            review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
+        assert str(champion("watched-flaky")) == "1"
+    monkeypatch.undo()
+    monkeypatch.setattr(
+        registered, "is_full", lambda error: True
+    )  # what did not verify, on a disk without room
+    edit("models:/watched-flaky/1")
+    with pytest.raises(OSError, match="No space left"):
+        review("models:/watched-flaky/1", reviewer="ada", decision="approve", reason="fine")
     assert str(champion("watched-flaky")) == "1"
+    assert find_version("models:/watched-flaky/1").tags["validation_status"] == "approved"
 
 
 def test_of_another_home_without_a_trust_root_nothing_is_decided(register, monkeypatch, tmp_path):
@@ -136,3 +155,76 @@ def test_a_promotion_that_the_receiver_missed_is_told_by_the_watch(register, rec
     assert done.told == list(receiver.taken) and not done.waiting
     (told,) = receiver.taken.values()
     assert told["data"]["uri"] == uri
+
+
+def test_trouble_with_one_model_keeps_no_other_from_being_watched_nor_its_promotion_from_being_told(
+    register, receiver, monkeypatch
+):
+    receiver.status = 500
+    for name in ("watched-a-away", "watched-b-kept", "watched-c-edited"):
+        approve(register(name).model_uri)
+    edit("models:/watched-c-edited/1")
+    receiver.status, real = 200, module.verify_registered
+    for message in webhook.messages():
+        message.model_copy(update={"due": 0.0}).keep()
+
+    def away(uri, *arguments):
+        if "watched-a" in uri:
+            raise requests.exceptions.ConnectionError("refused")
+        return real(uri, *arguments)
+
+    monkeypatch.setattr(module, "verify_registered", away)
+    names = ["watched-a-away", "watched-b-kept", "watched-c-edited"]
+    with pytest.raises(VerificationError, match="models:/watched-c-edited/1 is no longer champion"):
+        watch(models=names)
+    assert [str(champion(name)) for name in names] == ["1", "1", "None"]
+    told = {one["data"]["model"] for one in receiver.taken.values()}
+    assert told == {"watched-a-away", "watched-b-kept"}, "nobody is told what was taken away"
+    with pytest.raises(requests.exceptions.ConnectionError):
+        watch(models=names)
+
+
+def test_a_champion_that_somebody_took_is_noticed_until_a_person_decides(register):
+    uri = approve(register("watched-taken").model_uri).model_uri
+    mlflow.MlflowClient().delete_registered_model_alias("watched-taken", "champion")
+    for _ in range(2):
+        with pytest.raises(VerificationError, match=f"{uri} was promoted at .* no decision took the alias"):
+            watch(models=["watched-taken"])
+    review(uri, reviewer="bob", decision="reject", reason="then let it be")
+    assert watch(models=["watched-taken"]).models[0].found == NOBODY
+    approve(uri)
+    mlflow.MlflowClient().delete_registered_model_alias("watched-taken", "champion")
+    mlflow.MlflowClient().delete_model_version("watched-taken", "1")
+    assert watch(models=["watched-taken"]).models[0].found == f"{NOBODY}: {uri} was deleted"
+
+
+def test_what_a_person_promoted_during_the_look_stays_champion(register, monkeypatch):
+    uri, client, looks = register("watched-stale").model_uri, mlflow.MlflowClient(), []
+    client.set_registered_model_alias("watched-stale", "champion", "1")
+    real = module.verify_registered
+
+    def slow(*arguments):
+        looks.append(arguments)
+        if len(looks) == 2:
+            approve(uri)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "verify_registered", slow)
+    with pytest.raises(VerificationError, match="was decided on during this look, and is let alone"):
+        watch(models=["watched-stale"])
+    assert str(champion("watched-stale")) == "1"
+    assert watch(models=["watched-stale"]).models[0].found == HOLDS
+
+
+def test_without_the_keys_of_the_organisation_nothing_that_it_approved_is_taken_away(
+    register, monkeypatch, tmp_path
+):
+    private, trust = write_pair(tmp_path / "keys", "acme")
+    with monkeypatch.context() as acme:
+        acme.setenv("HUSH_SIGNING_KEY", str(private))
+        acme.setenv("HUSH_TRUST", str(trust))
+        approve(register("watched-keyless").model_uri)
+        assert watch(models=["watched-keyless"]).models[0].found == HOLDS
+    with pytest.raises(InputError, match="HUSH_TRUST: names no trust root here"):
+        watch(models=["watched-keyless"])
+    assert str(champion("watched-keyless")) == "1"

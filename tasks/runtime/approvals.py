@@ -1,0 +1,159 @@
+"""The signature of a decision on a version: made with the key of the organisation or of the home, and checked.
+
+MLflow lets anyone who reaches it set a tag or move the alias; only who can read the key can make this signature.
+Where there is a trust root (`trust`), the organisation's key makes it, and whoever has the trust root can check
+it; where there is none, the home's own, which the home alone can check. Whoever kept the tags of an approval
+could put them back after a rejection of the same version, so the home keeps the signature of its last decision
+on each (HUSH_HOME/decisions), and no other one counts there. It keeps where it put the alias last, too
+(`promotions`): the alias moved back to an older version that was approved in its time is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from mlflow.entities.model_registry import ModelVersion
+
+from hush_core.errors import VerificationError
+from hush_core.files import write_whole
+from hush_core.signing import TrustRoot, open_statement, sign_statement
+from tasks.runtime.environment import home
+from tasks.runtime.promotions import last_promotion
+from tasks.runtime.trust import signing_key, trust_root
+from tasks.runtime.versions import DIGEST, STATUS, versions_of
+
+SIGNATURE = "review_signature"
+BY, AT, WHY = "reviewed_by", "reviewed_at", "review_reason"
+SIGNED = (STATUS, BY, AT, WHY)
+PREDICATE = "urn:hush:decision:1"
+APPROVED, REJECTED, REFUTED = "approved", "rejected", "refuted"
+
+
+def signature(name: str, version: str, tags: Mapping[str, str]) -> str:
+    """Of the decision that stands in `tags`, on this version with this certificate."""
+    if key := signing_key():
+        return sign_statement(key, _subject(name, version, tags), PREDICATE, _said(tags))
+    return _home_signature(name, version, tags)
+
+
+def _home_signature(name: str, version: str, tags: Mapping[str, str]) -> str:
+    signed = (*(tags.get(key) for key in SIGNED), tags.get(DIGEST))
+    return home().sign("decision", json.dumps([name, str(version), *signed]))
+
+
+def _subject(name: str, version: str, tags: Mapping[str, str]) -> dict[str, str]:
+    """The version, by the hash of its certificate."""
+    return {f"models:/{name}/{version}": tags.get(DIGEST, "")}
+
+
+def _said(tags: Mapping[str, str]) -> dict[str, str | None]:
+    return {key: tags.get(key) for key in SIGNED}
+
+
+def note_last(name: str, version: str, decision: str) -> None:
+    """Keep the signature of the last decision on a version, or `failed`.
+
+    Written before the registry is told: a kill between the two leaves a version that must be reviewed again, never
+    one that was rejected and counts as approved.
+    """
+    file = _last(name, version)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    write_whole(file, decision.encode())
+
+
+def _last(name: str, version: str) -> Path:
+    return home().root / "decisions" / home().fingerprint(f"decision {name}/{version}")
+
+
+def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
+    """Who approved a version and when, in words. `trust`: of this environment, unless given.
+
+    Raises:
+        VerificationError: nobody did with a key that is trusted (without a trust root: the key of this home): the
+            alias or a tag was set by another way, or the review was of an older hush or on another machine.
+    """
+    trust = trust or trust_root()
+    uri, tags = f"models:/{entry.name}/{entry.version}", entry.tags
+    if tags.get(STATUS) != APPROVED:
+        raise VerificationError([f"{uri}: is {tags.get(STATUS, 'without a status')}, and nobody approved it"])
+    given = tags.get(SIGNATURE, "")
+    signer = _signer(entry, trust, given)
+    last = _last(entry.name, entry.version)
+    if last.is_file() and not hmac.compare_digest(last.read_bytes(), given.encode()):
+        raise VerificationError(
+            [f"{uri}: carries an approval that a later decision of this home took back: review it again"]
+        )
+    return f"approved by {tags[BY]} at {tags[AT]}, signed {signer}"
+
+
+def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
+    """For a version that was found by the alias `champion`, and whose approval holds: is it the one promoted last?
+
+    In the home that decided, by its own note; and by the signed times of approvals of other versions that stand in
+    the registry, which whoever has the trust root can check. A version is promoted again by another review of it.
+
+    Raises:
+        VerificationError: another version was promoted later, or the alias was taken away since: somebody moved it.
+    """
+    trust = trust or trust_root()
+    uri, at = f"models:/{entry.name}/{entry.version}", entry.tags[AT]
+    back = "the alias was moved back to it: review it again with hush review, if it is to be champion"
+    last, pending = last_promotion(entry.name), None
+    if last is not None and not last.moved and last.version != str(entry.version):
+        last, pending = last.before, last.version  # until that is done, what stood before stands
+    if last is not None and last.version != str(entry.version) and at <= last.at:
+        now = f"version {last.version} was promoted" if last.version else "the alias was taken away"
+        raise VerificationError([f"{uri}: was approved at {at}, and {now} at {last.at}; {back}"])
+    for other in approved_since(entry.name, at, trust):
+        if str(other.version) != pending:
+            raise VerificationError(
+                [f"{uri}: was approved at {at}, and version {other.version} at {other.tags[AT]}; {back}"]
+            )
+
+
+def approved_since(model: str, at: str, trust: TrustRoot | None) -> Iterator[ModelVersion]:
+    """The versions that were approved later than `at` by a signature that counts here: a time that nobody signed
+    says nothing."""
+    for other in versions_of(model):
+        if other.tags.get(STATUS) != APPROVED or not other.tags.get(AT, "") > at:
+            continue
+        try:
+            _signer(other, trust, other.tags.get(SIGNATURE, ""))
+        except VerificationError:
+            continue
+        yield other
+
+
+def _signer(entry: ModelVersion, trust: TrustRoot | None, given: str) -> str:
+    return _check_statement(entry, trust, given) if trust else _check_own(entry, given)
+
+
+def _check_own(entry: ModelVersion, given: str) -> str:
+    right = _home_signature(entry.name, entry.version, entry.tags)
+    if not hmac.compare_digest(given, right):
+        raise VerificationError(
+            [
+                f"models:/{entry.name}/{entry.version}: says that it was approved, and no review with the key of "
+                f"this home did that ({home().keys}): review it with hush review"
+            ]
+        )
+    return "with the key of this home"
+
+
+def _check_statement(entry: ModelVersion, trust: TrustRoot, given: str) -> str:
+    """By a key that is trusted, and of this version, this certificate and what the other tags say."""
+    uri = f"models:/{entry.name}/{entry.version}"
+    statement, signer = open_statement(given, f"{uri}: tag {SIGNATURE}", trust, PREDICATE)
+    subjects = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
+    if subjects != _subject(entry.name, entry.version, entry.tags) or statement["predicate"] != _said(
+        entry.tags
+    ):
+        raise VerificationError(
+            [
+                f"{uri}: says that it was approved, and what {signer} signed is another decision: review it again"
+            ]
+        )
+    return f"by {signer}"

@@ -1,0 +1,179 @@
+"""Decisions on versions of a real registry, killed, overtaken, by clocks that are wrong: who is champion then."""
+
+from contextlib import nullcontext
+from datetime import datetime, timedelta
+
+import mlflow
+import pytest
+from receiving import named_receiver
+from signing_keys import write_pair
+
+from hush_core.errors import InputError, VerificationError
+from tasks.runtime import decisions, webhook
+from tasks.runtime.approvals import APPROVED, AT, REFUTED, REJECTED, check_approval, check_last
+from tasks.runtime.decisions import decide, finish_decisions, standing, withdraw
+from tasks.runtime.environment import home
+from tasks.runtime.promotions import last_promotion
+from tasks.runtime.versions import DIGEST, find_version
+
+
+@pytest.fixture
+def model(request):
+    """A model with three versions; no decision reads more of them than their tags."""
+    name, client = request.node.name.replace("[", "-").replace("]", ""), mlflow.MlflowClient()
+    client.create_registered_model(name)
+    for number in "123":
+        client.create_model_version(name, f"file:///nowhere/{number}", tags={DIGEST: number * 64})
+    return name
+
+
+@pytest.fixture
+def receiver(tmp_path, monkeypatch):
+    for message in webhook.messages():
+        message.forget()
+    with named_receiver(tmp_path, monkeypatch) as found:
+        yield found
+
+
+def approve(model, number):
+    decide(f"models:/{model}/{number}", APPROVED, by="ada", why="fine", certificate=str(number) * 64)
+
+
+def champion(model):
+    """The number of the champion, which is believed."""
+    entry = find_version(f"models:/{model}@champion")
+    check_approval(entry)
+    check_last(entry)
+    return int(entry.version)
+
+
+def killed(monkeypatch, model, number, call, key=None, when="before"):
+    """An approval that dies at a request to the registry."""
+    real = getattr(mlflow.MlflowClient, call)
+
+    def die(self, *arguments, **options):
+        mine = key is None or key in arguments
+        if not mine or when == "after":
+            real(self, *arguments, **options)
+        if mine:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mlflow.MlflowClient, call, die)
+        with pytest.raises(KeyboardInterrupt):
+            approve(model, number)
+
+
+TAGS = ["validation_status", "reviewed_by", "reviewed_at", "decision_1", "review_signature"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("key", TAGS)
+def test_wherever_a_promotion_is_killed_one_version_is_champion_and_is_believed(
+    model, monkeypatch, key, when
+):
+    approve(model, 1)
+    killed(monkeypatch, model, 2, "set_model_version_tag", key, when)
+    assert champion(model) == 1, "until somebody finishes it"
+    finish_decisions(model)
+    whole = (key, when) == ("review_signature", "after")
+    assert champion(model) == (2 if whole else 1)
+    approve(model, 3)
+    assert champion(model) == 3
+
+
+def test_the_alias_moved_back_is_refused_while_a_promotion_is_begun(model, monkeypatch):
+    approve(model, 1)
+    approve(model, 2)
+    killed(monkeypatch, model, 3, "set_registered_model_alias")
+    mlflow.MlflowClient().set_registered_model_alias(model, "champion", "1")
+    with pytest.raises(VerificationError, match="version 2 was promoted"):
+        champion(model)
+
+
+def test_a_clock_that_goes_back_takes_no_champion_away(model, monkeypatch):
+    class Clock(datetime):
+        late = timedelta(minutes=5)
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + cls.late
+
+    monkeypatch.setattr(decisions, "datetime", Clock)
+    approve(model, 1)
+    Clock.late = timedelta(0)
+    approve(model, 2)
+    assert champion(model) == 2
+    assert find_version(f"models:/{model}/2").tags[AT] > find_version(f"models:/{model}/1").tags[AT]
+    mlflow.MlflowClient().set_registered_model_alias(model, "champion", "1")
+    with pytest.raises(VerificationError, match="moved back"):
+        champion(model)
+    mlflow.MlflowClient().set_registered_model_alias(model, "champion", "2")
+    assert decide(f"models:/{model}/2", REJECTED, by="bob", why="no")
+    mlflow.MlflowClient().set_registered_model_alias(model, "champion", "1")
+    with pytest.raises(VerificationError, match="the alias was taken away"):
+        champion(model)
+
+
+def test_what_another_home_promoted_since_is_not_overridden(model, monkeypatch, tmp_path):
+    """Two homes with one organisation's key; the other one has no note of this home's."""
+    private, trust = write_pair(tmp_path / "keys", "acme")
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
+    monkeypatch.setenv("HUSH_TRUST", str(trust))
+    approve(model, 1)
+    killed(monkeypatch, model, 2, "set_registered_model_alias")
+    notes, elsewhere = home().root / "decisions", tmp_path / "notes of this home"
+    notes.rename(elsewhere)
+    approve(model, 3)
+    for file in notes.iterdir():
+        file.unlink()
+    notes.rmdir()
+    elsewhere.rename(notes)
+    finish_decisions(model)
+    assert champion(model) == 3 and last_promotion(model).version == "1"
+
+
+def test_a_decision_on_a_version_that_was_deleted_blocks_nothing(model, monkeypatch):
+    approve(model, 1)
+    killed(monkeypatch, model, 2, "set_registered_model_alias")
+    mlflow.MlflowClient().delete_model_version(model, "2")
+    finish_decisions(model)
+    assert champion(model) == 1
+    decide(f"models:/{model}/1", REFUTED, by="hush audit", why="leaks")
+    with pytest.raises(InputError, match="not in the registry"):
+        champion(model)
+
+
+def test_a_damaged_message_blocks_neither_decisions_nor_other_messages(model, receiver, caplog):
+    approve(model, 1)
+    (home().root / "outbox" / "decision-0.json").write_text("{")
+    assert decide(f"models:/{model}/1", REFUTED, by="hush audit", why="leaks")
+    approve(model, 2)
+    assert len(webhook.deliver().taken) == 1 and "decision-0.json is damaged" in caplog.text
+    (home().root / "outbox" / "decision-0.json").unlink()
+
+
+def test_only_the_promotion_that_stands_is_told(model, receiver):
+    approve(model, 1)
+    approve(model, 2)
+    assert [one.version for one in webhook.messages()] == ["2"]
+    decide(f"models:/{model}/3", REJECTED, by="bob", why="no")
+    assert [one.version for one in webhook.messages()] == ["2"], (
+        "a rejection of another one overtakes nothing"
+    )
+    decide(f"models:/{model}/2", REJECTED, by="bob", why="no")
+    assert webhook.messages() == [] and webhook.deliver() == webhook.Delivery()
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_what_somebody_decided_during_a_look_is_not_taken_away(model, failed):
+    mlflow.MlflowClient().set_registered_model_alias(model, "champion", "1")
+    seen = standing(find_version(f"models:/{model}@champion"))
+    approve(model, 1)
+    assert not withdraw(seen, failed=failed) and champion(model) == 1
+    seen = standing(find_version(f"models:/{model}@champion"))
+    assert withdraw(seen, failed=failed) and last_promotion(model).version is None
+    with pytest.raises(InputError, match="not in the registry"):
+        champion(model)
+    with pytest.raises(VerificationError) if failed else nullcontext():
+        check_approval(find_version(f"models:/{model}/1"))

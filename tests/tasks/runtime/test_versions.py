@@ -1,0 +1,85 @@
+"""What an artifact store answers: a file that is not there is the version's fault, everything else is not."""
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import mlflow
+import pytest
+from mlflow.exceptions import MlflowException
+
+from hush_core.errors import VerificationError
+from tasks.runtime.versions import download_certificate, fetch_artifact
+
+LISTED = b'{"files": [{"path": "certificate.json", "is_dir": false, "file_size": 2}]}'
+
+
+@contextmanager
+def store(status, listed=LISTED):
+    """The artifact API of an MLflow server that lists one file, and answers with a status when it is asked for."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            if "path=" in self.path:
+                self.say(200, listed if self.path.endswith("certificate") else b'{"files": []}')
+            else:
+                self.say(status, b"{}")
+
+        def say(self, code, body):
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/api/2.0/mlflow-artifacts/artifacts/m"
+        finally:
+            server.shutdown()
+
+
+@pytest.fixture
+def version(monkeypatch):
+    """Of a registry, with its artifacts at an address."""
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+
+    def make(name, source):
+        client = mlflow.MlflowClient()
+        client.create_registered_model(name)
+        return f"models:/{name}/{client.create_model_version(name, source).version}"
+
+    return make
+
+
+def test_only_a_file_that_is_not_there_is_missing(version, tmp_path):
+    with store(404) as source, pytest.raises(VerificationError, match="is missing from the artifact store"):
+        download_certificate(version("gone", source), tmp_path / "gone")
+    with store(200, listed=b'{"files": []}') as source, pytest.raises(VerificationError, match="is missing"):
+        download_certificate(version("empty", source), tmp_path / "empty")
+    with store(200) as source:
+        found = download_certificate(version("there", source), tmp_path / "there")
+    assert (found / "certificate.json").read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_what_the_store_refuses_is_no_fault_of_the_version(version, tmp_path, status):
+    with store(status) as source, pytest.raises(MlflowException, match=str(status)):
+        download_certificate(version(f"refused-{status}", source), tmp_path)
+
+
+def test_an_artifact_of_a_run_is_missing_or_refused(version, tmp_path):
+    """MLflow's own look at `runs:/` answers "not there" in both cases."""
+    client, part = mlflow.MlflowClient(), "audits/audit.json"
+    run = client.create_run(client.create_experiment("kept", (tmp_path / "kept").as_uri())).info.run_id
+    client.log_text(run, "said", part)
+    assert fetch_artifact(f"runs:/{run}/audits/other.json", tmp_path) is None
+    assert fetch_artifact(f"runs:/{'0' * 32}/{part}", tmp_path) is None
+    assert fetch_artifact(f"runs:/{run}/{part}", tmp_path).read_text() == "said"
+    with store(403) as source:
+        refused = client.create_run(client.create_experiment("refused", source)).info.run_id
+        with pytest.raises(MlflowException, match="403"):
+            fetch_artifact(f"runs:/{refused}/{part}", tmp_path)
