@@ -97,13 +97,22 @@ class Message(BaseModel):
         }
         return json.dumps({"type": PROMOTED, "timestamp": self.at, "data": data}, sort_keys=True).encode()
 
+    @property
+    def _file(self) -> Path:
+        return home().root / "outbox" / f"{self.id}.json"
+
     def keep(self) -> Message:
-        folder = private_folder(home().root / "outbox")
-        write_whole(folder / f"{self.id}.json", self.model_dump_json().encode())
+        private_folder(self._file.parent)
+        write_whole(self._file, self.model_dump_json().encode())
         return self
 
+    def wait_until(self, due: float) -> None:
+        """For another try; what a later decision forgot while it was sent stays forgotten."""
+        if self._file.exists():
+            self.model_copy(update={"tries": self.tries + 1, "due": due}).keep()
+
     def forget(self) -> None:
-        (home().root / "outbox" / f"{self.id}.json").unlink(missing_ok=True)
+        self._file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -198,7 +207,7 @@ def deliver(clock: Callable[[], float] = time.time) -> Delivery:
                 taken.append(message.id)
             else:
                 pause = AGAIN_AFTER[min(message.tries, len(AGAIN_AFTER) - 1)]
-                message.model_copy(update={"tries": message.tries + 1, "due": clock() + pause}).keep()
+                message.wait_until(clock() + pause)
                 _log.warning(
                     "the webhook at %s did not take the promotion of models:/%s/%s (%s, try %d); again in %.0f s",
                     told.host, message.model, message.version, problem, message.tries + 1, pause,

@@ -212,6 +212,18 @@ def test_a_receiver_that_drips_is_not_waited_for_and_the_others_wait_for_the_nex
     assert sorted(one.tries for one in webhook.messages()) == [0, 1]
 
 
+def test_what_a_decision_forgot_while_it_was_sent_stays_forgotten(receiver, monkeypatch):
+    waiting_message("d" * 64)
+
+    def fails(_, message, __):
+        message.forget()  # as a later decision does
+        return "500"
+
+    monkeypatch.setattr(webhook, "_send", fails)
+    webhook.deliver()
+    assert not list(webhook.messages())
+
+
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
 def test_what_is_for_this_machine_goes_by_no_proxy(receiver, monkeypatch, name):
     proxied = []
