@@ -264,7 +264,7 @@ def test_a_job_that_ended_in_a_refuted_model_is_not_answered_with_it_again(refut
 
 
 def test_a_refuted_run_is_marked_among_those_that_are_counted(told, refuted):
-    screen, counted = refuted[10:]
+    screen, counted = refuted[10], refuted[11]["result"]
     name = facts(told, FIRST).run
     assert (
         f"run {name[:12]} was refuted" in screen
