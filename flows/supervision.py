@@ -56,16 +56,19 @@ class Children:
     """Child processes that live and die together; each leads a process group, so grandchildren go too."""
 
     running: list[Child] = field(default_factory=list)
-    previous: Any = None
+    previous: dict[signal.Signals, Any] = field(default_factory=dict)
 
     def __enter__(self) -> Children:
-        self.previous = signal.signal(signal.SIGTERM, _interrupt)
+        # a shell has SIGINT ignored for what it starts in the background, and children would inherit that
+        handlers = {signal.SIGTERM: _interrupt, signal.SIGINT: signal.default_int_handler}
+        self.previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         return self
 
     def __exit__(self, *_: object) -> None:
         for child in reversed(self.running):  # the runner first: it reports to the servers
             _stop(child)
-        signal.signal(signal.SIGTERM, self.previous)
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)
 
     def start(
         self,

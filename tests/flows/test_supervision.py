@@ -42,7 +42,13 @@ def until(check):
         time.sleep(0.05)
 
 
-def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with_a_checkpoint(tmp_path):
+@pytest.mark.parametrize(
+    "inherited", [signal.default_int_handler, signal.SIG_IGN], ids=["terminal", "background"]
+)
+def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with_a_checkpoint(
+    tmp_path, inherited
+):
+    before = signal.signal(signal.SIGINT, inherited)
     with Children() as children:
         command = [sys.executable, "-c", RUNNER, str(tmp_path)]
         children.start("runner", command, dict(os.environ), again=False, first=True)
@@ -51,6 +57,7 @@ def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with
         os.kill(children.running[0].process.pid, signal.SIGKILL)
         until(lambda: children.check() or len(begun(tmp_path)) == 2)
         assert (tmp_path / "checkpoint").exists(), "it was killed with its runner"
+    assert signal.signal(signal.SIGINT, before) is inherited
     for pid in begun(tmp_path):
         until(lambda pid=pid: not _lives(pid))
 
