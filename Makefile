@@ -12,7 +12,7 @@ demo: setup
 	$(BIN)/hush demo
 
 test: setup browser
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 2
 
 bench: setup
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
