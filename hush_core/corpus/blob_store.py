@@ -12,6 +12,7 @@ import mmap
 import os
 import shutil
 import tempfile
+import weakref
 from array import array
 from binascii import unhexlify
 from collections.abc import Iterator
@@ -55,6 +56,7 @@ class BlobStore:
         self._file = (
             kept.file if kept is not None else tempfile.TemporaryFile(prefix="hush-", dir=folder, buffering=0)  # noqa: SIM115 (`close`)
         )
+        weakref.finalize(self, self._file.close)  # of a store that nobody closed
         self._waiting: list[bytes] = []
         self._written = self._end = kept.end if kept is not None else 0
         self._starts, self._sizes = array("q"), array("q")

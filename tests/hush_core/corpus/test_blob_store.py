@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 from itertools import pairwise
@@ -112,3 +113,12 @@ def test_a_full_disk_is_one_clear_refusal():
     finally:
         os.close(full)
     assert "HUSH_HOME" in error.value.hint  # where the text is laid out
+
+
+def test_a_store_that_nobody_closed_gives_its_file_back():
+    forgotten = BlobStore()
+    file = forgotten._file
+    forgotten.me = forgotten  # in a circle, as in the trace of an exception
+    del forgotten
+    gc.collect()
+    assert file.closed
