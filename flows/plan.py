@@ -12,7 +12,8 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.check import check_config
 from flows.remedies import Remedy, remedies
 from flows.reports.coverage_notes import coverage_notes
-from flows.reports.plan import PlanReport, build_report, markdown
+from flows.reports.plan import markdown
+from flows.reports.plan_report import PlanReport, build_report
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
 from hush_core.errors import InputError

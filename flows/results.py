@@ -192,7 +192,7 @@ def _secrets() -> Any:
 
 
 def _plan() -> Any:
-    from flows.reports.plan import PlanReport
+    from flows.reports.plan_report import PlanReport
     from flows.reports.rehearsal import RehearsalReport
 
     return PlanReport | RehearsalReport

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from hush_core.accounting import Curves
-from hush_core.certificate.consistency import SUMMED, check_capacities, check_facts, check_roles
+from hush_core.certificate.comparison import compare_all_runs, compare_bounds, compare_curves, join_again
+from hush_core.certificate.consistency import check_capacities, check_facts, check_roles
 from hush_core.certificate.document import (
     TABLES,
     Certificate,
@@ -47,11 +46,6 @@ from hush_core.errors import HushError, VerificationError
 from hush_core.files import file_sha256
 from hush_core.history import Earlier, bounds_of_all_runs
 from hush_core.progress import Progress
-
-RECOMPUTED = 2e-4
-"""The same route on another machine may differ by this much, relatively: round-off decides which tilt is taken."""
-DOMINATING = ("dominating_examples", "dominating_rate", "dominating_prior")
-"""The profile that an inherited bound is of; null where it is by the secret's own rates."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +164,12 @@ def _check_numbers(
     progress("recomputing every bound", 0, bounds.height)
     again = bounds_again(plan, weight, edges, secrets)
     progress("recomputing every bound", bounds.height, bounds.height)
-    rows = _join(secrets, bounds, again)
-    failures = _compare(rows, plan.noise_multiplier or sigma)
+    rows = join_again(secrets, bounds, again)
+    failures = compare_bounds(rows, plan.noise_multiplier or sigma)
     progress("recomputing every curve", 0, bounds["curve"].n_unique())
     again_curves = curves_again(plan, weight, edges, secrets)
     progress("recomputing every curve", bounds["curve"].n_unique(), bounds["curve"].n_unique())
-    failures += _compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
+    failures += compare_curves(curves, bounds["curve"].to_numpy(), again_curves)
     progress("recomputing the bounds of all runs", 0, bounds.height)
     together = bounds_of_all_runs(
         edges, rates, bounds, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
@@ -184,7 +178,7 @@ def _check_numbers(
     )  # fmt: skip
     progress("recomputing the bounds of all runs", bounds.height, bounds.height)
     together = without_what_is_not_reached(plan, together)
-    failures += _compare_all_runs(secrets["name"], bounds, together)
+    failures += compare_all_runs(secrets["name"], bounds, together)
     if failures:
         raise VerificationError(failures)
     second, points = _second_route(facts, tables, progress)
@@ -226,82 +220,3 @@ def earlier_of(unknown: int, tables: dict[str, pl.DataFrame]) -> Earlier:
     """The other runs that a certificate names, as it was written from them."""
     bare = tables["bounds.parquet"]["bare"].to_numpy()
     return Earlier(tables["runs.parquet"], tables["history.parquet"], bare, unknown)
-
-
-def _join(secrets: pl.DataFrame, bounds: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret: the secrets' own targets, the stored bound and the recomputed one."""
-    stored = bounds.select(
-        "secret_id", "examples", "expected_participation", "bound", "method", "numerical_error", "lower",
-        "noise_needed", *DOMINATING, stored_prior="prior", stored_posterior="posterior",
-    )  # fmt: skip
-    recomputed = again.select(
-        "secret_id", recomputed="bound", counted="examples", participation="expected_participation",
-        by="method", again_error="numerical_error", again_lower="lower",
-        **{f"again_{name}": name for name in DOMINATING},
-    )  # fmt: skip
-    joined = secrets.join(stored, on="secret_id", how="left").join(recomputed, on="secret_id", how="left")
-    return joined.sort("secret_id")
-
-
-def _compare(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
-    failures = []
-    for row in rows.iter_rows(named=True):
-        name = row["name"]
-        if (row["stored_prior"], row["stored_posterior"]) != (row["prior"], row["posterior"]):
-            failures.append(f"{name}: prior or target differ between the tables")
-        if row["counted"] != row["examples"]:
-            failures.append(f"{name}: {row['examples']} examples certified, {row['counted']} in the graph")
-        if not np.isclose(row["participation"], row["expected_participation"], rtol=SUMMED, atol=1e-15):
-            failures.append(f"{name}: its examples' rates do not sum to what was certified")
-        if row["method"] != row["by"] or not all(_same(row[c], row[f"again_{c}"]) for c in DOMINATING):
-            failures.append(
-                f"{name}: its bound was proved for another profile, or by another method, than stated"
-            )
-        if not row["bound"] <= row["posterior"]:
-            failures.append(f"{name}: bound {row['bound']:.6g} misses its target {row['posterior']:.6g}")
-        if not abs(row["recomputed"] - row["bound"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{name}: bound {row['bound']:.6g}, but {row['recomputed']:.6g} when recomputed")
-        if not _same(row["lower"], row["again_lower"], 10 * RECOMPUTED):
-            failures.append(f"{name}: lower comes out otherwise when recomputed")
-        if not abs(row["numerical_error"] - row["again_error"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{name}: numerical_error comes out otherwise when recomputed")
-        if not (row["noise_needed"] or 0.0) <= noise_multiplier * (1 + SUMMED):
-            failures.append(f"{name}: noise_needed is above the noise multiplier")
-    return failures
-
-
-def _compare_all_runs(names: pl.Series, stored: pl.DataFrame, again: pl.DataFrame) -> list[str]:
-    failures = []
-    columns = zip(names, stored.iter_rows(named=True), again.iter_rows(named=True), strict=True)
-    for name, row, new in columns:
-        if not _same(row["all_runs"], new["all_runs"], RECOMPUTED):
-            failures.append(f"{name}: all_runs comes out otherwise when recomputed from runs and history")
-        if row["all_runs_method"] != new["all_runs_method"]:
-            failures.append(f"{name}: all_runs was proved by another method than stated")
-        if not _same(row["all_runs_lower"], new["all_runs_lower"], 10 * RECOMPUTED):
-            failures.append(f"{name}: all_runs_lower comes out otherwise when recomputed")
-    return failures
-
-
-def _same(stated: float | None, found: float | None, within: float = SUMMED) -> bool:
-    if stated is None or found is None:
-        return stated is found
-    return bool(np.isclose(stated, found, rtol=within, atol=0))
-
-
-def _compare_curves(stored: pl.DataFrame, of_secret: np.ndarray, again: Curves) -> list[str]:
-    if not np.array_equal(of_secret, again.of_secret):
-        return ["the curves are not assigned to the secrets that they are of"]
-    fixed = ["curve", "examples", "rate", "prior", "method"]
-    if not stored.select(fixed).equals(again.table.select(fixed)):
-        return ["the curves are not those of this graph: their priors, methods or profiles differ"]
-    failures = []
-    for row, new in zip(stored.iter_rows(named=True), again.table.iter_rows(named=True), strict=True):
-        where = f"curve {row['curve']} at prior {row['prior']:.3g}"
-        if not abs(new["bound"] - row["bound"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{where}: {row['bound']:.6g} is stated, {new['bound']:.6g} comes out")
-        if not _same(row["lower"], new["lower"], 10 * RECOMPUTED):
-            failures.append(f"{where}: lower comes out otherwise when recomputed")
-        if not abs(row["numerical_error"] - new["numerical_error"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{where}: numerical_error comes out otherwise when recomputed")
-    return failures

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from hush_core.history.record import RunRecord
+from hush_core.history.record import RunRecord, RunText, hashes_of
 from hush_core.history.words import learned_by_words
 
 _ROUND_OFF = 1e-9
@@ -75,3 +75,24 @@ def dominating_binomials(held: pl.DataFrame) -> pl.DataFrame:
     )
     rate = -np.expm1(-hazards["hazard"].to_numpy() / hazards["examples"].to_numpy()) * (1 + _ROUND_OFF)
     return hazards.select("secret_id", "examples", rate=pl.Series(np.minimum(rate, 1.0), dtype=pl.Float64))
+
+
+def texts_tagged(text: RunText, key: bytes) -> pl.DataFrame:
+    """secret_id · hash · copies of every text that is tagged now; copies: under whatever tag."""
+    tagged = text.edges["example_id"].unique().sort().to_numpy()
+    hashes = np.zeros(len(text.texts), dtype=np.uint64)
+    hashes[tagged] = hashes_of([text.texts[i] for i in tagged], key)
+    copies = pl.DataFrame({"hash": hashes[tagged]}).group_by("hash").agg(copies=pl.len())
+    owners = text.edges["secret_id"].cast(pl.UInt32)
+    table = pl.DataFrame({"secret_id": owners, "hash": hashes[text.edges["example_id"].to_numpy()]})
+    return table.unique().join(copies, on="hash")
+
+
+def files_tagged(text: RunText, key: bytes) -> pl.DataFrame:
+    """secret_id · hash of every whole file that holds text of the secret now."""
+    tagged = np.zeros(len(text.texts), dtype=bool)
+    tagged[text.edges["example_id"].to_numpy()] = True
+    owners = text.edges.select(
+        pl.col("secret_id").cast(pl.UInt32), example=pl.col("example_id").cast(pl.UInt32)
+    )
+    return owners.join(text.whole_files(tagged, key), on="example").select("secret_id", "hash").unique()

@@ -36,11 +36,13 @@ from hush_core.history.earlier import PROFILES, RUNS, Earlier
 from hush_core.history.ledger import LEDGER, WITNESS, releases_in
 from hush_core.history.matching import (
     dominating_binomials,
+    files_tagged,
     held_by_words,
     held_in_files,
     texts_held,
+    texts_tagged,
 )
-from hush_core.history.record import FILES, SECRETS, RunRecord, RunText, hashes_of
+from hush_core.history.record import FILES, SECRETS, RunRecord, RunText
 from hush_core.history.words import words_of, words_of_files, words_of_values
 
 _BEFORE = "before.json"
@@ -181,7 +183,7 @@ class RunHistory:
         known = [record.tagged_texts() for record in self._records("") if record.rounds]
         if not known:
             return False
-        return not self._tagged(text).join(pl.concat(known), on="hash", how="anti").height
+        return not texts_tagged(text, self._key).join(pl.concat(known), on="hash", how="anti").height
 
     def before(self, job: str) -> str | None:
         """What the plan of this job's run counted in, once that run has released anything; else None."""
@@ -229,7 +231,11 @@ class RunHistory:
         What is found by its text is noted in that run by its name, so that the next change of it hides nothing.
         """
         secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
-        named, now, files = secrets.with_row_index("secret_id"), self._tagged(text), self._files(text)
+        named, now, files = (
+            secrets.with_row_index("secret_id"),
+            texts_tagged(text, self._key),
+            files_tagged(text, self._key),
+        )
         runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
         bare = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
@@ -265,29 +271,6 @@ class RunHistory:
         # of other settings, and of no secret of today: the noise of a run above may have followed from it
         runs += [(len(runs) + i, *run) for i, (_, *run) in enumerate(o for o in others if o[0] & named_alike)]
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
-
-    def _tagged(self, text: RunText) -> pl.DataFrame:
-        """secret_id · hash · copies of every text that is tagged now; copies: under whatever tag."""
-        tagged = text.edges["example_id"].unique().sort().to_numpy()
-        hashes = np.zeros(len(text.texts), dtype=np.uint64)
-        hashes[tagged] = hashes_of([text.texts[i] for i in tagged], self._key)
-        copies = pl.DataFrame({"hash": hashes[tagged]}).group_by("hash").agg(copies=pl.len())
-        owners = text.edges["secret_id"].cast(pl.UInt32)
-        table = pl.DataFrame({"secret_id": owners, "hash": hashes[text.edges["example_id"].to_numpy()]})
-        return table.unique().join(copies, on="hash")
-
-    def _files(self, text: RunText) -> pl.DataFrame:
-        """secret_id · hash of every whole file that holds text of the secret now."""
-        tagged = np.zeros(len(text.texts), dtype=bool)
-        tagged[text.edges["example_id"].to_numpy()] = True
-        owners = text.edges.select(
-            pl.col("secret_id").cast(pl.UInt32), example=pl.col("example_id").cast(pl.UInt32)
-        )
-        return (
-            owners.join(text.whole_files(tagged, self._key), on="example")
-            .select("secret_id", "hash")
-            .unique()
-        )
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
         """Folder and releases of every other run that made any, in the order of their keys."""

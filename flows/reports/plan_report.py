@@ -1,0 +1,187 @@
+"""What a plan came to, and its sentences. Never a secret's value."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from flows.remedies import WORTH_ASKING, Remedy, share
+from flows.sweep import parameters_of
+from hush_core.config import HushConfig
+from hush_core.weights import RULE
+from tasks.extraction import Extracted
+from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
+from tasks.weighing import Relaxation
+
+
+class PlanReport(BaseModel):
+    """What a plan came to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    secrets: int
+    examples: int
+    method: str
+    rows: list[PlanRow]
+    recommended: int | None
+    """The place in `rows`, by `rule`."""
+    rule: str
+    other: PlanRow | None
+    """The recommended point with the other `weights.without_secret`."""
+    relaxations: list[Relaxation]
+    """At the recommended point."""
+    runs: int
+    """For so many runs the config promises its targets."""
+    noise_by_runs: list[NoiseOfRuns]
+    """At the recommended point: the noise multiplier, were they promised for so many runs."""
+    published: Published
+    expected_batch: int
+    noise_share: float | None
+    """How long the noise of all rounds is at the recommended point, against the longest that their gradients can
+    add up to (`flows.remedies.share`); None where nothing is recommended, or the model's size is not known."""
+    remedies: list[Remedy]
+    """What would make it shorter, the best one first; empty where it is short."""
+    next_run: str
+    """What a run would be now, under a promise of several; else empty."""
+    notes: list[str]
+    """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
+
+    @property
+    def own(self) -> list[PlanRow]:
+        """The rows of the config's own method."""
+        return [row for row in self.rows if row.method == self.method]
+
+    def paper(self, row: PlanRow) -> PlanRow | None:
+        """The row of the paper's method at the same place of the sweep."""
+        places = [r for r in self.rows if r.method == "kl"]
+        return places[self.own.index(row)] if places and self.method != "kl" else None
+
+
+def build_report(
+    config: HushConfig,
+    extracted: Extracted,
+    rows: list[PlanRow],
+    chosen: int | None,
+    other: PlanRow | None,
+    relaxations: list[Relaxation],
+    noise_by_runs: list[NoiseOfRuns],
+    published: Published,
+    notes: list[str],
+    *,
+    remedies: list[Remedy],
+    next_run: str,
+) -> PlanReport:
+    best = None if chosen is None else rows[chosen].noise_multiplier
+    train = config.train
+    noise_share = best and share(
+        best, batch=train.batch, rounds=train.rounds, parameters=parameters_of(config)
+    )
+    return PlanReport(
+        secrets=extracted.n_secrets,
+        examples=extracted.n_examples,
+        method=config.method,
+        rows=rows,
+        recommended=chosen,
+        rule=RULE,
+        other=other,
+        relaxations=relaxations,
+        runs=config.runs,
+        noise_by_runs=noise_by_runs,
+        published=published,
+        expected_batch=train.batch,
+        noise_share=noise_share,
+        remedies=remedies,
+        next_run=next_run,
+        notes=notes,
+    )
+
+
+def headline(report: PlanReport) -> str:
+    """The recommendation in one sentence."""
+    if report.recommended is None:
+        return "nothing can be recommended: no point of the sweep has a certified noise multiplier"
+    row = report.rows[report.recommended]
+    key = (
+        f"weights.c = {row.c:.3g}"
+        if row.noise_asked is None
+        else f"weights.noise_multiplier = {row.noise_asked:.3g}"
+    )
+    return (
+        f"{key}: noise multiplier {row.noise_multiplier:.3g}, {row.weight_retained:.1%} of the weight retained "
+        f"({row.protected_retained:.1%} of the examples with a secret), "
+        f"about {row.distinct:,.0f} distinct examples seen"
+    )
+
+
+def verdict(report: PlanReport) -> str:
+    """What the noise at the recommended point leaves to be learned; empty where nothing is recommended."""
+    if report.recommended is None:
+        return ""
+    sigma, part = report.rows[report.recommended].noise_multiplier or 0.0, report.noise_share
+    ratio = f"σ/B = {sigma / report.expected_batch:.3g}"
+    if part is None:
+        return f"{ratio}; the config does not say how many parameters are trained, so there is no verdict"
+    if part >= 1:
+        return (
+            f"HOPELESS: {ratio}, so the noise of all rounds is {part:.3g} times as long as their gradients can "
+            "add up to, even if all point the same way: training would learn next to nothing. Take a larger "
+            "batch, more rounds, a smaller model or adapters, or higher targets"
+        )
+    word = "POOR: " if part >= WORTH_ASKING else ""
+    return (
+        f"{word}{ratio}, so the noise of all rounds is {part:.2g} of the longest that their gradients can add up "
+        "to; they add up to less"
+    )
+
+
+def remedies_in_words(report: PlanReport) -> list[str]:
+    """Each with its price, on the same weights."""
+    told = []
+    for r in report.remedies:
+        left = "" if r.noise_share is None else f", noise {r.noise_share:.2g} of the longest sum"
+        told.append(
+            f"{r.change}: σ = {r.noise_multiplier:.3g}, σ/B = {r.noise_multiplier / r.expected_batch:.3g}{left}"
+        )
+    return told
+
+
+WITHOUT_SECRET = {
+    "noise": "every example without a secret takes part in the noisy rounds, one that nobody found a secret in too",
+    "plain": "examples without a secret are trained on as usual, WITHOUT noise: none for what no entry names",
+    "drop": "examples without a secret are not trained on",
+}
+
+
+def choices(report: PlanReport) -> list[str]:
+    """What the config's `weights.without_secret` gives at the recommended point, and what the other would."""
+    if report.recommended is None:
+        return []
+    return [_choice(row) for row in (report.rows[report.recommended], report.other) if row is not None]
+
+
+def _choice(row: PlanRow) -> str:
+    if row.noise_multiplier is None:
+        found = row.note or "no noise multiplier"
+    else:
+        found = f"σ = {row.noise_multiplier:.3g} on about {row.distinct:,.0f} distinct examples" + (
+            f", {row.trained_plain:,} more before them" if row.trained_plain else ""
+        )
+    return f"without_secret: {row.without_secret}: {found} ({WITHOUT_SECRET[row.without_secret]})"
+
+
+def retraining(report: PlanReport) -> str:
+    """What the promise costs by the number of runs that it is for; empty where nothing is recommended."""
+    if not report.noise_by_runs:
+        return ""
+
+    def listed(way: str) -> str:
+        found = [(row.runs, getattr(row, way)) for row in report.noise_by_runs]
+        return " · ".join(f"{runs:,}: {'-' if sigma is None else f'{sigma:.3g}'}" for runs, sigma in found)
+
+    own = "this one run" if report.runs == 1 else f"{report.runs} runs"
+    later = report.noise_by_runs[0].later_rounds
+    rounds = "1 round" if later == 1 else f"{later} rounds"
+    return (
+        f"σ by the number of runs that the targets hold for: {listed('anew')}; going on from the promoted model "
+        f"with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} (promise.runs)"
+        + (f"; {report.next_run}" if report.next_run else "")
+    )
