@@ -7,10 +7,14 @@ from typing import Any
 from hush_core.figures import short_name
 from tasks.extraction import protects_nothing
 
+WIDE = 0.25
+"""An entry that names more of the examples than this is asked about: noise follows what is most widespread."""
+
 
 def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     """Entries that protect nothing or less than they say, and what was left out; no value and no path."""
     notes = []
+    every = sum(facts["examples"] for facts in coverage["repositories"].values())
     for entry, facts in coverage["secrets"].items():
         dropped = facts["only_in_dropped"]
         unseen = facts["without_example"] - dropped
@@ -24,6 +28,12 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
             notes.append(
                 f"{entry}: {dropped:,} secrets stand only in examples that were left out for a weak credential "
                 "beside them (dropped.csv of `hush secrets`)"
+            )
+        if facts["examples"] > WIDE * every:
+            asked = " (`attribute` says how much of theirs is)" if facts["kind"] == "contributors" else ""
+            notes.append(
+                f"{entry}: {facts['examples']:,} of {every:,} examples hold its secrets, and the noise must cover "
+                f"them all; is so much of it secret{asked}?"
             )
         if facts["left_out_secrets"]:
             notes.append(

@@ -107,6 +107,8 @@ def _secrets(
         np.stack([entry_of[held.found[rows]], held.reason[rows]], axis=1), axis=0, return_counts=True
     )
     reasons: dict[int, Counter[str]] = defaultdict(Counter)
+    holding = np.unique(np.stack([entry_of[held.found[rows]], held.chunk[rows]], axis=1), axis=0)
+    examples = Counter(holding[:, 0].tolist())
     for (entry, reason), n in zip(pairs.tolist(), counts.tolist(), strict=True):
         reasons[entry][held.reasons[reason]] = n
     hidden = np.setdiff1d(held.found[fate.lost[held.chunk] & ~weak_row], held.found[rows])
@@ -125,6 +127,7 @@ def _secrets(
             "secrets": strong[entry],
             "without_example": strong[entry] - with_example[entry],
             "only_in_dropped": only_dropped[entry],
+            "examples": examples[entry],
             "edges": edges.total(),
             "detected": edges.total() - propagated,
             "propagated": propagated,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import csv
 import hashlib
 import io
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flows.reports.coverage_notes import coverage_notes
 from flows.reports.secrets import markdown, render, render_files
 from hush_core.config import parse_config
 from hush_core.errors import InputError
@@ -144,6 +146,18 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     assert (repository.files, repository.skipped) == (5, {"binary": 1})
     text = printed(summary)
     assert "1 binary" in text and "empty: protects NOTHING" in text and "gone" not in text
+
+
+def test_an_entry_that_names_much_of_the_text_is_asked_about(report):
+    summary, _, _ = report(FILES)
+    (repository,) = summary.coverage["repositories"].values()
+    for entry in ("creds", "eu"):
+        share = summary.coverage["secrets"][entry]["examples"] / repository["examples"]
+        asked = any(note.startswith(f"{entry}: 4 of ") for note in coverage_notes(summary.coverage))
+        assert asked == (share > 0.25)
+    narrow = copy.deepcopy(summary.coverage)
+    narrow["repositories"]["repo"]["examples"] *= 100
+    assert not any(" examples hold its secrets" in note for note in coverage_notes(narrow))
 
 
 def test_which_files_hold_a_secret(report, tmp_path):
