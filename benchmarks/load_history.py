@@ -1,9 +1,9 @@
 """A long history for `load`: the finished training of a home, copied in both databases.
 
-Copies are rows, read from the databases and written back under other ids: what the servers keep of a run (its states,
-steps, log lines, artifacts; metrics, parameters, tags, the version), not the files that it left. They end a quarter of
-an hour apart, the latest now, so 10,000 of them reach back 104 days; events are copied for the last seven days only,
-which is how long Prefect keeps them.
+Copies are rows, read from the databases and written back under other ids: what the servers keep of a run (its
+states, steps, log lines, artifacts; metrics, parameters, tags, the version), not the files that it left. They end a
+quarter of an hour apart, the latest now, so 10,000 of them reach back 104 days; events are copied for the last
+seven days only, which is how long Prefect keeps them.
 """
 
 from __future__ import annotations

@@ -207,8 +207,10 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.watch import watch
     from tasks.leftovers import sweep
     from tasks.runtime.error_logging import one_line_errors
+    from tasks.runtime.listening import keep_listening
 
     one_line_errors()
+    keep_listening()
     sweep(home())
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits

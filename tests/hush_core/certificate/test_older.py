@@ -31,11 +31,15 @@ def edit(file: Path):
     file.write_bytes(data)
 
 
-@pytest.mark.parametrize("file", ["certificate/bounds.parquet", "certificate/weights.parquet", "model/config.json"])
+@pytest.mark.parametrize(
+    "file", ["certificate/bounds.parquet", "certificate/weights.parquet", "model/config.json"]
+)
 @pytest.mark.parametrize("change", [edit, Path.unlink])
 def test_an_edited_or_missing_file_of_it_is_named(folder, file, change):
     change(folder / file)
-    with pytest.raises(VerificationError, match=f"{file.removeprefix('certificate/')} is missing or was changed"):
+    with pytest.raises(
+        VerificationError, match=f"{file.removeprefix('certificate/')} is missing or was changed"
+    ):
         check_unchanged(folder / "certificate", folder / "model")
 
 
