@@ -75,8 +75,8 @@ def verify_registered(
 def _of_an_older_hush(model_uri: str, into: Path) -> OlderSchema:
     _, store = older_files(model_uri, into)
     said = (
-        f"{model_uri}: an older hush certified it, and this one does not read that: its files are as they were, and "
-        "what it promises is checked by that hush alone. Run its job again, and review the version that comes of it"
+        f"{model_uri}: an older hush certified it, and this one does not read that: its files are as they were, "
+        "and what it promises is checked by that hush alone. Run its job again, and review what comes of it"
     )
     return OlderSchema([said], store)
 

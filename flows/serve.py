@@ -44,8 +44,8 @@ ABOUT = {
 WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"
 """When champions are verified again, and when they are attacked again; deploy/prefect.yaml says the same."""
 SIDE_BY_SIDE = 2
-"""So many runs of `plan` and of `secrets` at a time; deploy/prefect.yaml says the same. Each is a process that holds
-the text and the graph: fifty that are asked for at once would take all of a machine's memory from a training."""
+"""So many runs of `plan` and of `secrets` at a time; deploy/prefect.yaml says the same. Each is a process that
+holds the text and the graph: fifty that are asked for at once would take a machine's memory from a training."""
 SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ", "metrics: ")
 RECORD = "servers.json"
 """In HUSH_HOME/run, while a supervisor with servers is there: its process, and whether all of it answers."""
