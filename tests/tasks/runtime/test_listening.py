@@ -22,7 +22,7 @@ CANCELLING = {
 
 
 class Busy(BaseHTTPRequestHandler):
-    """A server that answers 504, which no client asks again, so many times, and then that the run is to be cancelled."""
+    """A server that answers 504, after which no client asks again, so many times; then: cancel the run."""
 
     left = 0
 
