@@ -1,7 +1,8 @@
 """A certificate of an older hush: whether it and what it names are still, byte for byte, as they were written.
 
-What it proves is not looked at: its promise was worded otherwise. But a model that a person approved by it is not to
-be taken for a damaged one because hush was upgraded, and one that was edited meanwhile is not to pass for an old one.
+What it proves is not looked at: its promise was worded otherwise. But a model that a person approved by it is
+not to be taken for a damaged one because hush was upgraded, and one that was edited meanwhile is not to pass
+for an old one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """*Cancel* and *Suspend* are heard however long Prefect's server was away.
 
-Prefect's runner, and the process of a run, hear of both by a stream of events, and where that breaks they ask every
-ten seconds. After three questions in a row that nobody answered they stop asking for good, and go on deaf: a quarter
-of an hour with the retries that hush sets (PREFECT_CLIENT_MAX_RETRIES). Prefect has no setting for that but one that
-kills what runs. So here the loop that asks is begun again.
+Prefect's runner, and the process of a run, hear of both by a stream of events, and where that breaks they ask
+every ten seconds. After three questions in a row that nobody answered they stop asking for good, and go on
+deaf: a quarter of an hour with the retries that hush sets (PREFECT_CLIENT_MAX_RETRIES). Prefect has no setting
+for that but one that kills what runs. So here the loop that asks is begun again.
 
 Seen in Prefect 3.8.8, `prefect._internal.observers`. A worker of Prefect's own (`prefect worker start`) is another
 program: after such an outage it must be restarted (docs/runbook.md).

@@ -1,8 +1,9 @@
 """The home that the hush of release 25 (commit 13ed701) left behind: one run, its ledger and its certificate.
 
-`old_home.json` holds the files as that hush wrote them, in base64: what `store/history` and `store/work` keep of the
-run, the identity key, and the registered certificate with its tables. The weights (100 kB) are left out of it and of `model_files`, and the certificate's digest is made again. It was made by `hush run` on the repository of
-`jobs.Job(folder, seed=7)` with that commit's `CONFIG`, and then
+`old_home.json` holds the files as that hush wrote them, in base64: what `store/history` and `store/work` keep
+of the run, the identity key, and the registered certificate with its tables. The weights (100 kB) are left out
+of it and of `model_files`, and the certificate's digest is made again. It was made by `hush run` on the
+repository of `jobs.Job(folder, seed=7)` with that commit's `CONFIG`, and then
 
     python tests/support/old_home.py HOME tests/support/old_home.json
 """
