@@ -17,7 +17,7 @@ from hush_core.certificate import (
     read_tables,
     verify_certificate,
 )
-from hush_core.errors import VerificationError
+from hush_core.errors import OlderSchema, VerificationError
 from hush_core.files import file_sha256
 from hush_core.progress import Progress
 from hush_core.signing import TrustRoot, check_signature
@@ -35,6 +35,7 @@ from tasks.runtime.versions import (
     earlier_versions,
     find_version,
     model_files,
+    older_files,
 )
 
 OWN = (*FULL, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
@@ -56,15 +57,28 @@ def verify_registered(
     `trust`: whose signatures count, instead of the environment's.
 
     Raises:
+        OlderSchema: an older hush certified it, and its files are as they were then.
         VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a
             full disk) is raised as another error: no model is taken out of service for it.
     """
     try:
-        return _verified(model_uri, into, progress, chained, trust)
+        try:
+            return _verified(model_uri, into, progress, chained, trust)
+        except OlderSchema:
+            raise _of_an_older_hush(model_uri, into) from None
     except VerificationError as error:
         if (trouble := own_trouble(error)) is not None:
             raise trouble from error
         raise
+
+
+def _of_an_older_hush(model_uri: str, into: Path) -> OlderSchema:
+    _, store = older_files(model_uri, into)
+    said = (
+        f"{model_uri}: an older hush certified it, and this one does not read that: its files are as they were, "
+        "and what it promises is checked by that hush alone. Run its job again, and review what comes of it"
+    )
+    return OlderSchema([said], store)
 
 
 def own_trouble(error: BaseException | None) -> OSError | None:

@@ -16,6 +16,8 @@ from tasks.runtime.store import Ref, Store
 
 WORTH_ASKING = 0.1
 """From this share of noise on, remedies are priced."""
+HELPS = 0.9
+"""What leaves more than this of the noise is no remedy: where few examples are drawn, a larger batch does."""
 IMPORTERS = "propagated:import"
 
 
@@ -39,7 +41,8 @@ def share(sigma: float, *, batch: int, rounds: int, parameters: int | None) -> f
 def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Remedy]:
     """At the recommended point: a batch and rounds of several times, and entries without their importers.
 
-    Empty where the noise is short as it is. The weights stay; a run would solve for better ones.
+    Empty where the noise is short as it is, or none of them makes it shorter by a tenth. The weights stay; a run
+    would solve for better ones.
     """
     if point.weighed is None or point.estimate is None:
         return []
@@ -78,7 +81,7 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
                 change=change, noise_multiplier=result.noise_multiplier, expected_batch=batch, noise_share=left
             )
         )  # fmt: skip
-    better = [r for r in found if r.noise_share is None or now is None or r.noise_share < now]
+    better = [r for r in found if r.noise_share is None or now is None or r.noise_share < HELPS * now]
     return sorted(better, key=lambda r: r.noise_share or r.noise_multiplier / r.expected_batch)
 
 

@@ -25,7 +25,7 @@ from rich.markdown import Markdown
 from flows.registered import certificate_digest, verify_registered
 from flows.reports.review import facts_page, form_page
 from hush_core.certificate import Verification
-from hush_core.errors import InputError, VerificationError
+from hush_core.errors import InputError, OlderSchema, VerificationError
 from tasks.leftovers import claim_flow_run
 from tasks.runtime import webhook
 from tasks.runtime.approvals import APPROVED, REJECTED
@@ -124,6 +124,8 @@ def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
     seen = standing(find_version(model_uri))
     try:
         return verify_registered(model_uri, into)
+    except OlderSchema:  # which says nothing against it
+        raise
     except VerificationError:
         withdraw(seen, failed=True)
         raise

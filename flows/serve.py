@@ -43,6 +43,9 @@ ABOUT = {
 """What the UI says of each deployment, by flow; deploy/prefect.yaml says the same."""
 WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"
 """When champions are verified again, and when they are attacked again; deploy/prefect.yaml says the same."""
+SIDE_BY_SIDE = 2
+"""So many runs of `plan` and of `secrets` at a time; deploy/prefect.yaml says the same. Each is a process that
+holds the text and the graph: fifty that are asked for at once would take a machine's memory from a training."""
 SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ", "metrics: ")
 RECORD = "servers.json"
 """In HUSH_HOME/run, while a supervisor with servers is there: its process, and whether all of it answers."""
@@ -204,12 +207,15 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     from flows.watch import watch
     from tasks.leftovers import sweep
     from tasks.runtime.error_logging import one_line_errors
+    from tasks.runtime.listening import keep_listening
 
     one_line_errors()
+    keep_listening()
     sweep(home())
     given: dict[str, Any] = {"parameters": {"config_file": config_file}} if config_file else {}
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    few = ConcurrencyLimitConfig(limit=SIDE_BY_SIDE, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     # a look that is late is not made up for
     last = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
@@ -223,15 +229,17 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     schedules = at(cron, "retrain") if config_file else []
     run_deployments(
         deployed(train, **given, schedules=schedules, concurrency_limit=one),
-        deployed(plan, **given),
-        deployed(rehearse, **given),
+        deployed(plan, **given, concurrency_limit=few),
+        deployed(rehearse, **given, concurrency_limit=one),
         deployed(compare, **given, concurrency_limit=one),
-        deployed(secrets, **given),
+        deployed(secrets, **given, concurrency_limit=few),
         deployed(review),
-        deployed(audit, **given, schedules=at(AUDIT, "audit") if config_file else []),
+        deployed(audit, **given, concurrency_limit=one, schedules=at(AUDIT, "audit") if config_file else []),
         # without a config it watches what this home has promoted
         deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
-        limit=None,  # a paused review holds its process for days, and the watch must not wait for five of them
+        # each deployment has its own limit but for reviews: a paused one holds its process for days, and neither
+        # the watch nor another review must wait for five of them
+        limit=None,
     )
 
 

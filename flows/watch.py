@@ -19,7 +19,7 @@ from rich.console import Console
 
 from flows.registered import verify_registered
 from hush_core.config import load_config
-from hush_core.errors import InputError, VerificationError
+from hush_core.errors import InputError, OlderSchema, VerificationError
 from tasks.leftovers import claim_flow_run
 from tasks.runtime import webhook
 from tasks.runtime.approvals import SIGNATURE, check_approval, check_last
@@ -101,7 +101,7 @@ def look_after(name: str) -> WatchedModel:
 
     Raises:
         VerificationError: its champion failed twice, and is champion no more; or the alias was taken from it by
-            another way than a decision.
+            another way than a decision; or (`OlderSchema`) an older hush certified it: nothing is taken away.
         InputError: it cannot be checked with the keys that are set up here; nothing is taken away.
     """
     finish_decisions(name)
@@ -142,14 +142,18 @@ def _look(name: str) -> _Look:
     except InputError:
         return _look_for(name)
     uri, trust, seen = f"models:/{entry.name}/{entry.version}", trust_root(), standing(entry)
+    older = None
     try:
         with Store(home().store).scratch() as folder:
             verification, _ = verify_registered(uri, Path(folder))
+        if verification.refuted:
+            return _Look(uri, "refuted", (verification.audit,), seen=seen)
+        store = verification.certificate.facts.store
+    except OlderSchema as error:  # who promoted it can be told all the same
+        older, store = error, error.store
     except VerificationError as error:
         return _Look(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
-    if verification.refuted:
-        return _Look(uri, "refuted", (verification.audit,), seen=seen)
-    if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
+    if trust is None and store != home().fingerprint("identity"):
         return _Look(uri, NOT_CHECKED)
     if trust is None and entry.tags.get(SIGNATURE, "").startswith("{"):  # an organisation's is an envelope
         raise InputError(
@@ -162,6 +166,8 @@ def _look(name: str) -> _Look:
         check_last(entry, trust)
     except VerificationError as error:
         return _Look(uri, "was not promoted by a review", tuple(error.failures), seen=seen)
+    if older:
+        raise older
     return _Look(uri, HOLDS)
 
 

@@ -39,3 +39,14 @@ class VerificationError(HushError):
 
     def __str__(self) -> str:
         return "the certificate does not verify:\n" + "\n".join(f"  - {line}" for line in self.failures)
+
+
+class OlderSchema(VerificationError):
+    """A certificate of an older hush, of a form that this one does not read: nothing is known of what it proves.
+
+    store: the public name of the store that wrote it, where its files were seen to be as they were written.
+    """
+
+    def __init__(self, failures: list[str], store: str = "") -> None:
+        super().__init__(failures)
+        self.store = store

@@ -10,7 +10,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.certificate import check_files, read_certificate
-from hush_core.errors import InputError, VerificationError
+from hush_core.errors import InputError, OlderSchema, VerificationError
 from hush_core.files import file_sha256
 from tasks.models import AnyModel, Model, keep_folder, open_start
 from tasks.refutation import refuted_model
@@ -101,7 +101,7 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
     """The version with the alias, and its files; None where no version has it."""
     from tasks.runtime.approvals import check_approval, check_last
     from tasks.runtime.decisions import finish_decisions
-    from tasks.runtime.versions import CHAMPION, DIGEST, find_version, model_files
+    from tasks.runtime.versions import CHAMPION, DIGEST, find_version, model_files, older_files
 
     finish_decisions(name)  # one that was cut off between its tags and the alias would stop the night
     try:
@@ -113,11 +113,14 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
         try:
             check_approval(entry)
             check_last(entry)
-            files = model_files(uri, Path(folder))
-            certificate = files.parent / "certificate"
-            if file_sha256(certificate / "certificate.json") != entry.tags.get(DIGEST):
-                raise VerificationError(["its certificate is not the one that was approved"])
-            check_files(read_certificate(certificate), certificate, files)
+            try:
+                files = model_files(uri, Path(folder))
+                certificate = files.parent / "certificate"
+                if file_sha256(certificate / "certificate.json") != entry.tags.get(DIGEST):
+                    raise VerificationError(["its certificate is not the one that was approved"])
+                check_files(read_certificate(certificate), certificate, files)
+            except OlderSchema:  # what it holds is told by the home's own history, not by its certificate
+                files, _ = older_files(uri, Path(folder))
         except VerificationError as error:
             raise InputError(
                 WHERE, f"{uri} does not verify: {error}", "promote a version that does"

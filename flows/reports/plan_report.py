@@ -141,6 +141,13 @@ def remedies_in_words(report: PlanReport) -> list[str]:
         told.append(
             f"{r.change}: σ = {r.noise_multiplier:.3g}, σ/B = {r.noise_multiplier / r.expected_batch:.3g}{left}"
         )
+    lengths = [r.noise_share for r in report.remedies if r.noise_share is not None]
+    if report.noise_share is not None and report.noise_share >= 1 and min(lengths, default=1.0) >= 1:
+        told.append(
+            "no larger batch, more rounds or fewer importers alone is enough here. Fewer examples in one secret "
+            "are: `hush secrets` says in files.csv which files each holds and why; narrow its globs, set its "
+            "`spread` lower, or give the files entries of their own. A higher level helps less"
+        )
     return told
 
 

@@ -16,7 +16,7 @@ from hush_core.accounting.correlated import Cycle, Strategy, assign_groups, cycl
 from hush_core.certificate.mechanism import MechanismFacts, needs_no_rounds
 from hush_core.certificate.redaction import REDACTED, REDACTION_PROMISE, RedactionFacts
 from hush_core.config import Capacities, Method
-from hush_core.errors import VerificationError
+from hush_core.errors import OlderSchema, VerificationError
 from hush_core.files import file_sha256
 from hush_core.weights import sampling_rates
 from hush_core.weights.roles import WithoutSecret
@@ -246,7 +246,8 @@ def read_certificate(directory: Path) -> Certificate:
     """Read and check the document alone: form, canonical bytes, digest.
 
     Raises:
-        VerificationError: the file is missing, was edited, or is of another schema.
+        OlderSchema: it is of an older hush. VerificationError: the file is missing, was edited, or is of an unknown
+            schema.
     """
     path = directory / DOCUMENT
     try:
@@ -271,7 +272,7 @@ def _check_version(path: Path, data: bytes) -> None:
     except (ValueError, AttributeError, RecursionError):
         raise VerificationError([f"{path}: is no JSON document of a certificate"]) from None
     if version in OLDER:
-        raise VerificationError(
+        raise OlderSchema(
             [
                 f"{path}: is of schema {version}, which this hush no longer reads: its promise was worded "
                 "otherwise, and less of it was checked. Certify the model again, or verify it with the hush that "

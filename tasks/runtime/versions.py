@@ -10,7 +10,9 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from hush_core.certificate import Certificate, read_certificate
+from hush_core.certificate.older import check_unchanged
 from hush_core.errors import InputError, VerificationError
+from hush_core.files import file_sha256
 from tasks.runtime.packaging import check_package
 from tasks.runtime.tracking import has_tracker, tracker
 
@@ -71,14 +73,22 @@ def earlier_tags(model_name: str) -> list[dict[str, str]]:
 
 def versions_of(model_name: str) -> list[ModelVersion]:
     """Every version of a model."""
-    found = tracker().search_model_versions(f"name = '{model_name}'")
-    return [version for version in found if version.status == "READY"]
+    return _search(f"name = '{model_name}'")
 
 
 def versions_tagged(key: str, value: str) -> list[ModelVersion]:
     """Every version of any model that carries this tag."""
-    found = tracker().search_model_versions(f"tags.`{key}` = '{value}'")
-    return [version for version in found if version.status == "READY"]
+    return _search(f"tags.`{key}` = '{value}'")
+
+
+def _search(query: str) -> list[ModelVersion]:
+    """All that are ready: one answer holds no more than 10,000."""
+    client, found, token = tracker(), [], None
+    while True:
+        page = client.search_model_versions(query, page_token=token)
+        found += [version for version in page if version.status == "READY"]
+        if not (token := page.token):
+            return found
 
 
 def certificate_of(entry: ModelVersion, into: Path) -> Certificate:
@@ -103,6 +113,7 @@ def model_files(model_uri: str, into: Path) -> Path:
     """Copy a version's artifact to `into`; the folder of the certified files in it, for their verification.
 
     Raises:
+        OlderSchema: its certificate is of an older hush (`older_files`).
         VerificationError: something around these files is not as they and the certificate make it.
     """
     root = _download(model_uri, "", into / "artifact")
@@ -111,6 +122,20 @@ def model_files(model_uri: str, into: Path) -> Path:
     if failures := check_package(root, read_certificate(root / "certificate")):
         raise VerificationError(failures)
     return root / "model"
+
+
+def older_files(model_uri: str, into: Path) -> tuple[Path, str]:
+    """The same of a version whose certificate is of an older hush, and the public name of the store that wrote it.
+    What is around the certified files (requirements, MLmodel) is not looked at.
+
+    Raises:
+        VerificationError: the certificate is not the one that was registered, or a file is not as it says.
+    """
+    root, tag = _download(model_uri, "", into / "older"), find_version(model_uri).tags.get(DIGEST)
+    store = check_unchanged(root / "certificate", root / "model")
+    if file_sha256(root / "certificate" / "certificate.json") != tag:
+        raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
+    return root / "model", store
 
 
 def _download(model_uri: str, part: str, into: Path) -> Path:

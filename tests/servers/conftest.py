@@ -243,7 +243,7 @@ def served(servers, job, folder):
         def ready():
             assert child.poll() is None, (folder / "serve.log").read_text()[-3000:]
             try:
-                return servers.deployment("review")
+                return servers.deployment("watch")  # the last
             except urllib.error.HTTPError:
                 return None
 

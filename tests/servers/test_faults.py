@@ -69,6 +69,8 @@ class Stack:
             "HUSH_LOG_FORMAT": "json",
             "HUSH_TRACKER_RETRIES": ",".join(["2"] * 30),  # half an hour, as a minute
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
+            "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+            "PREFECT_SERVER_SERVICES_DB_VACUUM_LOOP_SECONDS": "5",
         }  # fmt: skip
 
     def shell(self):
@@ -370,6 +372,17 @@ def test_the_registry_of_the_stack_wants_a_login_and_its_databases_are_closed_to
         names = {line.partition("=")[0] for (line,) in ask("SELECT line FROM told")}
     own = {"PATH", "TZ", "PWD", "OLDPWD", "SHLVL", "_"}
     assert "PATH" in names and not {n for n in names - own if not n.startswith(("PG", "LC_"))}
+
+
+def test_runs_of_more_than_90_days_ago_are_forgotten_where_the_runbooks_setting_says_so(stack):
+    flow = stack.call("/deployments/name/watch/hush-watch")["flow_id"]
+    made = {"flow_id": flow, "state": {"type": "COMPLETED"}}
+    old, new = (stack.call("/flow_runs/", made)["id"] for _ in range(2))
+    with stack.database("prefect") as ask:
+        for run, days in ((old, 91), (new, 89)):
+            ask(f"UPDATE flow_run SET end_time = now() - interval '{days} days' WHERE id = '{run}'")
+        until(lambda: not ask(f"SELECT 1 FROM flow_run WHERE id = '{old}'"), "the end of the old one", 90)
+        assert ask(f"SELECT 1 FROM flow_run WHERE id = '{new}'")
 
 
 def test_all_of_it_ends_and_begins_again_from_a_backup(stack):

@@ -169,7 +169,20 @@ def test_a_tampered_certificate_is_refused_and_dethroned(scheduled):
     assert client.get_model_version("tiny", "1").tags["validation_status"] == "failed"
 
 
-def test_prefect_yaml_deploys_every_flow(servers, job, tmp_path):
+def side_by_side(servers):
+    """Flow → how many runs of it may go on at once, and what becomes of one more."""
+    found = {flow: servers.deployment(flow) for flow in ABOUT}
+    return {
+        flow: one["concurrency_options"]
+        and (one["concurrency_limit"], one["concurrency_options"]["collision_strategy"])
+        for flow, one in found.items()
+    }
+
+
+def test_prefect_yaml_deploys_every_flow(served, job, tmp_path):
+    servers, limits = served, side_by_side(served)
+    assert limits["train"] == limits["rehearse"] == (1, "ENQUEUE") and limits["plan"] == (2, "ENQUEUE")
+    assert limits["watch"] == (1, "CANCEL_NEW") and limits["review"] is None
     environment = {
         **servers.environment, "HUSH_CODE": str(ROOT), "HUSH_CONFIG": str(job), "HUSH_CRON": "0 2 * * *",
         "HUSH_TIMEZONE": "UTC", "PREFECT_HOME": str(tmp_path),
@@ -189,6 +202,7 @@ def test_prefect_yaml_deploys_every_flow(servers, job, tmp_path):
     assert train["schedules"][0]["schedule"]["timezone"] == "UTC"
     for flow, about in ABOUT.items():
         assert servers.deployment(flow)["description"] == about
+    assert side_by_side(servers) == limits
 
 
 def test_a_database_is_closed_to_the_role_of_the_other(postgres):

@@ -1,0 +1,82 @@
+"""A runner's observer of *Cancel*, with a real client: the server is away for longer than Prefect asks."""
+
+import asyncio
+import json
+import threading
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from local_servers import free_port
+from prefect._internal import observers
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from tasks.runtime.listening import keep_listening
+
+RUN = uuid.uuid4()
+CANCELLING = {
+    "id": str(RUN), "flow_id": str(uuid.uuid4()), "name": "a run", "state_type": "CANCELLING",
+    "state": {"id": str(uuid.uuid4()), "type": "CANCELLING", "name": "Cancelling",
+              "timestamp": "2026-11-23T00:00:00+00:00"},
+}  # fmt: skip
+
+
+class Busy(BaseHTTPRequestHandler):
+    """A server that answers 504, after which no client asks again, so many times; then: cancel the run."""
+
+    left = 0
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        type(self).left -= 1
+        body = json.dumps([CANCELLING]).encode()
+        self.send_response(504 if self.left >= 0 else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):  # the stream of events, and the server's version: there is none
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    found = ThreadingHTTPServer(("127.0.0.1", free_port()), Busy)
+    threading.Thread(target=found.serve_forever, daemon=True).start()
+    with temporary_settings(
+        {PREFECT_API_URL: f"http://127.0.0.1:{found.server_port}/api", PREFECT_CLIENT_MAX_RETRIES: 0}
+    ):
+        yield found
+    found.shutdown()
+    found.server_close()
+
+
+async def heard(seconds):
+    """The runs that the observer was told to cancel, and whether it gave up."""
+    told, deaf = [], []
+    watching = observers.FlowRunCancellingObserver(
+        on_cancelling=told.append, on_failure=deaf.append, polling_interval=0.02
+    )
+    async with watching:
+        watching.add_in_flight_flow_run_id(RUN)
+        for _ in range(int(seconds / 0.02)):
+            await asyncio.sleep(0.02)
+            if told or deaf:
+                break
+        return told, deaf
+
+
+def test_it_hears_after_an_outage_that_ends_prefects_own_asking(server, monkeypatch):
+    monkeypatch.setattr(observers, "critical_service_loop", observers.critical_service_loop)
+    Busy.left = 20
+    told, deaf = asyncio.run(heard(10))
+    assert deaf and not told, "Prefect asks on by itself: tasks/runtime/listening.py is not needed any more"
+    keep_listening()
+    keep_listening()
+    Busy.left = 20
+    told, deaf = asyncio.run(heard(30))
+    assert told[:1] == [RUN] and not deaf
