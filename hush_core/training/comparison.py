@@ -103,7 +103,9 @@ def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses)
     floor = FLOOR_HALF if half else FLOOR
     grid = FINER * grid_step(clip, sum(p.numel() for p in parameters.values()))
     last = torch.nn.functional.one_hot(torch.tensor(count - 1), count).to(batch.inputs.device)
-    got = clipped_gradient_sum(network, batch, losses=lambda m, b: losses(m, b) * last, clip_norm=clip, grid=grid)
+    got = clipped_gradient_sum(
+        network, batch, losses=lambda m, b: losses(m, b) * last, clip_norm=clip, grid=grid
+    )
     found.append(_differ(got.gradients, want, floor * min(clip, norm)))
     found.append(
         (float(got.norms[:-1].sum()) / norm / floor, "the gradient that an example gives those beside it")
