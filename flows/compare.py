@@ -30,6 +30,7 @@ from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
+from tasks.runtime.runner import ChosenRunner
 from tasks.runtime.store import Ref, Store
 from tasks.runtime.turns import own_turn
 from tasks.texts import split_texts
@@ -75,7 +76,7 @@ class Played:
     held_out: Ref
 
 
-@flow(name="compare", flow_run_name=named("compare"), validate_parameters=True)
+@flow(name="compare", flow_run_name=named("compare"), validate_parameters=True, task_runner=ChosenRunner())
 @suspendable
 def compare(
     config_file: str, changes: Changes | None = None, what: Comparison | None = None, out: str | None = None

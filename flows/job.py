@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from prefect import Task
 
+from flows.extraction import extracted_of
 from hush_core.config import (
     CorrelatedMechanism,
     HuggingFaceModel,
@@ -26,15 +27,15 @@ from tasks.attack import Attacked, attack_model, attack_redactions
 from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_noise, without_rounds
 from tasks.champion import Champion, go_on_from
 from tasks.earlier_runs import Before, job_name, look_back
-from tasks.extraction import Extracted, extract_secrets, refuse_empty_entries, refuse_without_edges
+from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
 from tasks.items import fill_items, imply_targets
 from tasks.models import Model, base_name, measure
 from tasks.ordinary_training import PlainlyTrained, pretrain, train_unprotected, train_untagged
 from tasks.rate_search import TriedRate, check_public, choose_rate
 from tasks.runtime.environment import home
 from tasks.runtime.live import Live
+from tasks.runtime.runner import elsewhere
 from tasks.runtime.store import Ref, Store
-from tasks.sources import sources
 from tasks.texts import TextsByRole, all_trained, split_texts
 from tasks.training import TRAIN_VERSION, Trained, keep_without_rounds, train_protected
 from tasks.weighing import Weighed, weigh_examples
@@ -190,7 +191,8 @@ def train_rounds(
             extracted.examples, planned.weighed.weights, planned.weighed.pools, config.mechanism,
             config.chunk_bytes, begun.begun,
         )  # fmt: skip
-    trained = train_protected(
+    train = elsewhere(train_protected) if apart else train_protected
+    trained = train(
         *inputs, items=filled, settings=settings.essential(), execution=settings.execution(),
         repetition=repetition, apart=apart, live=live, **noted,
     )  # fmt: skip
@@ -219,7 +221,7 @@ def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
 
 
 def _extract(config: HushConfig) -> Extracted:
-    extracted = extract_secrets(sources(config), config)
+    extracted = extracted_of(config)
     refuse_empty_entries(config, extracted)
     if makes_noise(config.mechanism):
         refuse_without_edges(extracted)

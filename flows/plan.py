@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.check import check_config
+from flows.extraction import extracted_of
 from flows.remedies import Remedy, remedies
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import markdown
@@ -18,15 +17,15 @@ from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, s
 from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
 from hush_core.errors import InputError
 from tasks.earlier_runs import next_run
-from tasks.extraction import Extracted, extract_secrets, refuse_without_edges
+from tasks.extraction import Extracted, refuse_without_edges
 from tasks.items import imply_targets
 from tasks.leftovers import claim_flow_run
 from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
+from tasks.runtime.runner import ChosenRunner
 from tasks.runtime.store import Store
-from tasks.sources import sources
 from tasks.weighing import Relaxation, relax_target
 
 SOLVED_AGAIN = 5
@@ -37,7 +36,7 @@ SOLVED_AGAIN = 5
     name="plan",
     flow_run_name=named("plan"),
     validate_parameters=True,
-    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),
+    task_runner=ChosenRunner(),
 )
 @suspendable
 def plan(
@@ -65,7 +64,7 @@ def plan(
             "mechanism", f"{config.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
         )
     scales = scales_of(config, sweep, noise)
-    extracted = extract_secrets(sources(config), config)
+    extracted = extracted_of(config)
     refuse_without_edges(extracted)
     if target := unit_dp(config.mechanism):
         implied = imply_targets(extracted.secrets, *target)

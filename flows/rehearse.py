@@ -10,6 +10,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from flows.check import check_config
+from flows.extraction import extracted_of
 from flows.reports.rehearsal import RehearsalReport, build_report, markdown
 from flows.sweep import noise_by_runs, refusal
 from hush_core.config import Changes, HushConfig, HushMechanism
@@ -18,7 +19,7 @@ from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
 from hush_core.weights import weight_settings
 from tasks.calibration import estimate_noise
-from tasks.extraction import Extracted, extract_secrets, refuse_empty_entries
+from tasks.extraction import Extracted, refuse_empty_entries
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
@@ -29,7 +30,6 @@ from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
 from tasks.runtime.store import Store
-from tasks.sources import sources
 from tasks.texts import split_texts
 from tasks.weighing import Weighed, weigh_examples
 
@@ -92,7 +92,7 @@ def rehearse(
             "mechanism", "a rehearsal searches the weights of hush, planned for the secrets' levels",
             "leave `mechanism` out to rehearse; `hush compare` sets the others beside it",
         )  # fmt: skip
-    extracted = extract_secrets(sources(config), config)
+    extracted = extracted_of(config)
     refuse_empty_entries(config, extracted)
     stage = set_stage(config, extracted)
     search = open_search(config, extracted, stage, effort)

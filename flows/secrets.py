@@ -8,17 +8,17 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 
 from flows.check import check_config
+from flows.extraction import extracted_of
 from flows.reports.secrets import markdown
-from tasks.extraction import extract_secrets
 from tasks.leftovers import claim_flow_run
 from tasks.publish_secrets import Summary, report_secrets
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.sources import sources
+from tasks.runtime.runner import ChosenRunner
 
 
-@flow(name="secrets", flow_run_name=named("secrets"), validate_parameters=True)
+@flow(name="secrets", flow_run_name=named("secrets"), validate_parameters=True, task_runner=ChosenRunner())
 @suspendable
 def secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
     """Find the secrets of a config, and report where they stand and what changed since the last report.
@@ -30,7 +30,7 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
     """
     claim_flow_run()
     config = check_config(Path(config_file), trains=False)
-    extracted = extract_secrets(sources(config), config)
+    extracted = extracted_of(config)
     folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
     create_markdown_artifact(

@@ -27,10 +27,11 @@ from tasks.runtime.environment import home
 from tasks.runtime.live import Live, watched
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
+from tasks.runtime.runner import ChosenRunner
 from tasks.runtime.store import Store
 
 
-@flow(name="train", flow_run_name=named("train"), validate_parameters=True)
+@flow(name="train", flow_run_name=named("train"), validate_parameters=True, task_runner=ChosenRunner())
 @suspendable
 def train(config_file: str, changes: Changes | None = None) -> Report:
     """Train a protected model and register it with its certificate.

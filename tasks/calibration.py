@@ -20,6 +20,7 @@ from tasks.earlier_runs import Before
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.runner import in_parts
 from tasks.runtime.store import Ref, Store
 from tasks.weighing import HUSH
 
@@ -76,6 +77,7 @@ class Calibrated(BaseModel):
 
 
 @cached_task(name="calibrate", task_run_name="calibrate-{method}", version=5)
+@in_parts
 def calibrate_noise(
     weights: Ref,
     edges: Ref,
@@ -228,6 +230,7 @@ def estimate_noise(
 
 
 @cached_task(name="paper", task_run_name="paper-noise", version=1)
+@in_parts
 def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int) -> float | None:
     """σ by the paper's method on its own program at the weight that `weights` retain; None where it has none."""
     store = Store(home().store)

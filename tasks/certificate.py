@@ -21,6 +21,7 @@ from tasks.champion import Champion
 from tasks.extraction import Extracted
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
+from tasks.runtime.runner import in_parts
 from tasks.runtime.store import Ref, Store
 from tasks.training import Trained
 from tasks.weighing import Weighed
@@ -79,6 +80,7 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
 
 
 @cached_task(name="certify", version=11)
+@in_parts
 def write_model_certificate(
     name: str,
     extracted: Extracted,

@@ -7,9 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
-    "errors", "progress", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights", "plan",
-    "mechanisms", "history", "training", "rehearsal", "rivals", "auditing", "certificate", "signing", "figures",
-    "replications",
+    "errors", "progress", "mapping", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights",
+    "plan", "mechanisms", "history", "training", "rehearsal", "rivals", "auditing", "certificate", "signing",
+    "figures", "replications",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 

@@ -1,5 +1,6 @@
 """secrets: detectors, one a file, → secrets and edges; propagation of found values; priors; the graph."""
 
+from hush_core.secrets.ahead import scan_ahead, scanned_kinds
 from hush_core.secrets.detectors.registry import versions as detector_versions
 from hush_core.secrets.extraction import Extraction, extract, source_revisions
 from hush_core.secrets.graph import SecretGraph
@@ -13,5 +14,7 @@ __all__ = [
     "extract",
     "guess_bits",
     "propagation_version",
+    "scan_ahead",
+    "scanned_kinds",
     "source_revisions",
 ]  # fmt: skip

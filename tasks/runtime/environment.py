@@ -17,18 +17,22 @@ import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from hush_core.errors import InputError
 from hush_core.files import beside, new_file, sync
 
 KEY_BYTES = 32
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LOG_FORMAT = "HUSH_LOG_FORMAT"
 """`json`: log lines for machines (`json_logs`)."""
 JSON_LOGS = {"PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "tasks.runtime.json_logs.JsonLines"}
 RETRIES = "HUSH_TRACKER_RETRIES"
 MOST_RETRIES = 50
 """Prefect's own limit for a step."""
+RUNNER = "HUSH_RUNNER"
+"""Where parallel tasks run: `threads`, `dask`, or the address of a Dask scheduler (docs/many_machines.md)."""
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -194,16 +198,45 @@ def retry_pauses() -> list[float]:
     return pauses
 
 
+def runner() -> str:
+    """Where tasks that do not depend on one another run: `threads` of this process, a `dask` cluster of this
+    machine's processes, or the address of a Dask scheduler.
+
+    Raises:
+        InputError: it is none of these, an address that anybody could use, or Dask is not installed.
+    """
+    chosen = os.environ.get(RUNNER) or "threads"
+    if chosen == "threads":
+        return chosen
+    if chosen != "dask":
+        scheme, _, rest = chosen.partition("://")
+        host, _, port = rest.rpartition(":")
+        if scheme not in ("tls", "tcp") or not host or not port.isdecimal():
+            hint = "write threads, dask, or the address of a scheduler, as tls://dask.example.com:8786"
+            raise InputError(RUNNER, "is no runner", hint)
+        if scheme == "tcp" and host not in LOOPBACK:
+            raise InputError(
+                RUNNER,
+                "is a scheduler without TLS on another machine: whoever reaches it can run code and read the store",
+                "write tls://… and set DASK_DISTRIBUTED__COMM__TLS__… (docs/many_machines.md)",
+            )
+    if find_spec("prefect_dask") is None:
+        hint = "pip install -c constraints.txt 'hush-secrets[dask]'"
+        raise InputError(RUNNER, "asks for Dask, which is not installed", hint)
+    return chosen
+
+
 def prepare_environment() -> Home:
     """Make HUSH_HOME and set the environment; must run before prefect or mlflow is imported.
 
     Raises:
-        InputError: HUSH_HOME cannot be written.
+        InputError: HUSH_HOME cannot be written, HUSH_LOG_FORMAT or HUSH_RUNNER is nothing that can be.
         RuntimeError: Prefect is imported already under another home (its settings are read once, at import).
     """
     place = home().create()
     if os.environ.get(LOG_FORMAT, "") not in ("", "text", "json"):
         raise InputError(LOG_FORMAT, "is neither text nor json", "write one of the two")
+    runner()
     missing = {name: value for name, value in settings(place).items() if not os.environ.get(name)}
     if "prefect" in sys.modules and "PREFECT_HOME" in missing:
         raise RuntimeError("prefect was imported before prepare_environment(): its settings would be ignored")

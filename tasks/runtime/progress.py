@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import ParamSpec, TypeVar
 from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 
+from hush_core.errors import HushError
 from hush_core.progress import Progress
 
 EVERY_SECONDS = 10.0
@@ -77,6 +79,7 @@ def progress_log() -> Progress:
         nonlocal told
         if STOPPING.is_set():
             raise KeyboardInterrupt
+        _refuse_if_dismissed()
         main = threading.current_thread() is threading.main_thread()
         if not told and main and suspended():
             told = True
@@ -90,6 +93,25 @@ def progress_log() -> Progress:
             logger.info("%s: %d of %d%s", stage, done, total, pace.words(now, done, total), extra=A_LINE)
 
     return progress
+
+
+class Dismissed(HushError):
+    """The flow that asked a worker of a cluster for this has ended, or no longer waits for it."""
+
+
+def _refuse_if_dismissed() -> None:
+    """In a worker of a Dask cluster: end what nobody waits for. Dask cannot end a task that runs in a thread.
+
+    Raises:
+        Dismissed: the flow was cancelled, stopped or killed.
+    """
+    dask = sys.modules.get("distributed.worker")
+    key = getattr(dask.thread_state, "key", None) if dask else None
+    if key is None:
+        return
+    known = dask.get_worker().state.tasks.get(key)
+    if known is None or known.state != "executing":
+        raise Dismissed("the flow that asked for this has ended; start it again, and it goes on from here")
 
 
 def suspended() -> bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.accounting.bounds import BoundMethod, posterior_curve
+from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials
 from hush_core.accounting.many_secrets.dominated import lower_bounds
+from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.runs import check_mechanism
@@ -64,12 +65,12 @@ def posterior_curves(
     priors = curve_priors(float(profiles.prior.min()))
     participations, of_profile = _participations(profiles)
     frames = []
-    for number, (participation, shape) in enumerate(participations):
+    asked = [Asked(participation, priors, lower=shape is None) for participation, shape in participations]
+    curves = each_curve(asked, noise_multiplier=noise_multiplier, rounds=rounds, method=method)
+    for number, ((_, shape), curve) in enumerate(zip(participations, curves, strict=True)):
         try:
-            curve = posterior_curve(
-                participation, noise_multiplier=noise_multiplier, rounds=rounds, priors=priors, method=method,
-                lower=shape is None,
-            )  # fmt: skip
+            if isinstance(curve, CertificationError):
+                raise curve
             lower = curve.lower
             if shape is not None and method in ("best", "blow_up"):  # a dominating binomial's says nothing
                 lower = _lower(profiles, of_profile == number, priors, noise_multiplier, rounds, method)

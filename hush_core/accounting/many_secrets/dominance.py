@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hush_core.accounting.bounds import BoundMethod, posterior_curve
+from hush_core.accounting.bounds import BoundMethod
+from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
 from hush_core.progress import Progress
@@ -124,14 +125,14 @@ def inherited_bounds(
     bound, error = np.full(len(prior), np.inf), np.zeros(len(prior))
     methods = np.full(len(prior), "", dtype=object)
     groups = list(binomials(count, rate))
-    for done, (n, each, own) in enumerate(groups):
-        asked, back = np.unique(priors[own], return_inverse=True)
-        try:
-            curve = posterior_curve(
-                Participation.binomial(n, each),
-                noise_multiplier=noise_multiplier, rounds=rounds, priors=asked, method=method,
-            )  # fmt: skip
-        except CertificationError:
+    places = [np.unique(priors[own], return_inverse=True) for *_, own in groups]
+    asked = [
+        Asked(Participation.binomial(n, each), at)
+        for (n, each, _), (at, _) in zip(groups, places, strict=True)
+    ]
+    curves = each_curve(asked, noise_multiplier=noise_multiplier, rounds=rounds, method=method)
+    for done, ((*_, own), (_, back), curve) in enumerate(zip(groups, places, curves, strict=True)):
+        if isinstance(curve, CertificationError):
             continue
         bound[own], methods[own] = curve.values[back], curve.methods[back]
         error[own] = curve.numerical_errors[back]

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hush_core.accounting.bounds import BoundMethod, posterior_curve
+from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.dominance import binomials, on_grid_of_priors
+from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
 from hush_core.accounting.participation import Participation
 from hush_core.errors import CertificationError
 from hush_core.progress import Progress
@@ -64,14 +65,14 @@ def lower_bounds(
     """
     priors, found = on_grid_of_priors(prior, ratio, upwards=False), np.full(len(prior), np.nan)
     groups = list(binomials(*dominated_binomials(hazard, largest_rate, ratio)))
-    for done, (count, rate, own) in enumerate(groups):
-        asked, back = np.unique(priors[own], return_inverse=True)
-        try:
-            curve = posterior_curve(
-                Participation.binomial(count, rate),
-                noise_multiplier=noise_multiplier, rounds=rounds, priors=asked, method=method, lower=True,
-            )  # fmt: skip
-        except CertificationError:
+    places = [np.unique(priors[own], return_inverse=True) for *_, own in groups]
+    asked = [
+        Asked(Participation.binomial(count, rate), at, lower=True)
+        for (count, rate, _), (at, _) in zip(groups, places, strict=True)
+    ]
+    curves = each_curve(asked, noise_multiplier=noise_multiplier, rounds=rounds, method=method)
+    for done, ((*_, own), (_, back), curve) in enumerate(zip(groups, places, curves, strict=True)):
+        if isinstance(curve, CertificationError):
             continue
         # doing nothing is a test too
         found[own] = np.maximum(curve.lower[back], prior[own])

@@ -13,6 +13,7 @@ import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, PosteriorCurve, curve_of_runs
 from hush_core.accounting.many_secrets.dominance import on_grid_of_priors
+from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
 from hush_core.accounting.many_secrets.groups import (
     Cases,
     Dominating,
@@ -236,14 +237,17 @@ def _own_bounds(
     method: BoundMethod,
     progress: Progress | None,
 ) -> None:
-    for done, own in enumerate(alike):
-        asked, back = np.unique(priors[own], return_inverse=True)
-        try:
-            curve = curve_of_runs(history.runs_of(int(own[0])), priors=asked, method=method, lower=True)
-        except CertificationError as error:
+    places = [np.unique(priors[own], return_inverse=True) for own in alike]
+    asked = [
+        Asked(history.runs_of(int(own[0])), at, lower=True)
+        for own, (at, _) in zip(alike, places, strict=True)
+    ]
+    curves = each_curve(asked, method=method)
+    for done, (own, (_, back), curve) in enumerate(zip(alike, places, curves, strict=True)):
+        if isinstance(curve, CertificationError):
             if np.all(np.isfinite(rows.bound[own])):
                 continue
-            raise CertificationError(f"secret {own[0]}: {error}") from None
+            raise CertificationError(f"secret {own[0]}: {curve}") from None
         better = curve.values[back] <= rows.bound[own]
         place, back = own[better], back[better]
         rows.bound[place], rows.method[place] = curve.values[back], curve.methods[back]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from hush_core.accounting.bounds import BoundMethod, posterior_curve
+from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.dominance import inherited_bounds
 from hush_core.accounting.many_secrets.dominated import lower_bounds
+from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.runs import check_mechanism
@@ -157,18 +158,16 @@ def own_bounds(
     groups: dict[bytes, list[int]] = {}
     for i in which:
         groups.setdefault(profiles.own_rates(i).tobytes(), []).append(int(i))
-    for done, (key, own) in enumerate(groups.items()):
-        try:
-            curve = posterior_curve(
-                Participation.from_rates(np.frombuffer(key)),
-                priors=profiles.prior[own],
-                lower=True,
-                **mechanism,
-            )
-        except CertificationError as error:
+    asked = [
+        Asked(Participation.from_rates(np.frombuffer(key)), profiles.prior[own], lower=True)
+        for key, own in groups.items()
+    ]
+    curves = each_curve(asked, **mechanism)
+    for done, (own, curve) in enumerate(zip(groups.values(), curves, strict=True)):
+        if isinstance(curve, CertificationError):
             if refusable:
                 continue
-            raise CertificationError(f"{profiles.label(own[0])}: {error}") from None
+            raise CertificationError(f"{profiles.label(own[0])}: {curve}") from None
         rows.bound[own], rows.method[own], rows.lower[own] = curve.values, curve.methods, curve.lower
         rows.numerical_error[own] = curve.numerical_errors
         rows.dominating_examples[own] = 0

@@ -120,6 +120,8 @@ class Detector:
             may begin before it is done.
         reads_redacted: what it finds depends on all text (how often a word stands), and so is to be told from the
             text as it will be trained on; only what is to be redacted itself is looked for before.
+        scan: the part of `detect` that `DetectorContext.scan` keeps by content; may be called before it, on each
+            repository by itself and in another process.
     """
 
     kind: str
@@ -129,6 +131,7 @@ class Detector:
     version: str = "1"
     prepare: Callable[[Path | None], object] | None = None
     reads_redacted: bool = False
+    scan: Callable[[Corpus, DetectorContext], object] | None = None
 
 
 @dataclass(frozen=True)

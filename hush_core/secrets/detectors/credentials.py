@@ -25,6 +25,7 @@ from hush_core.secrets.detectors.credential_public import is_everybodys, is_plac
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import INNER, Known, known, nearby, next_known
+from hush_core.secrets.detectors.scans import Scan
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
     WEAK_BITS,
@@ -168,10 +169,16 @@ def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
     return [(d.start, d.end, d.rule if d.exact else d.rule + INNER) for d in detections]
 
 
+def _scan(corpus: Corpus, context: DetectorContext, look: _Look | None = None) -> Scan:
+    """Where something stands in each content, kept by content."""
+    look = look or _Look(context.cache)
+    return context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
+
+
 def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a distinct value, sought everywhere in all its spellings."""
     look = _Look(context.cache)
-    scan = context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
+    scan = _scan(corpus, context, look)
     values = Values()
     again: dict[int, None] = {}
     for blob, start, end, tag in zip(
@@ -207,4 +214,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="9", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="9", prepare=_rules, scan=_scan)

@@ -6,12 +6,14 @@ that tells which content it was. Mode 0600 in a folder of mode 0700.
 
 from __future__ import annotations
 
+import fcntl
 import hmac
 import os
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -151,7 +153,7 @@ def scan_contents(
     )
     if file is not None and len(new):
         bare = pl.DataFrame({"number": np.array(empty, dtype=np.int64)})
-        _save(file, kept, pl.concat([fresh, bare], how="diagonal"), names)
+        _save(file, pl.concat([fresh, bare], how="diagonal"), names)
     return _scan(pl.concat([rows.drop_nulls("tag"), fresh]), len(new), len(numbers) - len(new))
 
 
@@ -184,10 +186,15 @@ def _load(file: Path | None) -> pl.DataFrame:
     return pl.DataFrame(schema=SCHEMA)
 
 
-def _save(file: Path, kept: pl.DataFrame, new: pl.DataFrame, names: list[bytes]) -> None:
+def _save(file: Path, new: pl.DataFrame, names: list[bytes]) -> None:
+    """Beside what is kept by now: processes that scan other repositories keep theirs meanwhile."""
     blobs = pl.Series([names[n] for n in new["number"]], dtype=pl.Binary)
     rows = new.with_columns(blob=blobs).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
     private_folder(file.parent.parent)
     private_folder(file.parent)
-    with whole_file(file) as out:
-        pl.concat([kept, rows]).write_parquet(out)
+    with open(file.parent / "lock", "ab") as lock:
+        with suppress(OSError):  # a file system without locks: what is lost is scanned again
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = _load(file).join(rows.select("blob").unique(), on="blob", how="anti", maintain_order="left")
+        with whole_file(file) as out:
+            pl.concat([kept, rows]).write_parquet(out)

@@ -177,17 +177,21 @@ def half_the_batch(monkeypatch):
         monkeypatch.setattr(module, "sampling_rates", lambda w, b, whole=whole: whole(w, b) / 2)
 
 
-def smaller_bounds(monkeypatch):
-    whole = certification.posterior_curve
+def lower_curves(monkeypatch, module):
+    whole = module.each_curve
 
     def lower(*args, **given):
-        found = whole(*args, **given)
-        return type(found)(
-            found.priors, np.maximum(found.values * 0.999, found.priors), found.methods, found.numerical_errors,
-            found.lower * 0.999, found.note,
-        )  # fmt: skip
+        for found in whole(*args, **given):
+            yield type(found)(
+                found.priors, np.maximum(found.values * 0.999, found.priors), found.methods,
+                found.numerical_errors, found.lower * 0.999, found.note,
+            )  # fmt: skip
 
-    monkeypatch.setattr(certification, "posterior_curve", lower)
+    monkeypatch.setattr(module, "each_curve", lower)
+
+
+def smaller_bounds(monkeypatch):
+    lower_curves(monkeypatch, certification)
 
 
 @pytest.mark.parametrize("mistake", [small_rates, lost_tail, lost_rate, half_the_batch, smaller_bounds])
@@ -200,16 +204,7 @@ def test_a_mistake_of_the_first_route_is_found(mistake, monkeypatch, made, build
 
 
 def test_a_curve_that_is_wrong_on_both_sides_is_found(monkeypatch, made, build_certificate, tmp_path):
-    whole = curves.posterior_curve
-
-    def lower(*args, **given):
-        found = whole(*args, **given)
-        return type(found)(
-            found.priors, np.maximum(found.values * 0.999, found.priors), found.methods, found.numerical_errors,
-            found.lower * 0.999, found.note,
-        )  # fmt: skip
-
-    monkeypatch.setattr(curves, "posterior_curve", lower)
+    lower_curves(monkeypatch, curves)
     build_certificate(tmp_path / "certificate", made / "model")
     with pytest.raises(VerificationError, match="curve 0 at prior .* by the second route"):
         verify_certificate(tmp_path / "certificate")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.accounting.many_secrets import dominance
+from hush_core.accounting.many_secrets import dominance, each_curve
 from hush_core.accounting.many_secrets.dominance import (
     crude_binomials,
     dominating_binomials,
@@ -199,14 +199,14 @@ def test_what_the_method_refuses_is_left_without_a_bound(profiles, monkeypatch):
     _, columns = profiles
     whole = inherited_bounds(*columns, ratio=1.02, method="kl", **MECHANISM)
     refused = (int(whole.examples[0]), float(whole.rate[0]))
-    curve = dominance.posterior_curve
+    curve = each_curve.posterior_curve
 
     def picky(participation, **arguments):
         if participation == Participation.binomial(*refused):
             raise CertificationError("no")
         return curve(participation, **arguments)
 
-    monkeypatch.setattr(dominance, "posterior_curve", picky)
+    monkeypatch.setattr(each_curve, "posterior_curve", picky)
     left = inherited_bounds(*columns, ratio=1.02, method="kl", **MECHANISM)
     without = (whole.examples == refused[0]) & (whole.rate == refused[1])
     assert np.all(left.bound[without] == np.inf)

@@ -1,0 +1,136 @@
+"""A Dask cluster as Prefect's task runner: processes of this machine, or workers that a scheduler has.
+
+Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: whoever may connect
+to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; needs the extra `dask`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from importlib.metadata import version
+from typing import Any
+
+import dask
+import distributed
+from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect_dask import DaskTaskRunner
+from prefect_dask.client import PrefectDaskClient
+from prefect_dask.task_runners import PrefectDaskFuture
+
+from hush_core.errors import InputError
+from hush_core.files import private_folder
+from tasks.runtime.environment import RUNNER, home
+
+GRACE = 120.0
+"""Seconds."""
+_NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+
+
+def dask_runner(chosen: str) -> ClusterRunner:
+    """A cluster of this machine's processors for `dask`, else the one at this address."""
+    if chosen != "dask":
+        return ClusterRunner(address=chosen)
+    dask.config.set(_NO_PAGES)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    folder = private_folder(home().store / "work" / "dask")
+    return ClusterRunner(
+        cluster_kwargs={
+            "n_workers": len(os.sched_getaffinity(0)), "threads_per_worker": 1, "processes": True,
+            "security": True, "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False},
+            "local_directory": str(folder), "preload": ["tasks.runtime.dask_preload"],
+            "env": {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "WARNING"},  # the flow says what happens
+            "memory_limit": 0,  # Dask would end a worker that takes its share of the memory
+        }
+    )  # fmt: skip
+
+
+class ClusterRunner(DaskTaskRunner):
+    """Prefect's, begun by one thread only, and refused where the workers are not of this installation."""
+
+    spreads = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._beginning = threading.Lock()
+
+    def duplicate(self) -> ClusterRunner:
+        return ClusterRunner(address=self.address, cluster_kwargs=self.cluster_kwargs)
+
+    @property
+    def client(self) -> PrefectDaskClient:
+        """The connection, made when it is first asked for.
+
+        Raises:
+            InputError: nobody answers at the address, its workers have another hush or another home, or there is no
+            Prefect server that they can reach.
+        """
+        with self._beginning:
+            if self._client is None and self.address:
+                _check_workers(self.address)
+            return super().client
+
+    def submit(self, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
+        """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one."""
+        with get_client(sync_client=True) as prefect:
+            url = str(prefect.api_url)
+        with temporary_settings({PREFECT_API_URL: url}):
+            return super().submit(*args, **kwargs)
+
+    @property
+    def processes(self) -> int:
+        """How many tasks are done at a time."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    def __exit__(self, *failure: Any) -> None:
+        """A flow that fails or is stopped waits for what its own workers do, which end after their round with a
+        checkpoint; workers of others go on by themselves."""
+        if failure[0] is not None and self._client is not None and self._cluster is not None:
+            until = time.monotonic() + GRACE
+            while time.monotonic() < until and sum(self._client.run(at_work).values()):
+                time.sleep(0.2)
+        super().__exit__(*failure)
+
+
+def _check_workers(address: str) -> None:
+    if not os.environ.get("PREFECT_API_URL"):
+        what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
+        raise InputError(
+            "PREFECT_API_URL", f"is not set: {what}", "begin a server, and set it to its address"
+        )
+    wanted = facts_of_worker()
+    try:
+        with distributed.Client(address, timeout=30, set_as_default=False) as client:
+            found = client.run(facts_of_worker)
+    except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
+        what = f"cannot be used: {type(error).__name__}"
+        raise InputError(RUNNER, what, "start the scheduler, or correct address and certificates") from None
+    if not found:
+        raise InputError(RUNNER, "has no worker", "start one: dask worker ADDRESS")
+    for worker, facts in found.items():
+        for name, value in facts.items():
+            if value != wanted[name]:
+                what = f"the worker {worker} has another {name}"
+                hint = "give it this installation, and HUSH_HOME on a file system that all machines share"
+                raise InputError(RUNNER, what, hint)
+
+
+def facts_of_worker() -> dict[str, str]:
+    """What a worker must have in common with who asks: hush itself, the libraries that decide bytes, the home."""
+    names = ("hush-secrets", "numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
+    place = home()
+    known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
+    return {
+        **{name: version(name) for name in names},
+        "HUSH_HOME": str(place.root),
+        "identity key": place.fingerprint("worker") if known else "",
+        "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
+    }
+
+
+def at_work() -> int:
+    """In a worker: how many tasks its threads are doing, wanted or not."""
+    return distributed.get_worker().state.executing_count

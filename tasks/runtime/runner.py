@@ -1,0 +1,114 @@
+"""Where a flow's parallel tasks run: threads of its process, or processes of a Dask cluster (`HUSH_RUNNER`).
+
+    @flow(task_runner=ChosenRunner())
+
+What is spread over a cluster comes out as it does in threads, to the byte: which process works a part out changes
+nothing of it. docs/many_machines.md says what runs where, and who can read what.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from prefect import Task, task
+from prefect.context import FlowRunContext
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from hush_core.mapping import parts_by
+from tasks.runtime.environment import runner
+from tasks.runtime.progress import STOPPING
+from tasks.runtime.turns import turn_given_away
+
+FEW = 8
+"""Parts of a computation that are not worth the tenths of a second that a task costs."""
+BATCHES = 4
+"""Tasks a worker, so that one that has the short parts takes more of them."""
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+class ChosenRunner(ThreadPoolTaskRunner[Any]):
+    """What HUSH_RUNNER says when the flow starts; Prefect duplicates a flow's runner for each of its runs."""
+
+    def duplicate(self) -> TaskRunner[Any]:  # type: ignore[override]
+        chosen = runner()
+        if chosen == "threads":
+            return ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
+        from tasks.runtime.dask_cluster import dask_runner  # an optional extra
+
+        return dask_runner(chosen)
+
+
+def cluster() -> Any:
+    """The Dask runner of the flow that runs here; None where tasks run in threads, and in the cluster's workers."""
+    context = FlowRunContext.get()
+    if context is None or context.detached or not hasattr(context.task_runner, "spreads"):
+        return None
+    return context.task_runner
+
+
+def elsewhere(function: Task[P, R]) -> Callable[P, R]:
+    """The task; on a cluster one of its workers does it, and this thread gives its turn away meanwhile."""
+
+    def submitted(*args: P.args, **kwargs: P.kwargs) -> R:
+        with turn_given_away():
+            return _result(function.submit(*args, **kwargs))
+
+    return function if cluster() is None else submitted
+
+
+def _result(future: PrefectFuture[R]) -> R:
+    """Waited for in short turns: a thread that is told to stop dismisses the worker, which then ends its task.
+
+    Raises:
+        KeyboardInterrupt: it was told so.
+    """
+    while not future.wrapped_future.done():
+        if STOPPING.is_set():
+            future.wrapped_future.cancel()
+            raise KeyboardInterrupt
+        time.sleep(0.1)
+    return future.result()
+
+
+def in_parts(function: Callable[P, R]) -> Callable[P, R]:
+    """A task's function whose independent parts (`hush_core.mapping`) the flow's cluster does, where it has one."""
+
+    @wraps(function)  # by closures that can be pickled: a task travels with those that it begins
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        found = cluster()
+        if found is None:
+            return function(*args, **kwargs)
+        with parts_by(partial(_by_tasks, found.processes)):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def _by_tasks(processes: int, function: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
+    if len(parts) < FEW:
+        yield from map(function, parts)
+        return
+    count = min(len(parts), BATCHES * processes)  # dealt out like cards: neighbours take about as long
+    running = [work_out.submit(Batch(function, parts[place::count])) for place in range(count)]
+    with turn_given_away():
+        done = [iter(_result(one)) for one in running]
+    for place in range(len(parts)):
+        yield next(done[place % count])
+
+
+class Batch:
+    """Some parts of a computation. No collection, as Prefect would look through one for futures."""
+
+    def __init__(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> None:
+        self.function, self.parts = function, parts
+
+
+@task(name="parts", persist_result=False)
+def work_out(batch: Batch) -> list[Any]:
+    """What the function gives for each part, in a worker."""
+    return [batch.function(part) for part in batch.parts]
