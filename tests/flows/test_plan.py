@@ -9,7 +9,7 @@ from jobs import Job
 from PIL import Image
 
 from flows.remedies import Remedy, share
-from flows.reports.plan import PlanReport, remedies_in_words
+from flows.reports.plan_report import PlanReport, remedies_in_words
 from hush_core.config import load_config
 from hush_core.weights import drowns
 
