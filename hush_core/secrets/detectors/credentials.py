@@ -221,4 +221,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="9", prepare=_rules)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="10", prepare=_rules)
