@@ -94,6 +94,7 @@ class VersionSearch:
                 rows = sorted((h.start, h.end, h.index, h.form) for h in found[earlier])
                 kept = [Hit(index, start, end, form)
                         for start, end, index, form in moved(rows, one.changes, one.zones)]  # fmt: skip
+                # a hit that is gone may have hidden another of the same value, in pieces
                 kept = kept if len(kept) == len(rows) else None
             if kept is None and n not in found:
                 found[n] = self._search.each([text])[0]

@@ -127,6 +127,18 @@ def test_encoded_text_goes_on_over_lines_that_did_not_change(search):
                 agree(search, [one, other, one], [None, 0, 1])
 
 
+def test_a_run_that_is_told_by_its_first_line_alone(search):
+    """Its other lines are too short to be told by themselves, and the change is forty of them farther down."""
+    import base64
+
+    coded = base64.b64encode(b"w" * 45 + b"words " * 30 + TERMS[2].value + b" and so on").decode()
+    block = [coded[:60].encode(), *(coded[n : n + 4].encode() for n in range(60, len(coded), 4))]
+    for n in range(len(block) - 12, len(block)):
+        one = b"\n".join([*LINES[:60], *block[:n], WORDS[:-1], *block[n:], *LINES[60:120]])
+        other = b"\n".join([*LINES[:60], *block, *LINES[60:120]])
+        assert agree(search, [one, other], [None, 0])
+
+
 def test_mail_is_searched_as_a_whole(search):
     soft = b"=C3=A9 is how mail writes it, and this line goes on so far that it has to be =\nbroken\n"
     plain = b"\n".join(LINES[:80]) + b"\n"
