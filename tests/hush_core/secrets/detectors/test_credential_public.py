@@ -32,6 +32,7 @@ def _token(payload: bytes) -> str:
 
 NEITHER = {
     "message of words": "'password' => 'El valor es incorrecto',",
+    "message in lower case": "'password' => 'please enter some value',",
     "message with a digit": '"password": "Enter at least 8 characters",',
     "title of a field": 'password = "Kennwort 2 wiederholen"',
     "call": "password = get_password(a1)",
