@@ -22,6 +22,7 @@ from types import TracebackType
 import numpy as np
 
 from hush_core.corpus.blob_cache import BlobCache
+from hush_core.corpus.changes import Change, changed
 from hush_core.errors import InputError
 
 SPARE_BYTES = 128 << 20
@@ -64,6 +65,7 @@ class BlobStore:
         self._room = self._end + shutil.disk_usage(place).free - SPARE_BYTES
         self._numbers: dict[bytes, int] = {}
         self._aliases: dict[bytes, int] = {}
+        self._changes: dict[tuple[int, int], list[Change]] = {}
 
     def __enter__(self) -> BlobStore:
         return self
@@ -145,6 +147,13 @@ class BlobStore:
     def __getitem__(self, number: int) -> bytes:
         start = self._starts[number]
         return self.read(start, start + self._sizes[number])
+
+    def changes(self, before: int, number: int, texts: tuple[bytes, bytes]) -> list[Change]:
+        """Where a content differs from another (`changed`), `texts` being the two; it is found once."""
+        pair = before, number
+        if pair not in self._changes:
+            self._changes[pair] = changed(*texts)
+        return self._changes[pair]
 
     @property
     def starts(self) -> np.ndarray:

@@ -8,7 +8,7 @@ to all that a match may need. Bytes are compared, not hashed, and time is bounde
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 Range = tuple[int, int]
@@ -68,29 +68,48 @@ def changed(before: bytes, now: bytes) -> list[Change]:
 
 def _equal(before: bytes, now: bytes, place: int, at: int, most: int) -> int:
     """How many bytes are equal from `place` and `at` on, `most` at most."""
-    return _longest(lambda low, high: before[place + low : place + high] == now[at + low : at + high], most)
+    low, step = 0, 512
+    while low < most:
+        high = min(most, low + step)
+        if before[place + low : place + high] != now[at + low : at + high]:
+            while high - low > _AT_ONCE:
+                middle = (low + high) // 2
+                if before[place + low : place + middle] == now[at + low : at + middle]:
+                    low = middle
+                else:
+                    high = middle
+            other = _differing(before[place + low : place + high], now[at + low : at + high], "little")
+            return low + ((other & -other).bit_length() - 1) // 8
+        low, step = high, 2 * step
+    return most
 
 
 def _equal_ends(before: bytes, now: bytes, most: int) -> int:
     """How many bytes are equal at the end, `most` at most."""
     n, m = len(before), len(now)
-    return _longest(lambda low, high: before[n - high : n - low] == now[m - high : m - low], most)
-
-
-def _longest(same: Callable[[int, int], bool], most: int) -> int:
-    """The largest k up to `most` with [0, k) equal; `same(low, high)`: whether [low, high) is."""
     low, step = 0, 512
     while low < most:
         high = min(most, low + step)
-        if not same(low, high):
-            break
+        if before[n - high : n - low] != now[m - high : m - low]:
+            while high - low > _AT_ONCE:
+                middle = (low + high) // 2
+                if before[n - middle : n - low] == now[m - middle : m - low]:
+                    low = middle
+                else:
+                    high = middle
+            other = _differing(before[n - high : n - low], now[m - high : m - low], "big")
+            return low + ((other & -other).bit_length() - 1) // 8
         low, step = high, 2 * step
-    else:
-        return most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if same(low, middle) else (low, middle)
-    return low
+    return most
+
+
+_AT_ONCE = 1024
+"""Bytes of which it is found at once where they differ."""
+
+
+def _differing(one: bytes, other: bytes, order: str) -> int:
+    """The bits in which two texts of one length differ; the first byte's are the lowest in order "little"."""
+    return int.from_bytes(one, order) ^ int.from_bytes(other, order)
 
 
 def moved(rows: Sequence[Row], changes: Sequence[Change], parts: Sequence[Range]) -> Iterator[Row]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_names import RUN, tells, words
 from hush_core.secrets.detectors.credential_public import SHOWN, is_placeholder, is_shown, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
@@ -26,7 +27,8 @@ ENCODED_SECRET, ENCODED_PASSWORD = "hush.encoded-login", "hush.encoded-login-pas
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kind of file holds a value. with_: what the content must hold somewhere; encoded: base64 of it."""
+    """Where a kind of file holds a value. with_: what the content must hold somewhere; encoded: base64 of it; chosen: only what a
+    person may have chosen (`is_chosen`)."""
 
     pattern: bytes
     gate: bytes = b""
@@ -35,11 +37,13 @@ class Place:
     secret: bool = False
     after_name: bool = False
     lined: bool = False
+    chosen: bool = False
 
 
 _V = rb"([^\s\"'`<>;,]{3,256})"
 _Q = rb"[\"']?([^\s\"'`<>;,]{3,256})[\"']?"
 _KEY64 = rb"([A-Za-z0-9+/]{42,43}=)"
+_HUMAN = rb"(?i:pass(?:w(?:or)?d|phrase)?|pwd)"
 _WORD = rb"(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key)"
 PLACES = (
     # ftp(1), curl: .netrc
@@ -108,6 +112,15 @@ PLACES = (
     Place(rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"']([A-Za-z0-9_-]{16,2048})[\"']", rb"[\"'](?:d|p|q|dp|dq|qi|k)[\"'][ \t]*:[ \t]*[\"'][A-Za-z0-9_-]{16}", rb"[\"']kty[\"']", secret=True),
     Place(rb"define\([ \t]*['\"][A-Z_]{0,32}(?:PASSWORD|KEY|SALT|SECRET|TOKEN)[A-Z_]{0,16}['\"][ \t]*,[ \t]*(?:'([^'\n]{3,256})'|\"([^\"\n]{3,256})\")", rb"define\([ \t]*['\"][A-Z_]{0,32}(?:PASSWORD|KEY|SALT|SECRET|TOKEN)[A-Z_]{0,16}['\"][ \t]*,[ \t]*['\"][^'\"\n]{3}"),
     Place(rb"(?i)(?:mnemonic|seed(?:[ _-]?phrase)?|recovery(?:[ _-]?phrase)?)[\"' ]{0,3}[:=,>][ \t]*[\"']?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})", rb"(?i:mnemonic|seed|recovery)[^\n]{0,24}[a-z]{3,8}[ ,]{1,2}(?:[a-z]{3,8}[ ,]{1,2}){8}", secret=True),
+    # passwords with signs in them that end a value elsewhere, alone behind their name; with blanks, in quotes; in manuals; as defaults
+    Place(rb"^[ \t]*(?:-[ \t]+)?(?:export[ \t]+|set[ \t]+|ENV[ \t]+)?[\"']?[\w.-]{0,40}" + _HUMAN + rb"[\"']?[ \t]*(?:=|:)[ \t]*([^\s\"'`<>;,(){}\[\]$=][^\s\"`]{4,63})[ \t\r]*$",
+          rb"^[ \t]*(?:-[ \t]+)?(?:export[ \t]+|set[ \t]+|ENV[ \t]+)?[\"']?[\w.-]{0,40}" + _HUMAN + rb"[\"']?[ \t]*(?:=|:)[ \t]*[^\s\"'`<>;,(){}\[\]$=][^\s\"`]{0,62}[<>;,(){}\[\]'][^\s\"`]{0,62}[ \t\r]*$", chosen=True),
+    Place(_HUMAN + rb"[\"']?[ \t]*(?:=>|:=|=|:)[ \t]*(?:\"([^\s\"\\]{1,32}(?: [^\s\"\\]{1,32}){1,5})\"|'([^\s'\\]{1,32}(?: [^\s'\\]{1,32}){1,5})')[ \t]*[,;)}]{0,3}[ \t\r]*$",
+          _HUMAN + rb"[\"']?[ \t]*(?:=>|:=|=|:)[ \t]*[\"'][^\s\"'\\]{1,32} [^\s\\]", chosen=True),
+    Place(rb"(?i:password|passphrase|passwd)[ \t]+(?:(?:is|of|to|as)[ \t]+)?`([^`\s]{5,64})`", rb"(?i:password|passphrase|passwd)[ \t]+(?:(?:is|of|to|as)[ \t]+)?`[^`\s]{5}", chosen=True),
+    Place(rb"[\"'][\w.-]{0,40}" + _HUMAN + rb"[\"'],[ \t]*(?:[\w]{1,12}[ \t]*=[ \t]*[^,\n]{1,40},[ \t]*)?(?:default[ \t]*[=:][ \t]*)?[\"']([^\s\"'\\]{5,64})[\"'][ \t]*[,)]",
+          rb"[\"'][\w.-]{0,40}" + _HUMAN + rb"[\"'],[ \t]*(?:[\w]{1,12}[ \t]*=[ \t]*[^,\n]{1,40},[ \t]*)?(?:default[ \t]*[=:][ \t]*)?[\"'][^\s\"'\\]{5}", chosen=True),
+    Place(rb"--set(?:-string)?[ =][\"']?(?:[^\s,=\"']{1,80}=[^\s,]{0,80},){0,8}[\w.-]{0,60}" + _HUMAN + rb"=([^\s,\"'`<>;|&$(){}]{5,64})", rb"--set(?:-string)?[ =][^\n]{0,300}" + _HUMAN + rb"=[^\s,\"'`<>;|&$(){}]{5}", chosen=True),
     # calls that take user and password
     Place(rb"(?i)(?:\.|\b)(?:login|authenticate|connect|auth|basicAuth|basic_auth|setBasicAuth|signIn|logon|credentials|PasswordAuthentication|NetworkCredential|HTTPBasicAuth|UsernamePasswordCredentials|setCredentials|UserCredentials)\([ \t]*[^\n]{0,64}?[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']([^\"'\s]{4,128})[\"']",
           rb"(?i:login|authenticate|connect|auth|signIn|logon|credentials|PasswordAuthentication|NetworkCredential)\([ \t]*[^\n]{0,64}[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"'][^\"'\s]{4,128}[\"']", after_name=True),
@@ -119,7 +132,7 @@ _ENTRY = re.compile(
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
 _TEMPLATE = re.compile(
-    rb"\$[({]|\$[A-Za-z_]\w*\\?$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:|^`[A-Za-z_][\w.-]*`$"
+    rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$"
 )
 _PLACEHOLDER = re.compile(
     rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
@@ -162,13 +175,20 @@ def in_files(
                 continue
             if is_shown(content[max(first, start - SHOWN) : start]) or says_placeholder(value):
                 continue
-            if place.encoded:
+            if place.chosen:
+                if is_chosen(value):
+                    yield FILE_PASSWORD, start, end
+            elif place.encoded:
                 rule = _encoded(value)
                 if rule:
                     yield rule, start, end
             elif place.secret or looks_made(value):
                 yield FILE_SECRET, start, end
-            elif not place.after_name or _dense(value):
+            elif (
+                not place.after_name
+                or _dense(value)
+                or (SAYS_PASSWORD.search(content, match.start(), start) and is_chosen(value))
+            ):
                 yield FILE_PASSWORD, start, end
 
 

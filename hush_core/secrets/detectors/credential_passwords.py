@@ -59,6 +59,8 @@ _HUMAN_NAMES = (
     b"masterauth",
     b"secret",
 )
+_SALTS, _HEX16 = (b"salt", b"pepper"), re.compile(rb"(?=.*[0-9])(?=.*[A-Fa-f])[0-9A-Fa-f]{16}")
+"""Names under which 16 hexadecimal digits are no short form of a fingerprint."""
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
     b"format class policy hint prompt reset change expiry expires expiration ttl timeout header param parameter prefix suffix "
@@ -73,7 +75,7 @@ _NOISE = re.compile(
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
 )
 _CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
@@ -92,7 +94,9 @@ _SENTENCE = re.compile(rb"[ \t]{1,2}(?![A-Za-z][\w.-]{0,40}[ \t]?[=:])(?:[A-Za-z
 name that is given a value, too."""
 
 
-_PLAINLY = re.compile(rb"(?i)(?:^|[^A-Za-z])(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z")
+_PLAINLY = re.compile(
+    rb"(?i)(?:^|[^A-Za-z]|(?:db|database|admin|root|user|my|smtp|mail|ftp|ssh|sql|pg|postgres|redis|store|key|set|account|service))(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z"
+)
 """Names that say nothing but that a password follows: in code, too, a word in quotes is one then."""
 
 
@@ -146,7 +150,9 @@ def passwords(
                 yield ASSIGNED, start, end
                 continue
             name = match[1].lower()
-            human = any(part in name for part in _HUMAN_NAMES)
+            human = any(part in name for part in _HUMAN_NAMES) or (
+                name in _SALTS and _HEX16.fullmatch(value) is not None
+            )
             if (
                 _NOISE.fullmatch(value)
                 or is_placeholder(value)
@@ -193,9 +199,16 @@ def _named(content: bytes, first: int, last: int) -> Iterator[re.Match[bytes]]:
                 yield match
 
 
+_SIGNED = re.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
+_LETTERED = re.compile(rb"[A-Za-z][0-9]+[a-z]")
+"""A digit among letters, as who chooses a password writes one: `tr0ut`."""
+
+
 def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool) -> bool:
     digit, symbol = bool(_DIGIT.search(value)), bool(_SYMBOL.search(value))
     if _NAME_LIKE.fullmatch(value):
+        if human and quoted and len(value) >= 8 and _LETTERED.search(value) and b":" not in value:
+            return True
         return human and settings and b"." not in value and len(value) >= 6 and quoted | digit
     if settings and human:
         return True
@@ -208,7 +221,7 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
             and not _NUMBERED.fullmatch(value)
         )
     if quoted:
-        return (digit and len(value) >= 6) or (symbol and len(value) >= 8)
+        return (digit and len(value) >= 6) or (symbol and len(value) >= (6 if _SIGNED.search(value) else 8))
     return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
 
 

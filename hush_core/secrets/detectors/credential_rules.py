@@ -10,16 +10,22 @@ What they find and miss is measured by `benchmarks/credential_recall.py`.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import platform
 import re
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import version
 from itertools import accumulate
+from pathlib import Path
 
 import hyperscan
 
+from hush_core.files import write_whole
 from hush_core.secrets.detectors import credential_files, credential_joints
 from hush_core.secrets.detectors.credential_files import (
     PLACES,
@@ -220,10 +226,56 @@ def gates() -> list[tuple[bytes, int, int]]:
 
 
 def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
-    """Rows of (expression, number, flags) as one database."""
+    """Rows of (expression, number, flags) as one database, out of the folder of `keep_in` where it has it."""
+    file = None if not _FOLDER else _FOLDER[-1] / f"{_name(rows)}.hsdb"
+    kept = _loaded(file) if file is not None else None
+    if kept is not None:
+        return kept
     expressions, ids, flags = (list(column) for column in zip(*rows, strict=True))
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     # long bounds are slow to compile; a gate without them opens oftener, never less often
     expressions = [re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e) for e in expressions]
     database.compile(expressions=expressions, ids=ids, elements=len(rows), flags=flags)
+    if file is not None:
+        data = hyperscan.dumpb(database)
+        with contextlib.suppress(OSError):  # without it the next process compiles again
+            write_whole(file, hashlib.sha256(data).digest() + data)
     return database
+
+
+_FOLDER: list[Path] = []
+
+
+def keep_in(folder: Path | None) -> None:
+    """From now on compiled gates are kept in this private folder, about a second of processor time a process; None:
+    nowhere."""
+    _FOLDER[:] = [] if folder is None else [folder]
+
+
+def _name(rows: list[tuple[bytes, int, int]]) -> str:
+    """Of the rows, the library and the processor that they were compiled by and for."""
+    made = f"{version('hyperscan')} {_processor()}".encode()
+    return hashlib.sha256(repr(rows).encode() + made).hexdigest()[:32]
+
+
+@cache
+def _processor() -> str:
+    """What hyperscan compiles for: the kind of processor, and what it can do."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+        return platform.machine() + next((line for line in lines if line.startswith("flags")), "")
+    return platform.machine()
+
+
+def _loaded(file: Path) -> hyperscan.Database | None:
+    """None where there is none, or a damaged one."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(data[32:]).digest() != data[:32]:
+        return None
+    try:
+        return hyperscan.loadb(data[32:], hyperscan.HS_MODE_BLOCK)
+    except hyperscan.error:
+        return None

@@ -98,13 +98,17 @@ APART = b"\n" + b"\x01\"\x01'\x01\n" * 20
 
 
 def nearby(
-    texts: Sequence[bytes], before: Sequence[int | None], pinned: Callable[[bytes], list[int]]
+    texts: Sequence[bytes],
+    before: Sequence[int | None],
+    pinned: Callable[[bytes], list[int]],
+    changes_of: Sequence[list[Change] | None] | None = None,
 ) -> list[Nearby | None]:
     """What is to be seen near the changes of each text; None of one that is to be looked at as a whole.
 
     Args:
         before: the place in `texts` of the version before each.
         pinned: where in a text the pinned rules see something, placeholders included.
+        changes_of: where each differs from the one before, if that is known.
     """
     found: list[Nearby | None] = []
     pieces, starts, owners, size = [], [], [], 0
@@ -112,7 +116,7 @@ def nearby(
         if earlier is None or len(text) < MIN_BYTES:
             found.append(None)
             continue
-        changes = changed(texts[earlier], text)
+        changes = changed(texts[earlier], text) if changes_of is None else changes_of[n]
         parts = around(text, changes)
         found.append(Nearby(changes, parts, {}, False))
         for first, last in parts:

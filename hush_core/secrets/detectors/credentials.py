@@ -18,13 +18,21 @@ from typing import Any
 
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
+from hush_core.corpus.changes import Change
 from hush_core.files import private_folder
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
-from hush_core.secrets.detectors.credential_rules import Gated, all_findings
+from hush_core.secrets.detectors.credential_rules import Gated, all_findings, keep_in
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
-from hush_core.secrets.detectors.credential_versions import INNER, Known, known, nearby, next_known
+from hush_core.secrets.detectors.credential_versions import (
+    INNER,
+    MIN_BYTES,
+    Known,
+    known,
+    nearby,
+    next_known,
+)
 from hush_core.secrets.detectors.scans import Scan
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
@@ -121,6 +129,7 @@ def _compiled(cache: Path | None) -> tuple[Any, frozenset[str]]:
 
     # kingfisher names the file after its rules and checks it: what is damaged is compiled anew
     folder = None if cache is None else private_folder(private_folder(cache) / "rules")
+    keep_in(folder)
     rules = kingfisher_sdk.Rules(cache=folder is not None, cache_dir=folder)
     hidden = (r["id"] for r in rules.metadata() if not r["visible"])
     public = frozenset(r for r in hidden if not _HELPER_IS_SECRET.search(r) or _HELPER_IS_PUBLIC.search(r))
@@ -131,6 +140,7 @@ class _Look:
     """The scan as `DetectorContext.scan` keeps it: rules are compiled only if there is something new."""
 
     threads = True
+    LEAST = MIN_BYTES
 
     def __init__(self, cache: Path | None = None) -> None:
         self._cache = cache
@@ -143,12 +153,16 @@ class _Look:
         return iter(_rows(self.scanner.scan(content)))
 
     def follow(
-        self, texts: Sequence[bytes], before: Sequence[int | None]
+        self,
+        texts: Sequence[bytes],
+        before: Sequence[int | None],
+        changes: Sequence[list[Change] | None] | None = None,
     ) -> Iterator[list[tuple[int, int, str]]]:
-        """What is in each text; `before`: the place in `texts` of the version before it."""
+        """What is in each text; `before`: the place in `texts` of the version before it; `changes`: where they
+        differ."""
         states: list[Known | None] = []
         for text, earlier, near in zip(
-            texts, before, nearby(texts, before, self.scanner.pinned_places), strict=True
+            texts, before, nearby(texts, before, self.scanner.pinned_places, changes), strict=True
         ):
             state = states[earlier] if earlier is not None else None
             if near is not None and state is not None:
@@ -214,4 +228,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="9", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="10", prepare=_rules, scan=_scan)

@@ -42,7 +42,7 @@ class Scan:
 
 
 Row = TypeVar("Row")
-BATCH_BYTES = 1 << 21
+BATCH_BYTES = 1 << 23
 AHEAD = 8
 """Batches a thread that may wait to be taken: what is found is held, never the text."""
 
@@ -58,8 +58,8 @@ def looked_at(
 
     One thread, unless `look` says by an attribute `threads` that it may be called by several at once; it is
     worth it where the work is done without the interpreter's lock (hyperscan, kingfisher). Where `look` has
-    an `each`, it is given several contents at a time; where it has a `follow`, these and which of them is the
-    version before which.
+    an `each`, it is given several contents at a time; where it has a `follow`, these, which of them is the
+    version before which, and where they differ (None of one of less than `LEAST` bytes).
 
     Args:
         workers: how many threads; 0: as many as this process has processors.
@@ -73,7 +73,14 @@ def looked_at(
         if before is None or not hasattr(look, "follow"):
             return list(zip(batch, each(texts), strict=True))
         place = {number: n for n, number in enumerate(batch)}
-        return list(zip(batch, look.follow(texts, [place.get(int(before[n])) for n in batch]), strict=True))
+        earlier = [place.get(int(before[n])) for n in batch]
+        changes = [
+            contents.changes(batch[one], n, (texts[one], text))
+            if one is not None and len(text) >= look.LEAST
+            else None
+            for n, text, one in zip(batch, texts, earlier, strict=True)
+        ]
+        return list(zip(batch, look.follow(texts, earlier, changes), strict=True))
 
     if workers == 1:
         for batch in _batches(contents, numbers):

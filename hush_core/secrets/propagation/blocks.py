@@ -108,8 +108,11 @@ class Blocks:
 
     def __init__(self, below: Layer, code: Code, runs: Sequence[Run]) -> None:
         self._code, self._runs = code, runs
-        characters = [run.characters(below.text) for run in runs]
+        # NULs: what a run holds does not go on in what the next one holds
+        apart = code.zero * (2 * code.group)
+        characters = [run.characters(below.text) + apart for run in runs]
         self._before = [0, *accumulate(map(len, characters))]
+        self._apart = len(apart)
         whole, size = b"".join(characters) + code.zero * code.group, self._before[-1]
         phases = [
             code.decode(whole[phase : phase - (phase - size) // code.group * code.group])
@@ -121,7 +124,9 @@ class Blocks:
         first, last = self._code.characters(start, start + 1 if end is None else end)
         first, last = first + phase, min(last + phase, self._before[-1])
         number = bisect_right(self._before, first) - 1
-        if first >= last or last > self._before[number + 1]:
+        end_of_run = self._before[number + 1] - self._apart
+        if first >= min(last, end_of_run) or last > self._before[number + 1]:
             return None
+        last = min(last, end_of_run)
         run, before = self._runs[number], self._before[number]
         return run.place(first - before), run.rest(last - 1 - before), True

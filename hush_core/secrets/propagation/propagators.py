@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 
-import numpy as np
-
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
@@ -27,6 +25,7 @@ from hush_core.secrets.propagation.importers import importers
 from hush_core.secrets.propagation.mentions import mentioners
 from hush_core.secrets.propagation.near_copies import near_copies
 from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
+from hush_core.secrets.propagation.value_versions import VersionSearch
 
 Propagator = Callable[
     [Corpus, HushConfig, Sequence[DetectedSecret], LabelTable, DetectorContext], Iterator[tuple[int, Labels]]
@@ -34,7 +33,7 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "4"
+VERSION = "5"
 """Changes whenever the same input may spread otherwise."""
 
 
@@ -84,9 +83,10 @@ class Values:
             return
         self.value_search = value_search = ValueSearch(self.search_terms)
         self.patterns = value_search.patterns
-        blobs: np.ndarray = corpus.read
+        blobs, before = corpus.succession
         context.progress("propagate", 0, len(blobs))
-        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), value_search)):
+        look = VersionSearch(value_search)
+        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), look, before=before)):
             if done % 512 == 0:
                 context.progress("propagate", done, len(blobs))
             content = corpus.contents[blob] if hits else b""

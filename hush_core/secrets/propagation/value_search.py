@@ -7,30 +7,28 @@ not a byte string a value. Few spellings are left that are the value's own (`spe
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
-
-import hyperscan
 
 from hush_core.secrets.propagation.decoding import TooMuch, layers
 from hush_core.secrets.propagation.escapes import is_quoted
 from hush_core.secrets.propagation.gate import BACKSLASH, CALLS, ENTITY, PERCENT, QUOTED, STRANGE, kinds
 from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
 from hush_core.secrets.propagation.layouts import words
+from hush_core.secrets.propagation.seeker import Seeker
 from hush_core.secrets.propagation.spellings import Spelling, spellings, stands_apart
 
 MIN_DECODED = 6
 """Shorter values are not sought in base64 and its like: all texts of three bytes stand there by chance."""
-PATTERNS_A_DATABASE = 250_000
-"""One pass over the text for each: few large databases beat many small ones by far."""
 TOGETHER = 1 << 18
 APART = b"\n\x01Zq\x02\n"
 """Stands between contents that are looked at together."""
 RARE = frozenset((PERCENT, ENTITY, STRANGE, CALLS))
+PIECE = 16
+"""Bytes of a piece: every stretch of a value of twice as many less one holds one."""
 ARMOUR_MARGIN = 80
 """Bytes around a line of a private key that are labelled with it (its BEGIN or END line)."""
 
@@ -100,7 +98,7 @@ class ValueSearch:
             for one in spellings(term.value, term.fragments, any_case=term.any_case, apart=term.apart):
                 key = (one.text.lower() if one.folded else one.text, one.folded)
                 (alone if one.squeezed else whole).setdefault(key, {}).setdefault(index, one)
-        self._whole, self._alone = _Seeker(whole), _Seeker(alone)
+        self._whole, self._alone = Seeker(whole), Seeker(alone)
         self.patterns = len(whole) + len(alone)
         self._cut: list[None] = []  # appended to by several threads
 
@@ -144,25 +142,53 @@ class ValueSearch:
                 found[number] = list(self.find(contents[number]))
         return found
 
+    def places(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Where in a text, of several contents in one, anything is to be seen: hits, and pieces of what may go on
+        outside.
+
+        Raises:
+            TooMuch: more was decoded than of one content.
+        """
+        for layer in layers(text, several=True):
+            for hit, _ in self._hits(layer):
+                yield hit.start, hit.end
+            squeezed = layer.kind == SQUEEZED
+            for _, start, end in self._pieces[squeezed].scan(layer.text):
+                below, at = (layer.below, layer.back(start, end)) if squeezed else (layer, (start, end))
+                place = below.place(at[0], at[1])
+                if place is not None:
+                    yield place[:2]
+
+    @cached_property
+    def _pieces(self) -> tuple[Seeker, Seeker]:
+        """For the pieces of what is longer than one: of byte strings as they are, and without joints."""
+        return tuple(
+            Seeker({(text[at : at + PIECE], folded): {} for text, folded in seeker.patterns
+                     for at in range(0, len(text) - PIECE + 1, PIECE) if len(text) > 2 * PIECE})
+            for seeker in (self._whole, self._alone)
+        )  # fmt: skip
+
+    def _hits(self, layer: Layer) -> Iterator[tuple[Hit, Spelling]]:
+        seeker = self._alone if layer.kind == SQUEEZED else self._whole
+        for pattern, start, end in seeker.scan(layer.text):
+            if layer.kind == BLOCK and end - start < MIN_DECODED:
+                continue
+            for index, spelling in seeker.owners[pattern].items():
+                if spelling.apart and not stands_apart(layer.text, start, end):
+                    continue
+                hit = _hit(layer, index, spelling, start, end)
+                if hit is not None:
+                    yield hit, spelling
+
     def _find(self, texts: Iterable[Layer]) -> Iterator[Hit]:
         strong: dict[tuple[int, int, int], Hit] = {}
         weak: list[tuple[Hit, bool]] = []
         for layer in texts:
-            squeezed = layer.kind == SQUEEZED
-            seeker = self._alone if squeezed else self._whole
-            for pattern, start, end in seeker.scan(layer.text):
-                if layer.kind == BLOCK and end - start < MIN_DECODED:
-                    continue
-                for index, spelling in seeker.owners[pattern].items():
-                    if spelling.apart and not stands_apart(layer.text, start, end):
-                        continue
-                    hit = _hit(layer, index, spelling, start, end)
-                    if hit is None:
-                        continue
-                    if squeezed or spelling.bare:
-                        weak.append((hit, spelling.bare))
-                    else:
-                        strong.setdefault((hit.index, hit.start, hit.end), hit)
+            for hit, spelling in self._hits(layer):
+                if layer.kind == SQUEEZED or spelling.bare:
+                    weak.append((hit, spelling.bare))
+                else:
+                    strong.setdefault((hit.index, hit.start, hit.end), hit)
         yield from strong.values()
         if weak:
             yield from _new(weak, strong.values())
@@ -238,67 +264,3 @@ def _new(weak: Sequence[tuple[Hit, bool]], strong: Iterable[Hit]) -> Iterator[Hi
         if not touched and place not in given and ends[bisect_right(starts, hit.start)] < hit.end:
             given.add(place)
             yield hit
-
-
-class _Seeker:
-    """Byte strings, each with the values that it is a spelling of."""
-
-    def __init__(self, owners: dict[tuple[bytes, bool], dict[int, Spelling]]) -> None:
-        self._patterns = list(owners)
-        self._sizes = [len(pattern) for pattern, _ in self._patterns]
-        self.owners = list(owners.values())
-        self._databases = _compile(self._patterns)
-        self._scratches = threading.local()
-
-    def scan(self, text: bytes) -> list[tuple[int, int, int]]:
-        """(pattern, start, end) of all that is found."""
-        found: list[tuple[int, int, int]] = []
-        if not self._databases or not text:
-            return found
-        sizes = self._sizes
-
-        def report(pattern: int, _from: int, end: int, _flags: int, _context: object) -> None:
-            found.append((pattern, end - sizes[pattern], end))
-
-        for database, scratch in zip(self._databases, self._scratch(), strict=True):
-            database.scan(text, match_event_handler=report, scratch=scratch)
-        return found
-
-    def _scratch(self) -> list[hyperscan.Scratch]:
-        """This thread's own: hyperscan refuses two scans at once in one."""
-        kept = self._scratches.__dict__
-        if "scratch" not in kept:
-            kept["scratch"] = [hyperscan.Scratch(database) for database in self._databases]
-        return kept["scratch"]
-
-
-def _compile(patterns: list[tuple[bytes, bool]]) -> list[hyperscan.Database]:
-    """Databases of about equal size; two compiled at once: 80 µs a pattern are minutes.
-
-    Byte strings with a NUL have one of their own, as expressions: the binding takes a literal to end there.
-    """
-
-    def one(part: Sequence[int], literal: bool) -> hyperscan.Database:
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        texts = [patterns[i][0] for i in part]
-        database.compile(
-            expressions=texts if literal else [b"".join(b"\\x%02x" % c for c in text) for text in texts],
-            ids=list(part),
-            elements=len(part),
-            flags=[hyperscan.HS_FLAG_CASELESS if patterns[i][1] else 0 for i in part],
-            literal=literal,
-        )
-        return database
-
-    with_nul = [i for i, (text, _) in enumerate(patterns) if b"\0" in text]
-    plain = sorted(set(range(len(patterns))) - set(with_nul))
-    with ThreadPoolExecutor(2) as pool:
-        parts = [
-            (part, literal) for group, literal in ((plain, True), (with_nul, False)) for part in _parts(group)
-        ]
-        return list(pool.map(lambda part: one(*part), parts))
-
-
-def _parts(group: Sequence[int]) -> list[Sequence[int]]:
-    count = -(-len(group) // PATTERNS_A_DATABASE)
-    return [group[len(group) * n // count : len(group) * (n + 1) // count] for n in range(count)]

@@ -31,6 +31,15 @@ def _token(payload: bytes) -> str:
 
 
 NEITHER = {
+    "message of words": "'password' => 'El valor es incorrecto',",
+    "message in lower case": "'password' => 'please enter some value',",
+    "message with a digit": '"password": "Enter at least 8 characters",',
+    "title of a field": 'password = "Kennwort 2 wiederholen"',
+    "call": "password = get_password(a1)",
+    "index": "password: kwargs[1]",
+    "name of a type of token": 'token = "urn:ietf:params:oauth:token-type:jwt"',
+    "name of a schema": 'secret: "urn:example:names:main"',
+    "a field's name in a manual": "Give the password `password_field`.",
     "pin of an action": f'uses: "example/configure-credentials@{HEX}" # v6',
     "pin of a certificate": '.add("example.com", "sha256/Vjs8r4z+80wjNcr1YKepWQboSIRi63WsWXhIMN+eWys=")',
     "thumbprint beside a subject": f"| `CN=Example Signing CA, O=Example Inc` | `{HEX.upper()}` |",
@@ -198,6 +207,19 @@ LOST = {
     "value under armour": (f'ssh: "-----BEGIN PUBLIC KEY-----"\nx = {RANDOM}', RANDOM),
     "value over armour": (f"x9 {RANDOM}\n-----END PUBLIC KEY-----", RANDOM),
     "angle early in a password": ('password = "ab<cd9!xK"', "ab<cd9!xK"),
+    "comma in a setting": ("db:\n  password: P@ssw0rd,1\n  port: 5", "P@ssw0rd,1"),
+    "apostrophe in a setting": ("DB_PASSWORD=it's-me-9\nX=1", "it's-me-9"),
+    "words": ('def f():\n    password = "correct horse battery"', "correct horse battery"),
+    "words with signs": ('"password": "S3cr3t Sauce",', "S3cr3t Sauce"),
+    "password in a manual": ("Log in as `admin` with the password `hunter2`.", "hunter2"),
+    "default of an option": ('p.add_argument("--password", type=str, default="hunter2")', "hunter2"),
+    "option of helm": ("helm install x --set a.b=c,auth.rootPassword=hunter2 .", "hunter2"),
+    "dollar in a password": ('<add key="DbPassword" value="Ca$hM0ney" />', "Ca$hM0ney"),
+    "word under an account's name": ('def f():\n    dbPassword = "letmein"', "letmein"),
+    "word with a sign": ('def f():\n    password = "Monkey!"', "Monkey!"),
+    "digit in a word": ('def f():\n    password = "tr0ut.fishing"', "tr0ut.fishing"),
+    "16 digits under salt": ("salt: 0a1b2c3d4e5f6071", "0a1b2c3d4e5f6071"),
+    "urn": ('password = "urn:hunter2"', "urn:hunter2"),
 }  # fmt: skip
 """(text, the value in it) of what stands beside a public form, or in one, and was passed over as such."""
 

@@ -71,6 +71,6 @@ def test_many_patterns_find_what_few_do(monkeypatch):
         b'FIRST-value-\\nof-all two "dHdv" first-value-of-all has \\"quotes\\" inside it hasquotesinsideit'
     )
     few = {(h.index, h.start, h.end, h.form) for h in ValueSearch(search_terms).find(content)}
-    monkeypatch.setattr("hush_core.secrets.propagation.value_search.PATTERNS_A_DATABASE", 3)
+    monkeypatch.setattr("hush_core.secrets.propagation.seeker.PATTERNS_A_DATABASE", 3)
     assert {(h.index, h.start, h.end, h.form) for h in ValueSearch(search_terms).find(content)} == few
     assert {index for index, *_ in few} == {0, 1, 2} and len(few) >= 4

@@ -89,7 +89,7 @@ def test_case_matters_where_it_is_not_waived():
 
 
 def test_a_search_over_several_databases_loses_nothing(monkeypatch):
-    monkeypatch.setattr("hush_core.secrets.propagation.value_search.PATTERNS_A_DATABASE", 7)
+    monkeypatch.setattr("hush_core.secrets.propagation.seeker.PATTERNS_A_DATABASE", 7)
     values = [b"value-%04d" % i for i in range(60)]
     search = ValueSearch([SearchTerm(v) for v in values])
     hits = {h.index for h in search.find(b" ".join(values)) if h.form == "raw"}

@@ -1,0 +1,182 @@
+"""Versions that are searched where they changed have what a search of the whole finds, in every written form."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import random
+import string
+
+import pytest
+from written_forms import FORMS
+
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
+from hush_core.secrets.propagation.value_versions import VersionSearch
+
+LINES = inspect.getsource(argparse).encode().split(b"\n")
+LETTERS = string.ascii_letters + string.digits
+
+
+def drawn(n: int, seed: str) -> bytes:
+    return "".join(random.Random(seed).choices(LETTERS, k=n - 2)).encode() + b"ae"
+
+
+KEY = tuple(drawn(64, f"key {n}") for n in range(20))
+TERMS = [
+    *(SearchTerm(drawn(n, f"value {n}")) for n in (12, 24, 40)),
+    SearchTerm(b"correct horse battery staple"),
+    SearchTerm(b"Kestrel Ridge", any_case=True),
+    SearchTerm(drawn(900, "long")),
+    SearchTerm(b"-----BEGIN KEY-----\n" + b"\n".join(KEY) + b"\n-----END KEY-----", fragments=KEY[1:]),
+]
+WORDS = b"these are plain words of a line\n"
+
+
+@pytest.fixture(scope="module")
+def search():
+    return ValueSearch(TERMS)
+
+
+def same(hits):
+    return sorted((h.start, h.end, h.index, h.form) for h in hits)
+
+
+def agree(search: ValueSearch, texts: list[bytes], before: list[int | None]) -> int:
+    """How many hits there are in all, once every version is sure to have what a search of the whole finds."""
+    whole = [same(search.find(text)) for text in texts]
+    assert [same(hits) for hits in VersionSearch(search).follow(texts, before)] == whole
+    return sum(map(len, whole))
+
+
+def written(draw: random.Random) -> list[bytes]:
+    """The lines of some value in some form, in pieces or not."""
+    value = draw.choice(TERMS).value
+    form = draw.choice([form for form in FORMS if form.least and len(value) >= form.least])
+    text = b"x = " + form.write(value)
+    if draw.random() < 0.3:
+        at = draw.randrange(len(text))
+        text = (
+            text[:at]
+            + draw.choice([b'" +\n    "', b"\\\n", b"\n# ", b'"\n\n\n   . "', b" " * 90])
+            + text[at:]
+        )
+    return text.split(b"\n")
+
+
+def test_histories_at_random(search):
+    draw = random.Random(5)
+    found = 0
+    for _ in range(60):
+        at = draw.randrange(len(LINES) - 200)
+        lines, texts = LINES[at : at + draw.choice([90, 200])], []
+        for _ in range(10):
+            for _ in range(draw.randrange(1, 4)):
+                at = draw.randrange(len(lines))
+                other = draw.randrange(len(LINES) - 9)
+                put = draw.choice([[], LINES[other : other + draw.randrange(9)], written(draw)])
+                start = draw.choice([0, draw.randrange(len(put) + 1)])
+                lines[at : at + draw.randrange(3)] = put[start : start + draw.randrange(len(put) + 2)]
+            texts.append(b"\n".join([*lines, b""]))
+        found += agree(search, texts, [None, *range(9)])
+        agree(search, texts[:5], [None, 0, 0, 1, None])
+    assert found > 500
+
+
+@pytest.mark.parametrize("what", ["comes", "goes", "changes"])
+def test_a_value_is_seen_in_every_form_wherever_the_edit_is(search, what):
+    """One line of it comes or goes, or one beside it changes, at some distance."""
+    value = TERMS[2].value
+    for number, form in enumerate(FORMS):
+        if not form.least:
+            continue
+        put = (b"x = " + form.write(value)).split(b"\n")
+        whole = [*LINES[400:440], *put, *LINES[440:480], b""]
+        edge = {"comes": 40, "goes": 40, "changes": 40 + (number % (len(put) + 9)) - 4}[what]
+        other = [*whole[:edge], *([b"other words"] if what == "changes" else []), *whole[edge + 1 :]]
+        pair = [b"\n".join(whole), b"\n".join(other)]
+        assert agree(search, pair[::-1] if what == "comes" else pair, [None, 0]), form.name
+
+
+def test_a_long_value_that_a_change_far_inside_completes(search):
+    for term in TERMS[-2:]:
+        lines = term.value.split(b"\n")
+        if len(lines) == 1:  # in pieces, a line each
+            lines = [b'"%b"' % term.value[n : n + 60] for n in range(0, 900, 60)]
+        for n in range(len(lines)):
+            broken = [*lines[:n], WORDS[:-1], *lines[n:]]
+            texts = [b"\n".join([*LINES[:60], *block, *LINES[60:120]]) for block in (broken, lines)]
+            agree(search, texts, [None, 0])
+            assert any(h.index == TERMS.index(term) for h in search.find(texts[1]))
+
+
+def test_encoded_text_goes_on_over_lines_that_did_not_change(search):
+    """Blocks of base64 and numbers around the change, short pieces, and marks of comments before them."""
+    import base64
+
+    value = TERMS[2].value
+    coded = base64.b64encode(
+        b"some words before it: " + value + b" and some words behind it, for long"
+    ).decode()
+    for width in (4, 16, 60):
+        rows = [coded[n : n + width].encode() for n in range(0, len(coded), width)]
+        for mark in (b"", b"# ", b"> ", b"+"):
+            block = [mark + row for row in rows]
+            for n in range(0, len(block), max(1, len(block) // 6)):
+                one = b"\n".join([*LINES[:60], *block, *LINES[60:120]])
+                other = b"\n".join([*LINES[:60], *block[:n], WORDS[:-1], *block[n:], *LINES[60:120]])
+                agree(search, [one, other, one], [None, 0, 1])
+
+
+def test_a_run_that_is_told_by_its_first_line_alone(search):
+    """Its other lines are too short to be told by themselves, and the change is forty of them farther down."""
+    import base64
+
+    coded = base64.b64encode(b"w" * 45 + b"words " * 30 + TERMS[2].value + b" and so on").decode()
+    block = [coded[:60].encode(), *(coded[n : n + 4].encode() for n in range(60, len(coded), 4))]
+    for n in range(len(block) - 12, len(block)):
+        one = b"\n".join([*LINES[:60], *block[:n], WORDS[:-1], *block[n:], *LINES[60:120]])
+        other = b"\n".join([*LINES[:60], *block, *LINES[60:120]])
+        assert agree(search, [one, other], [None, 0])
+
+
+def test_mail_is_searched_as_a_whole(search):
+    soft = b"=C3=A9 is how mail writes it, and this line goes on so far that it has to be =\nbroken\n"
+    plain = b"\n".join(LINES[:80]) + b"\n"
+    coded = b"x = " + b"".join(b"=%02X" % c for c in TERMS[1].value) + b"\n"
+    texts = [plain + coded + plain, soft + plain + coded + plain, plain + coded + plain + WORDS]
+    assert agree(search, texts, [None, 0, 1])
+
+
+def test_only_what_may_have_changed_is_searched(search, monkeypatch):
+    """Hundred versions, one value: whole is searched the first, and the two in which the value comes or goes."""
+    lines = list(LINES[:400])
+    texts = []
+    for n in range(100):
+        lines[(37 * n) % 400] = b"another line of plain words, number %d" % n
+        lines[200] = b'key = "%b"' % TERMS[1].value if 30 <= n < 60 else b"no such key here"
+        texts.append(b"\n".join(lines))
+    counts = {"whole": 0, "parts": 0}
+    each, places = search.each, search.places
+    monkeypatch.setattr(
+        search, "each", lambda all_: counts.update(whole=counts["whole"] + len(all_)) or each(all_)
+    )
+    monkeypatch.setattr(
+        search, "places", lambda t: counts.update(parts=counts["parts"] + len(t)) or places(t)
+    )
+    found = list(VersionSearch(search).follow(texts, [None, *range(99)]))
+    assert [len(hits) for hits in found] == [30 <= n < 60 for n in range(100)]
+    assert counts["whole"] <= 8 and counts["parts"] < sum(map(len, texts)) / 5
+
+
+def test_two_values_encoded_twice_are_both_found(search):
+    """What one run decodes to does not go on in what the next one does: a run of base64 in it would end there."""
+    import base64
+
+    values = [TERMS[1].value, TERMS[2].value]
+    coded = [base64.b64encode(base64.b64encode(b"user:" + value + b":x")) for value in values]
+    text = b"\n".join([*LINES[:40], *(b'a = "%b"' % one for one in coded), *LINES[40:80]])
+    hits = {hit.index: hit for hit in search.find(text)}
+    assert [text[hits[n].start : hits[n].end] in one for n, one in zip((1, 2), coded, strict=True)] == [
+        True
+    ] * 2
+    assert same(search.each([text, text])[1]) == same(search.find(text))
