@@ -3,8 +3,8 @@
     Hosts.parse("here; ssh -o BatchMode=yes gpu2", "wg0")
 
 A rank elsewhere is begun by a command (ssh, srun, ip netns exec) that hands its standard input on: its end is the
-rank's end, as on this machine. What ranks send one another is not noised yet, so the interface is named, and has to be
-one that nobody else can read.
+rank's end, as on this machine. What ranks send one another is not noised yet, so the interface is named, and has to
+be one that nobody else can read.
 """
 
 from __future__ import annotations

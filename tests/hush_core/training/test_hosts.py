@@ -115,16 +115,13 @@ def spaces(process):
 
 
 def test_a_rank_that_is_killed_ends_the_run_and_every_release_stays_counted(tmp_path, hosts):
-    seen = SimpleNamespace(done=0, applied=[], ranks={})
+    seen = SimpleNamespace(done=0, ranks={})
 
     def kill(stage, done, total):
         seen.done = done
         if done == 4:
             seen.ranks = ranks()
             assert len({spaces(rank) for rank in seen.ranks.values()} | {spaces(psutil.Process())}) == 3
-            for rank in seen.ranks.values():  # all that is sent goes over the wire
-                used = {c.laddr.ip for c in rank.net_connections() if c.status == psutil.CONN_ESTABLISHED}
-                assert used and used <= {"10.231.7.1", "10.231.7.2"}
             seen.ranks["1"].kill()
 
     with pytest.raises(RuntimeError, match="rank 1 was ended by SIGKILL"):
@@ -165,8 +162,12 @@ def test_hosts_that_cannot_be_are_refused(hosts, interface, said):
 
 
 def test_what_a_shell_would_read_otherwise_is_refused():
-    assert (
-        elsewhere(("ssh", "a"), {"RANK": "1"}, ["python", "-m", "x"])[2:] == "env RANK=1 python -m x".split()
-    )
+    assert elsewhere(("ssh", "a"), {"RANK": "1"}, ["python", "-m", "x"])[2:] == [
+        "env",
+        "RANK=1",
+        "python",
+        "-m",
+        "x",
+    ]
     with pytest.raises(InputError, match="spaces or characters of a shell"):
         elsewhere(("ssh", "a"), {}, ["python", "/srv/my $HOME/x"])
