@@ -10,6 +10,7 @@ from hush_core.config.calendar import schedule_of
 from hush_core.config.model_folder import check_model
 from hush_core.errors import InputError
 from hush_core.secrets.check import check_sources
+from tasks.hosts import training_hosts
 from tasks.runtime.trust import signing_key
 
 
@@ -33,6 +34,7 @@ def check_config(config_file: Path, changes: Changes | None = None, *, trains: b
         check_sources(config, trains=trains)
         if trains:
             signing_key()  # what is trained is signed: better told now than then
+            training_hosts(config.train.processes)
     except OSError as error:  # a disk or a permission that nobody foresaw
         where = str(error.filename or config_file)
         raise InputError(

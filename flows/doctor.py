@@ -19,9 +19,10 @@ from flows.check import check_config
 from hush_core.config import load_config
 from hush_core.config.calendar import check_schedule, zone_of
 from hush_core.errors import HushError, InputError
+from tasks.hosts import HOSTS, INTERFACE, training_hosts
 from tasks.reachable import check_disk, check_orchestrator, check_tracker
 from tasks.runtime import webhook
-from tasks.runtime.environment import LOG_FORMAT, OWN_SERVERS, RETRIES, Home, retry_pauses
+from tasks.runtime.environment import LOG_FORMAT, OWN_SERVERS, RETRIES, RUNNER, Home, retry_pauses, runner
 from tasks.runtime.trust import SIGNING_KEY, signing_key, trust_root
 
 KNOWN = frozenset(
@@ -30,7 +31,7 @@ KNOWN = frozenset(
         "HUSH_MLFLOW_ACCOUNT", "HUSH_MLFLOW_USERS", "HUSH_POSTGRES", "HUSH_SECRETS", "HUSH_PREFECT_PORT",
         "HUSH_MLFLOW_PORT", "HUSH_SOURCES", "HUSH_CONFIGS", "HUSH_SERVER_MEMORY", "HUSH_WORKER_MEMORY",
         "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS, webhook.URL, webhook.SECRET,
-        RETRIES, LOG_FORMAT, "HUSH_CA_BUNDLE",
+        RETRIES, LOG_FORMAT, "HUSH_CA_BUNDLE", RUNNER, HOSTS, INTERFACE,
     }
 )  # fmt: skip
 """Every variable that hush, its servers or its deployment read."""
@@ -44,7 +45,16 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
     for check in (_home, _variables, _schedule, _packages, _git, _keys):
         yield from check(place)
     there = (check_disk, check_tracker) if place.root.is_dir() else ()  # a first command makes it
-    for ask in (*there, check_orchestrator, trust_root, signing_key, webhook.endpoint, retry_pauses):
+    for ask in (
+        *there,
+        check_orchestrator,
+        trust_root,
+        signing_key,
+        webhook.endpoint,
+        retry_pauses,
+        runner,
+        training_hosts,
+    ):
         yield from _refusal(ask)
     yield from _refusal(_untold)
     if config_file is not None:

@@ -15,6 +15,7 @@ from hush_core.mechanisms import drawn_items, rates_of_texts
 from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
 from tasks.earlier_runs import Before, OtherRuns, run_history, whole_files
+from tasks.hosts import training_hosts
 from tasks.items import ItemTexts
 from tasks.models import SEED, Model, keep_folder
 from tasks.runtime.caching import cached_task, content_key
@@ -137,12 +138,13 @@ def train_protected(
         watch = live.row
     with store.scratch() as saved, history.training(key, text, counted):
         out = Path(saved) / "model"
-        if run.processes > 1 or apart:
+        hosts = training_hosts()
+        if run.processes > 1 or apart or hosts is not None:
             with turn_given_away():
                 fitted = fit_in_processes(
                     run.processes, plan, texts, folder, run, lora, store.work_dir(key), out,
                     progress=progress, public=measured, untagged=mixed, validation=validation, seed=SEED,
-                    base=base_name, witness=witness, watch=watch,
+                    base=base_name, witness=witness, watch=watch, **({"hosts": hosts} if hosts else {}),
                 )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)

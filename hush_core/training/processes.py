@@ -1,4 +1,4 @@
-"""Data-parallel training: starts one `worker.py` a rank on this machine, and waits for them.
+"""Data-parallel training: starts one `worker.py` a rank, on this machine or several, and waits for them.
 
     fit_in_processes(4, plan, texts, model_dir, settings, lora, work_dir, out_dir)
 
@@ -34,6 +34,7 @@ from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress, Watch
+from hush_core.training.hosts import Hosts, elsewhere
 
 INTERRUPTED = 130
 """A worker's exit status after it was asked to stop."""
@@ -42,6 +43,14 @@ _GRACE = 5.0
 """Seconds that the other ranks have to end by themselves after one has failed."""
 _ROWS = 1 << 16
 _PREFIX = "processes-"
+_HANDED_ON = (
+    "OMP_NUM_THREADS",
+    "PYTHONPATH",
+    "HF_HUB_OFFLINE",
+    "HF_HUB_DISABLE_TELEMETRY",
+    "TRANSFORMERS_OFFLINE",
+)
+"""To ranks on other machines, which have an environment of their own."""
 _AGAIN = "start again: training goes on from the last checkpoint"
 
 
@@ -76,6 +85,7 @@ def fit_in_processes(
     seed: int = 0,
     witness: Path | None = None,
     watch: Watch | None = None,
+    hosts: Hosts = Hosts(),  # noqa: B008 - frozen
 ) -> FittedInProcesses:
     """`fit_private` with the batch shared out over several processes; call it again to resume, with as many
     processes as you like.
@@ -87,6 +97,7 @@ def fit_in_processes(
         model_dir: a folder that `save_model` wrote.
         lora: adapters to put in and train; None trains every parameter. seed: of their random half.
         out_dir: where the model is saved; whole once this function returned. base: named in its adapters.
+        hosts: the machines, which see all these folders at the same paths, with locks; this one alone by default.
 
     Raises:
         InputError: from any process, as it was raised there; fewer devices than processes; another process
@@ -102,10 +113,12 @@ def fit_in_processes(
     """
     if processes < 1:
         raise InputError("train.processes", f"must be at least 1, got {processes}", "give a positive number")
-    if torch.cuda.is_available() and torch.cuda.device_count() < processes:
+    hosts.check(processes)
+    here = hosts.most_on_one(processes)
+    if torch.cuda.is_available() and torch.cuda.device_count() < here:
         raise InputError(
             "train.processes",
-            f"are {processes}, and this machine has {torch.cuda.device_count()} devices",
+            f"are {here} on this machine, and it has {torch.cuda.device_count()} devices",
             "set it to the number of devices",
         )
     work_dir = work_dir.resolve()
@@ -133,7 +146,7 @@ def fit_in_processes(
         _write_texts(folder / "public.arrow", public)
         _write_texts(folder / "untagged.arrow", untagged)
         _write_texts(folder / "validation.arrow", validation)
-        _run(folder, work_dir, processes, progress, watch)
+        _run(folder, work_dir, processes, hosts, progress, watch)
         return FittedInProcesses(**json.loads((folder / "result.json").read_text()))
 
 
@@ -179,13 +192,15 @@ def _write_texts(path: Path, texts: Sequence[ItemText]) -> None:
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None, watch: Watch | None) -> None:
+def _run(
+    folder: Path, work_dir: Path, count: int, hosts: Hosts, progress: Progress | None, watch: Watch | None
+) -> None:
     """Start the ranks, relay the progress of the first, and leave none alive, whatever happens."""
     children: list[subprocess.Popen[bytes]] = []
     reading, writing = os.pipe()
     try:
         for rank in range(count):
-            children.append(_start(folder, rank, count, writing, work_dir / f"rank-{rank}.log"))
+            children.append(_start(folder, rank, count, hosts, writing, work_dir / f"rank-{rank}.log"))
         try:
             codes = _wait(children, reading, progress, watch)
         except BaseException:
@@ -206,27 +221,32 @@ def _run(folder: Path, work_dir: Path, count: int, progress: Progress | None, wa
         os.close(writing)
 
 
-def _start(folder: Path, rank: int, count: int, progress: int, log: Path) -> subprocess.Popen[bytes]:
+def _start(
+    folder: Path, rank: int, count: int, hosts: Hosts, progress: int, log: Path
+) -> subprocess.Popen[bytes]:
     """A worker in a process group of its own: a Ctrl-C at the terminal reaches the parent alone."""
-    loopback = "lo0" if sys.platform == "darwin" else "lo"
-    environment = {
-        "OMP_NUM_THREADS": str(max(1, _cores() // count)),
-        **os.environ,
+    command, local = hosts.of(rank, count)
+    ranked = {
         "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
+        "LOCAL_RANK": str(local),
         "WORLD_SIZE": str(count),
         # What the ranks send one another is not noised yet. Else gloo listens where the host's name points to.
-        "GLOO_SOCKET_IFNAME": loopback,
-        "NCCL_SOCKET_IFNAME": loopback,
+        "GLOO_SOCKET_IFNAME": hosts.interface,
+        "NCCL_SOCKET_IFNAME": hosts.interface,
     }
+    threads = {"OMP_NUM_THREADS": str(max(1, _cores() // hosts.most_on_one(count)))}
+    own = [sys.executable, "-P", "-m", "hush_core.training.worker", str(folder), str(progress)]
+    if command:
+        handed_on = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
+        own = elsewhere(command, {**threads, **handed_on, **ranked}, own)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "hush_core.training.worker", str(folder), str(progress)],
+            own,
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=file,
-            env=environment,
+            env={**threads, **os.environ, **ranked},
             pass_fds=(progress,),
             process_group=0,
             bufsize=0,

@@ -123,10 +123,10 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
 
 
 def _meet(file: Path, ranks: Ranks) -> None:
-    """Make the process group, through a file: no port is opened but those of the loopback interface."""
+    """Make the process group, through a file: no port is opened but those of the interface that ranks talk over."""
     backend = "gloo"
     if torch.cuda.is_available():
-        torch.cuda.set_device(ranks.rank)
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
     store = distributed.FileStore(str(file), ranks.count)
     distributed.init_process_group(

@@ -56,6 +56,7 @@ class ClusterRunner(DaskTaskRunner):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._beginning = threading.Lock()
+        self.logger.setLevel(logging.WARNING)  # it would name a page that is not served
 
     def duplicate(self) -> ClusterRunner:
         return ClusterRunner(address=self.address, cluster_kwargs=self.cluster_kwargs)

@@ -146,11 +146,14 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
             ledger.__exit__(None, None, None)
 
 
-def main(folder):
+def main(folder, *names):
+    """One rank of some cases, or of all."""
     ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
     _meet(folder / "meeting", ranks)
     out = {}
-    for name, case in {**CASES, **EMPTY}.items():
+    every = {**CASES, **EMPTY}
+    for name in names or every:
+        case = every[name]
         out[name], out[f"{name} released"] = train(folder / "bert", folder / f"{ranks.rank}" / name, *case)
     np.savez(folder / f"{ranks.rank}.npz", **out)
     distributed.destroy_process_group()
@@ -503,4 +506,4 @@ def test_a_log_holds_places_and_no_messages():
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import polars as pl
 import pytest
 
 from hush_core.corpus import BlobStore
@@ -74,3 +75,19 @@ def test_many_patterns_find_what_few_do(monkeypatch):
     monkeypatch.setattr("hush_core.secrets.propagation.seeker.PATTERNS_A_DATABASE", 3)
     assert {(h.index, h.start, h.end, h.form) for h in ValueSearch(search_terms).find(content)} == few
     assert {index for index, *_ in few} == {0, 1, 2} and len(few) >= 4
+
+
+def test_two_that_scan_at_once_keep_what_both_found(tmp_path):
+    """As two workers do that scan a repository each: neither saw the other's rows when it began."""
+    names = [bytes([n]) * 16 for n in range(3)]
+
+    def new(number, start):
+        columns = {"number": [number], "start": [start], "end": [start + 4], "tag": ["rule"]}
+        return pl.DataFrame(columns, schema_overrides={"start": pl.UInt32, "end": pl.UInt32})
+
+    file = tmp_path / "scans" / "x.parquet"
+    scans._save(file, new(0, 5), names)
+    scans._save(file, new(1, 7), names)
+    scans._save(file, new(1, 7), names)
+    kept = scans._load(file)
+    assert sorted(zip(kept["blob"], kept["start"], strict=True)) == [(names[0], 5), (names[1], 7)]

@@ -1,0 +1,201 @@
+"""`HUSH_RUNNER`: flows on a real Dask cluster of two workers give the same tables, and no value travels."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+
+import polars as pl
+import pytest
+from jobs import CONFIG, ROOT, Job
+from local_servers import free_port
+
+pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed: pip install -e '.[dask]'")
+
+SECOND = "\nrepos: [{{path: repository}}, {{path: other}}]\n"
+CONFIG = re.sub(r"\nrepos: .*\n", SECOND, CONFIG).replace("unprotected: true", "unprotected: false")
+SWEEP = ("--c", "0.1", "--c", "0.4")
+
+
+def listen(port):
+    server = socket.create_server(("127.0.0.1", port))
+    server.settimeout(0.2)
+    return server
+
+
+class Wire:
+    """What goes through a port to another: a relay that keeps all of it."""
+
+    def __init__(self, target):
+        self.target, self.kept, self.port = target, [], free_port()
+        self.server, self.over = listen(self.port), threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while not self.over.is_set():
+            try:
+                near, _ = self.server.accept()
+            except TimeoutError:
+                continue
+            except OSError:  # closed
+                return
+            far = socket.create_connection(("127.0.0.1", self.target))
+            for one, other in ((near, far), (far, near)):
+                one.settimeout(None)
+                threading.Thread(target=self._relay, args=(one, other), daemon=True).start()
+
+    def _relay(self, one, other):
+        try:
+            while data := one.recv(1 << 16):
+                self.kept.append(data)
+                other.sendall(data)
+        except OSError:
+            pass
+        finally:
+            other.close()
+
+    def close(self):
+        self.over.set()
+        self.server.close()
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    made = Job(tmp_path_factory.mktemp("machines"), seed=29)
+    shutil.copytree(made.folder / "repository", made.folder / "other")
+    made.config = made.write(text=CONFIG)
+    with made.served():
+        yield made
+
+
+@pytest.fixture(scope="module")
+def by_threads(job):
+    """The plan in another home with the same keys: nothing of it is reused."""
+    ours, job.home = job.home, job.folder / "threads"
+    shutil.copytree(ours, job.home)
+    job.hush("plan", job.config, *SWEEP, "--out", job.folder / "by_threads")
+    shutil.copytree(job.home / "keys", ours / "keys", dirs_exist_ok=True)
+    home, job.home = job.home, ours
+    return home
+
+
+@pytest.fixture(scope="module")
+def cluster(job, by_threads, tmp_path_factory):
+    """A scheduler and two workers of somebody's own, as docs/many_machines.md begins them; and the wire to it."""
+    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    commands = [
+        ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"],
+        *[["worker", address, "--host", "127.0.0.1", "--nthreads", 1, "--no-dashboard", "--local-directory", folder,
+           "--preload", "tasks.runtime.dask_preload"]] * 2,
+    ]  # fmt: skip
+    log = open(folder / "log", "wb")  # noqa: SIM115
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + command[0], *map(str, command[1:])],
+            cwd=ROOT, env=job.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+        )
+        for command in commands
+    ]  # fmt: skip
+    wire = Wire(port)
+    try:
+        import distributed
+
+        with distributed.Client(address, timeout=120, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=240)
+        yield wire, folder / "log"
+    finally:
+        for child in running[::-1]:
+            child.terminate()
+        for child in running:
+            child.wait(60)
+        wire.close()
+        log.close()
+
+
+@pytest.fixture(scope="module")
+def planned(job, cluster):
+    wire, _ = cluster
+    job.server["HUSH_RUNNER"] = f"tcp://127.0.0.1:{wire.port}"
+    try:
+        return job.hush("plan", job.config, *SWEEP, "--out", job.folder / "by_cluster")
+    finally:
+        del job.server["HUSH_RUNNER"]
+
+
+@pytest.fixture(scope="module")
+def compared(job, planned, cluster):
+    """Two rivals side by side, each trained by a worker."""
+    job.server["HUSH_RUNNER"] = f"tcp://127.0.0.1:{cluster[0].port}"
+    try:
+        return job.hush(
+            "compare", job.config, "--mechanisms", "hush/matched/plain,user_wise/2/noise", "--seeds", 1,
+            "--parallel", 2, "--out", job.folder / "compared",
+        )  # fmt: skip
+    finally:
+        del job.server["HUSH_RUNNER"]
+
+
+def finished(log, step):
+    return len(re.findall(rf"Task run '{step}-[\w-]+' - Finished in state Completed", log))
+
+
+def objects(home):
+    return {path.name for path in (home / "store" / "objects").rglob("*") if path.is_file()}
+
+
+def test_a_cluster_gives_the_tables_of_threads_to_the_byte(job, by_threads, planned, cluster):
+    assert objects(job.home) == objects(by_threads) and len(objects(job.home)) > 10
+    tables = [pl.read_csv(job.folder / name / "frontier.csv") for name in ("by_threads", "by_cluster")]
+    assert tables[0].equals(tables[1]) and tables[0].height == 4
+
+
+def test_every_parallel_step_was_done_by_a_worker(job, planned, cluster):
+    log = cluster[1].read_text()
+    for step, times in (("scan", 2), ("weigh", 2), ("price", 4)):
+        assert finished(log, step) >= times, step
+    # both repositories were scanned there, so the extraction found all of it scanned
+    assert re.search(r"(\d+) contents scanned, (\d+) known from", planned).group(1) == "0"
+
+
+def test_rivals_are_trained_by_workers(job, compared, cluster):
+    log = cluster[1].read_text()
+    assert finished(log, "train") == 2 and finished(compared, "train") == 0
+    released = [
+        len(file.read_bytes().splitlines()) - 1
+        for file in (job.home / "store" / "work").glob("*/releases.jsonl")
+    ]
+    assert released == [4, 4], "each round is counted in the home of whoever asked"
+
+
+def test_no_value_travels_or_is_logged(job, planned, compared, cluster):
+    wire, log = cluster
+    travelled = b"".join(wire.kept)
+    assert len(travelled) > 10_000 and b"weigh" in travelled and b"train" in travelled
+    for value in job.values:
+        assert (
+            value not in travelled
+            and value not in log.read_bytes()
+            and value.decode() not in planned + compared
+        )
+        for file in (job.home / "prefect").glob("*.db*"):
+            assert value not in file.read_bytes()
+
+
+def test_a_cluster_that_cannot_be_used_is_refused_in_a_line(job, cluster):
+    wire, _ = cluster
+    for runner, environment, said in (
+        (f"tcp://127.0.0.1:{free_port()}", {}, "HUSH_RUNNER: cannot be used"),
+        (f"tcp://127.0.0.1:{wire.port}", {"HUSH_HOME": str(job.folder / "threads")}, "another HUSH_HOME"),
+    ):
+        ours, home = dict(job.server), job.home
+        job.server |= {"HUSH_RUNNER": runner, **environment}
+        try:
+            said_so = job.hush("secrets", job.write("other.yaml", text=CONFIG.replace("128", "96")), status=2)
+        finally:
+            job.server, job.home = ours, home
+        assert said in " ".join(said_so.split()) and "Traceback" not in said_so

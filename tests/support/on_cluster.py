@@ -1,0 +1,78 @@
+"""What tests/tasks/runtime/test_runner.py has a cluster do; a module of its own, so that workers can import it."""
+
+import os
+import threading
+import time
+
+import distributed
+import psutil
+import pytest
+from prefect import flow, task
+
+from hush_core.errors import HushError
+from hush_core.mapping import map_parts
+from tasks.runtime.progress import STOPPING, progress_log
+from tasks.runtime.runner import FEW, ChosenRunner, cluster, elsewhere, in_parts
+
+
+@flow(task_runner=ChosenRunner())
+def spread(folder):
+    return steps(folder)
+
+
+def steps(folder):
+    address = cluster().client.scheduler.address
+    for refused in (address.replace("tls", "tcp"), address):  # without TLS, without a certificate
+        with pytest.raises((OSError, TypeError, ValueError)):
+            distributed.Client(refused, timeout=3, set_as_default=False)
+    found = {
+        "address": address, "listens": set(listening()), "many": worked_out(40), "few": worked_out(FEW - 1),
+    }  # fmt: skip
+    threading.Thread(target=stop_when, args=(folder / "begun",), daemon=True).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            elsewhere(go_on)(folder)
+    finally:
+        STOPPING.clear()
+    until = time.monotonic() + 60
+    while not (folder / "dismissed").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+@task
+@in_parts
+def worked_out(many):
+    """(twice the part, who did it) of each part."""
+    return list(map_parts(by_whom, range(many)))
+
+
+def by_whom(part):
+    return 2 * part, os.getpid()
+
+
+@task
+def go_on(folder):
+    """Until it is dismissed."""
+    progress = progress_log()
+    (folder / "begun").touch()
+    try:
+        while True:
+            progress("going on", 0, 1)
+            time.sleep(0.02)
+    except HushError as error:
+        (folder / "dismissed").write_text(type(error).__name__)
+        raise
+
+
+def stop_when(file):
+    while not file.exists():
+        time.sleep(0.05)
+    STOPPING.set()
+
+
+def listening():
+    """Addresses on which this process and the cluster's wait for others."""
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        if process.pid == os.getpid() or "dask" in " ".join([process.name(), *process.cmdline()]):
+            yield from (c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN)

@@ -1,0 +1,58 @@
+"""HUSH_RUNNER, and the Dask cluster that hush begins by itself: who works, who may connect, who is let go."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import psutil
+import pytest
+
+from hush_core.errors import InputError
+from tasks.runtime import environment
+from tasks.runtime.environment import runner
+
+NO_DASK = find_spec("prefect_dask") is None
+needs_dask = pytest.mark.skipif(NO_DASK, reason="the extra `dask` is not installed: pip install -e '.[dask]'")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("ray", "HUSH_RUNNER: is no runner"),
+        ("tls://dask.example.com", "HUSH_RUNNER: is no runner"),
+        ("http://127.0.0.1:8786", "HUSH_RUNNER: is no runner"),
+        ("tcp://10.0.0.7:8786", "HUSH_RUNNER: is a scheduler without TLS on another machine"),
+    ],
+)
+def test_what_is_no_runner_is_refused_before_anything_starts(monkeypatch, chosen, said):
+    monkeypatch.setenv("HUSH_RUNNER", chosen)
+    with pytest.raises(InputError, match=said):
+        environment.prepare_environment()
+
+
+def test_dask_that_is_not_installed_is_refused_with_its_mend(monkeypatch):
+    monkeypatch.setattr(environment, "find_spec", lambda name: None)
+    for chosen in ("dask", "tls://dask.example.com:8786"):
+        monkeypatch.setenv("HUSH_RUNNER", chosen)
+        with pytest.raises(InputError, match=r"not installed.*pip install .*hush-secrets\[dask\]"):
+            runner()
+    for chosen in ("", "threads"):
+        monkeypatch.setenv("HUSH_RUNNER", chosen)
+        assert runner() == "threads"
+
+
+@needs_dask
+def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
+    from on_cluster import spread
+
+    monkeypatch.setenv("HUSH_RUNNER", "dask")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    seen = spread(tmp_path)
+    doubled, who = zip(*seen["many"], strict=True)
+    assert doubled == tuple(range(0, 80, 2)), "in their order, whoever did them"
+    assert who and os.getpid() not in who
+    assert {pid for _, pid in seen["few"]} == {os.getpid()}, "too few to be worth a task"
+    assert seen["address"].startswith("tls://127.0.0.1:") and seen["listens"] == {"127.0.0.1"}
+    assert (tmp_path / "dismissed").read_text() == "Dismissed"
+    assert not [child for child in psutil.Process().children(recursive=True) if child.pid in who]
