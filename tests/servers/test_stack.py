@@ -111,6 +111,8 @@ def test_a_person_gets_from_both_landing_pages_to_a_decision(scheduled):
         assert page.evaluate("fetch('ajax-api/3.0/mlflow/assistant/config').then(a => a.status)") == 404
         page.get_by_role("link", name=run_name(servers, version)).first.click()
         page.get_by_text("About this run").first.wait_for()
+        assistant = page.locator("button[data-assistant-ui]")
+        assert assistant.count() == 1 and not assistant.is_visible()
         picture(page, "mlflow-run")
         page.get_by_role("tab", name="Artifacts").click()
         page.get_by_text("pictures", exact=True).first.click()
