@@ -46,6 +46,9 @@ WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"
 SIDE_BY_SIDE = 2
 """So many runs of `plan` and of `secrets` at a time; deploy/prefect.yaml says the same. Each is a process that
 holds the text and the graph: fifty that are asked for at once would take a machine's memory from a training."""
+AT_MOST = 32
+"""So many processes of runs, paused reviews among them. Each poll asks the server for a place for so many waiting
+runs and no more: without this a queue of hundreds, each of which asks again after 30 s, takes all of its time."""
 SERVERS = ("PostgreSQL: ", "Prefect: ", "MLflow: ", "metrics: ")
 RECORD = "servers.json"
 """In HUSH_HOME/run, while a supervisor with servers is there: its process, and whether all of it answers."""
@@ -237,9 +240,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         deployed(audit, **given, concurrency_limit=one, schedules=at(AUDIT, "audit") if config_file else []),
         # without a config it watches what this home has promoted
         deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
-        # each deployment has its own limit but for reviews: a paused one holds its process for days, and neither
-        # the watch nor another review must wait for five of them
-        limit=None,
+        limit=AT_MOST,  # a paused review holds its process for days: the watch must not wait for five of them
     )
 
 

@@ -86,6 +86,11 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     return words
 
 
+def counted(number: int, what: str) -> str:
+    """1 secret, 2 secrets."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def _secrets(number: int) -> str:
     return "secret was" if number == 1 else "secrets were"
 
@@ -166,7 +171,7 @@ def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:
     bounds, words = store.read_frame(c.bounds), mechanism_in_words(config)
     attacked = outcome.attacked
     return [
-        f"**{bounds.height} secrets certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
+        f"**{counted(bounds.height, 'secret')} certified** by `{c.method}`: {_bounds_in_words(store, outcome)}.",
         "",
         f"- {_rounds_in_words(config, outcome, store)}",
         f"- weight retained {w.retained:.1%} "

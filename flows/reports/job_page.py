@@ -8,6 +8,7 @@ from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.against import difference
 from tasks.batch_words import batch_in_words
+from tasks.description import counted
 
 
 def page(report: Report) -> str:
@@ -18,7 +19,7 @@ def page(report: Report) -> str:
     lines = [
         f"# {report.model_uri}" + (" (reused: nothing was trained)" if report.reused else ""),
         "",
-        f"- {report.secrets:,} secrets in {report.examples:,} examples ({report.edges:,} edges)"
+        f"- {counted(report.secrets, 'secret')} in {report.examples:,} examples ({report.edges:,} edges)"
         if report.edges
         else f"- no secret is left in any of {report.examples:,} examples: all were redacted or left out",
         f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept",

@@ -29,6 +29,8 @@ CHOSEN = {
     "mlflow.telemetry.info.alert.dismissed_v1": True,  # it is off: MLFLOW_DISABLE_TELEMETRY
 }
 """What the browser stores, by name."""
+HIDDEN = "<style>[data-assistant-ui]{display:none!important}</style>"
+"""The button of the assistant, which would lead nowhere."""
 MODEL_TRAINING = "?workflowType=machine_learning"
 """At the end of a link to a page of MLflow: the same choice, for this page alone, on any server."""
 
@@ -57,4 +59,4 @@ def opening(page: str) -> str:
     script = (
         f"for(const [k,v] of Object.entries({stored})) localStorage.getItem(k)??localStorage.setItem(k,v)"
     )
-    return page.replace("<head>", f"<head><script>{script}</script>", 1)
+    return page.replace("<head>", f"<head><script>{script}</script>{HIDDEN}", 1)

@@ -375,7 +375,7 @@ def test_the_registry_of_the_stack_wants_a_login_and_its_databases_are_closed_to
 
 
 def test_runs_of_more_than_90_days_ago_are_forgotten_where_the_runbooks_setting_says_so(stack):
-    flow = stack.call("/deployments/name/watch/hush-watch")["flow_id"]
+    flow = stack.call("/deployments/name/train/hush-train")["flow_id"]
     made = {"flow_id": flow, "state": {"type": "COMPLETED"}}
     old, new = (stack.call("/flow_runs/", made)["id"] for _ in range(2))
     with stack.database("prefect") as ask:

@@ -111,6 +111,8 @@ def test_a_person_gets_from_both_landing_pages_to_a_decision(scheduled):
         assert page.evaluate("fetch('ajax-api/3.0/mlflow/assistant/config').then(a => a.status)") == 404
         page.get_by_role("link", name=run_name(servers, version)).first.click()
         page.get_by_text("About this run").first.wait_for()
+        assistant = page.locator("button[data-assistant-ui]")
+        assert assistant.count() == 1 and not assistant.is_visible()
         picture(page, "mlflow-run")
         page.get_by_role("tab", name="Artifacts").click()
         page.get_by_text("pictures", exact=True).first.click()
@@ -171,12 +173,12 @@ def test_a_tampered_certificate_is_refused_and_dethroned(scheduled):
 
 def side_by_side(servers):
     """Flow → how many runs of it may go on at once, and what becomes of one more."""
-    found = {flow: servers.deployment(flow) for flow in ABOUT}
-    return {
-        flow: one["concurrency_options"]
-        and (one["concurrency_limit"], one["concurrency_options"]["collision_strategy"])
-        for flow, one in found.items()
-    }
+    found = {}
+    for flow in ABOUT:
+        one = servers.deployment(flow)
+        limit, options = one["global_concurrency_limit"], one["concurrency_options"]
+        found[flow] = limit and (limit["limit"], options["collision_strategy"])
+    return found
 
 
 def test_prefect_yaml_deploys_every_flow(served, job, tmp_path):
