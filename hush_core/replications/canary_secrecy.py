@@ -113,6 +113,13 @@ def claims(rows: Rows) -> list[Claim]:
     at_end = {row["noise_multiplier"]: row for row in found if row["step"] == last}
     noisy = [row for row in found if row["noise_multiplier"] and row["step"]]
     ends = [at_end[sigma]["among_digits"] for sigma in sorted(at_end) if sigma]
+
+    def spare(bound: str) -> float | None:
+        """Least of the bits that are left less those that the bound leaves, where it leaves one or more."""
+        some = [row["among_digits"] - row[bound] for row in noisy if row[bound] >= 1]
+        return min(some, default=None)
+
+    nothing = "within the first steps the bound leaves less than a bit of 53, so nothing could break it"
     return [
         Claim("σ = 0: bits left of the canary at the end (the paper: p = 67 %)", -math.log2(0.67),
               at_end[0.0]["secrecy"], "at_most", 0.1, " bits",
@@ -124,11 +131,11 @@ def claims(rows: Rows) -> list[Claim]:
         Claim("more noise, less memorisation: smallest step of the bits left at the end, from σ to the next", 0.0,
               min((b - a for a, b in pairwise(ends)), default=0.0), "at_least", 1.0, " bits",
               why="one training each: their order is chance where little leaks"),
-        Claim("what leaks is smaller than the guarantee: least of bits left less those that L leaves", 0.0,
-              min(row["among_digits"] - row["paper"] for row in noisy), "at_least", why="the bound is broken"),
-        Claim("and smaller than by our tight bound: the same with blow_up", 0.0,
-              min(row["among_digits"] - row["blow_up"] for row in noisy), "at_least", target=True,
-              why="the bound is broken"),
+        Claim("what leaks is smaller than the guarantee: least of bits left less those that L leaves, where it "
+              "leaves 1 or more", 0.0, spare("paper"), "at_least",
+              why="the bound is broken" if spare("paper") is not None else nothing),
+        Claim("and smaller than by our tight bound: the same with blow_up", 0.0, spare("blow_up"), "at_least",
+              target=True, why="the bound is broken" if spare("blow_up") is not None else nothing),
     ]  # fmt: skip
 
 
@@ -144,14 +151,14 @@ def draw(rows: Rows, path: Path) -> Path:
         for s in noise
     ]
     left = figures.Panel("the canary in the model", "step", "bits left of 53.2", curves,
-                         (("without any training", PRIOR_BITS),), ylim=(0, None))  # fmt: skip
+                         (("a guess at random", PRIOR_BITS),), ylim=(0, None))  # fmt: skip
     bounds = [
         figures.Curve(f"σ = {s:g}", [r["step"] for r in of(s)], [r["blow_up"] for r in of(s)])
         for s in noise
         if s
     ]
     right = figures.Panel("what blow_up leaves for certain", "step", "", bounds,
-                          (("without any training", PRIOR_BITS),), ylim=(0, None))  # fmt: skip
+                          (("a guess at random", PRIOR_BITS),), ylim=(0, None))  # fmt: skip
     return figures.draw_panels("Secrecy of a canary of 16 digits", [left, right], path)
 
 
@@ -164,9 +171,9 @@ The paper fine-tunes GPT-2 on Wikitext-103: B = 1024, q = 2.81e-4, 186,000 steps
 "John Doe's credit card number is", drawn 280 times as often as other texts. Ours: a byte GPT, publicly
 pre-trained on other abstracts, on arXiv abstracts cut to 64 bytes, C = 1, AdamW; σ = 0 neither clips nor noises.
 The canary is drawn at the paper's rate, 0.079 a step, in the full size; the short one has few steps and draws it
-in half of them, and there the bounds soon leave nothing. Secrecy is −log2 p1 given the prompt: as the model has
-it, and for an adversary who knows that digits follow (shown in the picture). The bounds are for what the
-adversary of a promise sees, every noisy step.""",
+in half of them, and there the bounds leave next to nothing from the first look on (right). Secrecy is −log2 p1
+given the prompt: as the model has it, and for an adversary who knows that digits follow (left). The bounds are for
+what the adversary of a promise sees, every noisy step.""",
     seed=SEED,
     cells=cells,
     compute={"secrecy": secrecy},

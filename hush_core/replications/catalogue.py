@@ -10,6 +10,7 @@ from hush_core.replications.replication import Replication
 NAMES = (
     "infeasibility",
     "weights_and_noise",
+    "masked_training",
     "memorisation",
     "leakage_bounds",
     "ngram",

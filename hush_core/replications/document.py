@@ -151,7 +151,10 @@ def _table(view: View, rows: Sequence[Row]) -> str:
 def _cell(value: Any, form: str) -> str:
     if value is None:
         return "–"
-    return format(value, form) if isinstance(value, (int, float)) and form else str(value)
+    if not (isinstance(value, (int, float)) and form):
+        return str(value)
+    shown = format(value, form)
+    return shown.lstrip("-") if not shown.strip("-0.%") else shown  # no -0.0: less than is shown
 
 
 def _made(document: Mapping[str, Any]) -> str:

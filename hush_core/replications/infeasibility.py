@@ -120,12 +120,14 @@ def least_noise(settings: Mapping[str, Any], place: Place) -> list[Row]:
     return [{**row, "ratio": row["kl"] / row["blow_up"]}]
 
 
-def least_noise_by_pld(k: Participation, posterior: float, *, near: float) -> float | None:
+def least_noise_by_pld(
+    k: Participation, posterior: float, *, near: float, rounds: int = ROUNDS
+) -> float | None:
     """The smallest σ, found to PRECISION of itself, at which dp_accounting's connect-the-dots promises the
     posterior; None where it does not certify, or not within 5 % of `near`."""
 
     def above(log_sigma: float) -> float:
-        profile = privacy_profile(k, noise_multiplier=math.exp(log_sigma), rounds=ROUNDS, resolution=PRIOR)
+        profile = privacy_profile(k, noise_multiplier=math.exp(log_sigma), rounds=rounds, resolution=PRIOR)
         return math.log(profile.posterior(PRIOR).value / posterior)
 
     try:

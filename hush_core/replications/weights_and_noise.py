@@ -7,24 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from hush_core import figures
-from hush_core.accounting import Participation, calibrate, noise_for_all
+from hush_core.accounting import noise_for_all
 from hush_core.files import whole_file
 from hush_core.replications.claims import Claim
-from hush_core.replications.infeasibility import least_noise_by_pld
+from hush_core.replications.rare_word_graph import BINDS_NONE, FREQUENCY, Graph, rare_word_graph
 from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
-from hush_core.secrets.detectors.rare_words import rare_words
-from hush_core.weights import Mechanism, WeightSettings, capacity_rule, sampling_rates, weigh
+from hush_core.weights import sampling_rates
 
-ROUNDS, PRIOR, POSTERIORS = 2000, 1e-10, (2e-4, 1e-3)
+ROUNDS = 2000
 BATCH_RATE = 2048 / 1.2e6
 """B over the examples that hold a secret: the paper's, so that rates and noise multipliers are comparable."""
-FREQUENCY = (50, 100)
-"""Abstracts that a secret word stands in, the paper's: its 50,001st to 150,000th word of 1.7 million abstracts."""
-POWERS = tuple(range(-6, 5))
-"""c = 2^k; the paper's c is in a unit in which k = 4 binds no example, and so is ours: 2^(k − 4) of c_max."""
+POWERS = tuple(range(-6, BINDS_NONE + 1))
 FEW = (0,)
 RIVALS = {
     "kl, paper's program": ("paper", "kl"),
@@ -56,73 +51,31 @@ def cells(size: Size) -> list[Cell]:
 
 def noise(settings: Mapping[str, Any], place: Place) -> list[Row]:
     """What the program keeps at one c, and the smallest σ by one method."""
-    edges, secrets, n = _graph(settings, place)
+    graph = rare_word_graph(
+        place.data["arxiv_private"], place.work, abstracts=settings["abstracts"], one_in=settings["one_in"],
+        frequency=FREQUENCY if settings["abstracts"] != SIZES["tiny"][0] else (10, 30), seed=settings["seed"],
+    )  # fmt: skip
+    n = len(graph.rows)
     batch = max(1, round(BATCH_RATE * n))
-    weights = _weights(settings, place, edges, secrets, n, batch)
+    weights = _weights(settings, place, graph, batch)
     rates = sampling_rates(weights, batch)
-    row = {"examples": n, "secrets": secrets.height, "batch": batch, "retained": float(weights.mean())}
+    row = {"examples": n, "secrets": graph.secrets.height, "batch": batch, "retained": float(weights.mean())}
     row |= {"nonzero": float((weights > 1e-9).mean())}
     if settings["method"] == "pld":
-        return [row | {"noise_multiplier": _by_pld(edges, rates, secrets)}]
-    sigma = noise_for_all(edges, rates, secrets, rounds=ROUNDS, method=settings["method"])
+        return [row | {"noise_multiplier": graph.noise_by_pld(rates, ROUNDS)}]
+    sigma = noise_for_all(graph.edges, rates, graph.secrets, rounds=ROUNDS, method=settings["method"])
     return [row | {"noise_multiplier": sigma}]
 
 
-def _graph(settings: Mapping[str, Any], place: Place) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """Edges and secrets of the abstracts that hold a secret word, the others left out as in the paper."""
-    path = place.work / f"edges-{settings['abstracts']}-{settings['one_in']}-{settings['seed']}.npz"
-    rng = np.random.default_rng(settings["seed"])
-    if not path.exists():
-        texts = pl.read_parquet(place.data["arxiv_private"], columns=["abstract"])["abstract"]
-        chosen = rng.permutation(len(texts))[: settings["abstracts"]]
-        low, high = FREQUENCY if len(chosen) > 5000 else (10, 30)
-        rare = rare_words([texts[int(i)].encode() for i in chosen], low, high)[:: settings["one_in"]]
-        examples = np.concatenate([ids for _, ids in rare])
-        _, dense = np.unique(examples, return_inverse=True)
-        words = np.repeat(np.arange(len(rare)), [len(ids) for _, ids in rare])
-        with whole_file(path) as file:
-            np.savez(file, example=dense.astype(np.uint32), secret=words.astype(np.uint32))
-    with np.load(path) as kept:
-        edges = pl.DataFrame({"example_id": kept["example"], "secret_id": kept["secret"]})
-    count = int(edges["secret_id"].max()) + 1  # type: ignore[arg-type]
-    posterior = np.random.default_rng((settings["seed"], 1)).uniform(*POSTERIORS, count)
-    secrets = pl.DataFrame(
-        {
-            "secret_id": np.arange(count, dtype=np.uint32),
-            "prior": np.full(count, PRIOR),
-            "posterior": posterior,
-        }
-    )
-    return edges.sort("example_id", "secret_id"), secrets, int(edges["example_id"].max()) + 1  # type: ignore[arg-type]
-
-
-def _weights(
-    settings: Mapping[str, Any], place: Place, edges: pl.DataFrame, secrets: pl.DataFrame, n: int, batch: int
-) -> np.ndarray:
+def _weights(settings: Mapping[str, Any], place: Place, graph: Graph, batch: int) -> np.ndarray:
     """(n,) of the program; the rivals that share its capacities share them."""
     capacities, k = settings["capacities"], settings["k"]
     name = f"weights-{capacities}-{k}-{settings['abstracts']}-{settings['one_in']}-{settings['seed']}.npy"
     path = place.work / name
     if not path.exists():
-        method = "kl" if capacities == "paper" else "blow_up"
-        chosen = WeightSettings(
-            rule=capacity_rule(capacities, method), c=2.0 ** (k - max(POWERS)),
-            mechanism=Mechanism(rounds=ROUNDS, expected_batch=batch, method=method),
-        )  # fmt: skip
-        found = weigh(edges, secrets, n_examples=n, settings=chosen).weights
         with whole_file(path) as file:
-            np.save(file, found)
+            np.save(file, graph.weights(capacities, k, rounds=ROUNDS, batch=batch))
     return np.load(path)
-
-
-def _by_pld(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> float | None:
-    """σ by dp_accounting for the secret that takes the most noise: all the others need less by the same pair."""
-    named = secrets.with_columns(name=pl.col("secret_id").cast(pl.String))
-    done = calibrate(edges, rates, named, rounds=ROUNDS, method="blow_up")
-    worst = done.table.with_columns(near=pl.col("bound") / pl.col("posterior")).sort("near")["secret_id"][-1]
-    own = rates[edges.filter(pl.col("secret_id") == worst)["example_id"].to_numpy()]
-    target = float(secrets["posterior"][int(worst)])
-    return least_noise_by_pld(Participation.from_rates(own), target, near=done.noise_multiplier)
 
 
 def claims(rows: Rows) -> list[Claim]:

@@ -10,6 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 from prefect import flow
+from prefect.context import FlowRunContext
+from prefect.exceptions import Pause
+from prefect.states import Suspended
 
 from flows.audit import audit
 from flows.demo.run import audited
@@ -35,6 +38,7 @@ from tasks.champion import fetch_champion
 from tasks.models import Model
 from tasks.refutation import refuted_runs
 from tasks.runtime.environment import Home, home
+from tasks.runtime.progress import SCREENS
 from tasks.runtime.store import Store
 from tasks.runtime.versions import find_version, model_files
 
@@ -178,6 +182,36 @@ def test_a_model_trained_without_protection_is_refuted(registered, learned, tmp_
     output = "".join(capfd.readouterr()).encode()
     for value in VALUES:
         assert value not in output and value not in told(uri, tmp_path / value.decode())
+
+
+def test_suspended_it_ends_at_once_and_resumed_it_repeats_no_finished_attack(registered):
+    """The request is Prefect's own, as its engine notes it when its server has accepted Suspend."""
+    uri, seen = registered("paused", start_model(), start_model()), []
+
+    def suspend(stage, done, total):
+        seen.append(stage)
+        if stage == "log-likelihoods":
+            FlowRunContext.get().flow_run_suspension_request.mark_requested(Suspended())
+
+    def watch(stage, done, total):
+        seen.append(stage)
+
+    SCREENS.append(suspend)
+    try:
+        with pytest.raises(Pause) as stopped:
+            audit(uri, alternatives=20)
+    finally:
+        SCREENS.remove(suspend)
+    assert stopped.value.state.name == "Suspended" and "audit" not in find_version(uri).tags
+    assert "secrets attacked" in seen and seen.count("log-likelihoods") == 1, "it went on"
+    seen.clear()
+    SCREENS.append(watch)
+    try:
+        report = audit(uri, alternatives=20)
+    finally:
+        SCREENS.remove(watch)
+    assert report.document.outcome == find_version(uri).tags["audit"] != "refuted"
+    assert "log-likelihoods" in seen and "secrets attacked" not in seen
 
 
 def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_path, monkeypatch):

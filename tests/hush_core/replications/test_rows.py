@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hush_core.auditing.intervals import clopper_pearson
-from hush_core.replications.document import rows_in
+from hush_core.replications.canary_secrecy import claims as claims_of_canary
+from hush_core.replications.document import _cell, rows_in
 from hush_core.replications.infeasibility import _recipe
 from hush_core.replications.loss_law import claims as claims_of_law
 from hush_core.replications.loss_law import fit_law, gain_by_law
@@ -151,6 +152,38 @@ def test_runs_on_the_same_texts_make_no_interval_narrower():
     pooled, found = clopper_pearson(40, 160), share_of_runs([2, 6] * 5, 16)
     assert found.value == pooled.value == 0.25
     assert found.lower < pooled.lower and found.upper > pooled.upper
+
+
+def secrecy(blow_up):
+    """Rows of a canary, with these bits left by the bounds at the one look of each σ but 0."""
+    rows = [{"noise_multiplier": 0.0, "step": 50, "secrecy": 0.5, "among_digits": 0.4, "paper": None}]
+    rows += [
+        {"noise_multiplier": sigma, "step": 50, "secrecy": 60.0, "among_digits": 50.0 + sigma, "paper": 0.1}
+        | {"blow_up": left}
+        for sigma, left in zip((0.3, 0.5), blow_up, strict=True)
+    ]
+    return {"secrecy": rows}
+
+
+@pytest.mark.parametrize(
+    ("blow_up", "ours", "mark"),
+    [
+        ((0.0, 0.9), None, "not reached"),
+        ((0.0, 20.0), 30.5, "reproduced"),
+        ((0.0, 51.0), -0.5, "not reached"),
+    ],
+)
+def test_no_bound_that_leaves_nothing_is_said_to_hold(blow_up, ours, mark):
+    by_l, by_blow_up = claims_of_canary(secrecy(blow_up))[-2:]
+    assert (by_l.ours, by_l.mark) == (None, "not reached") and by_l.why
+    assert (by_blow_up.ours, by_blow_up.mark) == (ours, mark)
+
+
+def test_a_cell_that_rounds_to_nothing_has_no_sign():
+    row = {"table": "t", "a": -1e-16, "b": -0.04, "c": 0.0}
+    assert [_cell(row[key], form) for key, form in (("a", ".1f"), ("b", ".1f"), ("b", ".1%"), ("c", "g"))] == [
+        "0.0", "0.0", "-4.0%", "0",
+    ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
