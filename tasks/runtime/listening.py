@@ -26,8 +26,9 @@ def keep_listening() -> None:
         while True:
             try:
                 return await ask(*given, **named)
-            except RuntimeError:  # "Service exceeded error threshold": it has waited its interval each time
-                continue
+            except RuntimeError as error:
+                if "error threshold" not in str(error):  # what it says after three failures, and waits in between
+                    raise
 
     asked_for_good.for_good = True  # type: ignore[attr-defined]
     observers.critical_service_loop = asked_for_good
