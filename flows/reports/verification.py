@@ -9,6 +9,7 @@ from hush_core.certificate import Verification
 from hush_core.certificate.document import PlanFacts
 from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
+from tasks.description import counted
 
 
 def verdict(verification: Verification) -> list[str]:
@@ -21,7 +22,7 @@ def verdict(verification: Verification) -> list[str]:
         "or a models:/ URI"
     )
     confirmed, looked, points = verification.curve_points
-    kept = f"{rows.height} secrets {_mechanism(facts.plan)}, worst bound/target "
+    kept = f"{counted(rows.height, 'secret')} {_mechanism(facts.plan)}, worst bound/target "
     kept += f"{(rows['bound'] / rows['posterior']).max() or 0:.4f}; this bound is of this run alone"
     if not rows.height:
         kept = f"no secret is left in any example {_mechanism(facts.plan)}"
@@ -57,8 +58,8 @@ def verdict(verification: Verification) -> list[str]:
         )
     if redacted := facts.redaction.secrets:
         lines.append(
-            f"{redacted} secrets were redacted, in {facts.redaction.places} places: each bound is its prior; "
-            "what the search did not find is not covered"
+            f"{counted(redacted, 'value')} redacted, in {counted(facts.redaction.places, 'place')}: each bound is "
+            "its prior; what the search did not find is not covered"
         )
         shown = verification.redaction or "NOT CHECKED whether an example holds a redacted value"
         lines.append(f"WARNING: {shown}" if shown.startswith("NOT") else shown)
@@ -101,7 +102,7 @@ def _over_all_runs(verification: Verification) -> list[str]:
     lines = []
     if secrets:
         lines.append(
-            f"of all runs of its store together, up to {earlier.max()} earlier ones: worst bound/target "
+            f"of all runs of its store together, up to {counted(earlier.max(), 'earlier one')}: worst bound/target "
             f"{ratio.max():.4f}; {confirmed} of {looked} confirmed by the second route ({secrets} in all)"
         )
     if promised:
@@ -112,12 +113,13 @@ def _over_all_runs(verification: Verification) -> list[str]:
         lines.append(f"every target is kept over all runs; this is {which}")
     if above := int((ratio > 1).sum()):
         lines.append(
-            f"WARNING: of {above} secrets the bound of ALL RUNS together is ABOVE the target: each run by itself "
-            "keeps it, but this model and earlier ones have been released"
+            f"WARNING: of {counted(above, 'secret')} the bound of ALL RUNS together is ABOVE the target: each run "
+            "by itself keeps it, but this model and earlier ones have been released"
         )
     if nothing := ratio.null_count():
         lines.append(
-            f"WARNING: of {nothing} secrets nothing is promised over all runs: up to {earlier.max()} EARLIER RUNS, "
+            f"WARNING: of {counted(nothing, 'secret')} nothing is promised over all runs: up to "
+            f"{counted(earlier.max(), 'earlier run')}, "
             "of which one was planned otherwise, does not say how it drew, trained on the text without noise, or "
             "was refuted by an audit"
         )

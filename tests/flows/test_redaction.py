@@ -66,7 +66,7 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
 
     (uri,) = set(re.findall(r"models:/job/\d+", output))
     verified = job.hush("verify", uri)
-    assert "1 secrets were redacted, in 7 places" in verified
+    assert "1 value redacted, in 7 places" in verified
     assert "no example holds one of the 1 of 1 redacted values" in verified
     decision = ("--decision", "approve", "--reason", "x", "--reviewer", "me")
     assert "approve, by me" in job.hush("review", uri, *decision)

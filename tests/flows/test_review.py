@@ -207,7 +207,7 @@ def test_verified_says_what_earlier_runs_mean(certified, tmp_path):
     runs = pl.DataFrame([(0, "a" * 64, 1.0, 300, 300, "0" * 64)], schema=RUNS, orient="row")
     profiles = pl.DataFrame([(0, 1, 1, 0.5, True)], schema=PROFILES, orient="row")
     known = verified(Earlier(runs, profiles, np.array([False, False]), 0))
-    assert "of all runs of its store together, up to 1 earlier ones" in known and "1 of 1 confirmed" in known
-    assert "WARNING: of 1 secrets the bound of ALL RUNS together is ABOVE the target" in known
+    assert "of all runs of its store together, up to 1 earlier one:" in known and "1 of 1 confirmed" in known
+    assert "WARNING: of 1 secret the bound of ALL RUNS together is ABOVE the target" in known
     unknown = verified(Earlier(runs.clear(), profiles.clear(), np.array([False, False]), 3))
-    assert "WARNING: of 2 secrets nothing is promised over all runs: up to 3 EARLIER RUNS" in unknown
+    assert "WARNING: of 2 secrets nothing is promised over all runs: up to 3 earlier runs" in unknown
