@@ -166,18 +166,20 @@ def claims(rows: Rows) -> list[Claim]:
 
 def _of_selections(rows: Rows) -> list[Claim]:
     """Tables 2 and 4. Written before a model of them was trained."""
-    told_apart = (
-        "an entry's first 64 bytes are read, of the longest as of the shortest: selections hardly differ"
+    starts = (
+        "entries are read from their start, those held out as well; a chunk begins anywhere, often amid a line; "
+        "that this is the cause was not tried"
     )
+    alike = "64 bytes are read of the longest entry as of any other, and say no more than a random one's"
     return [
         Claim("table 2, group privacy: the longest records before random ones (in the paper on Enron, not on "
               "BookSum), mean over ε: bits gained, lower end", 0,
               _least_gain(_before_random(rows, "group_privacy", "longest")), "at_least", target=True,
-              why=told_apart),
+              why=alike),
         Claim("table 4, user-wise: random chunks before random records, mean over ε: bits gained, lower end", 0,
-              _least_gain(_before_random(rows, "user_wise", "chunks")), "at_least", target=True, why=told_apart),
+              _least_gain(_before_random(rows, "user_wise", "chunks")), "at_least", target=True, why=starts),
         Claim("table 4: random chunks are the best of six: ε of three at which", 3,
-              _times_best(rows, "user_wise", "chunks"), "at_least", why=told_apart),
+              _times_best(rows, "user_wise", "chunks"), "at_least", why=starts),
     ]  # fmt: skip
 
 
