@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 from scipy import stats
 
 from hush_core import figures
 from hush_core.accounting import noise_for_all
-from hush_core.config import TrainConfig
-from hush_core.plan import ProtectionPlan
 from hush_core.replications.claims import Claim
 from hush_core.replications.masked_model import masked_model
+from hush_core.replications.noisy_rounds import gradient_sum, set_gradients
 from hush_core.replications.rare_word_graph import BINDS_NONE, FREQUENCY, Graph, rare_word_graph
 from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
-from hush_core.training import LanguageModel, fit_plain, fit_private, load_model, save_model
+from hush_core.training import LanguageModel, fit_plain, load_model, save_model
 from hush_core.weights import sampling_rates
 
 CLIP, SEED = 1.0, 0
@@ -29,8 +28,6 @@ EPOCHS = 2000 * 2048 / 1.2e6
 """Times that an example is drawn in all rounds on average without the program: the paper's."""
 SIMULATED = 10 * 2048
 """The paper's batch, ten times as large in its accounting as in its training."""
-UNNOTICED = 1e-6
-"""σ of a run without noise: that of the draw's rounding, as a plan needs one."""
 NONE, KL, PLD, OURS = "no noise", "kl", "PLD", "blow_up, equalised"
 SIZES = {
     "tiny": {"abstracts": 300, "one_in": 6, "low": 10, "high": 30, "vocabulary": 120, "context": 12, "start": 2,
@@ -81,17 +78,22 @@ def losses(settings: Mapping[str, Any], place: Place) -> list[Row]:
     if sigma is None:
         return [row]
     divisor = {AS_PAPER: SIMULATED / batch, TEN: 10.0, WHOLE: 1.0}[s["divided"]]
-    used = sigma / divisor or UNNOTICED
-    plan = ProtectionPlan(rates, used, s["rounds"], batch, CLIP, "best", pl.DataFrame())
+    used = sigma / divisor
     training, validation, test = _texts(s, place, graph)
 
     def trained(rate: float, seed: int) -> tuple[float, float]:
-        model = _start(s, place)
-        how = TrainConfig(rounds=s["rounds"], batch=batch, learning_rate=rate, checkpoint_every=s["rounds"])
-        key = bytes([s["seed"], seed]) * 16  # public texts, so that the noise may be known
-        with tempfile.TemporaryDirectory() as folder:
-            fit_private(plan, training, model, how, Path(folder), rehearsal=key)
-        place.progress(f"{s['method']}, c = 2^{s['k']}", seed + 1, s["seeds"])
+        model, generator = _start(s, place), np.random.default_rng((s["seed"], seed))
+        examples, _ = model.encode(training)
+        optimizer = torch.optim.AdamW(model.network.parameters(), lr=rate)
+        for done in range(s["rounds"]):
+            drawn = [examples[i] for i in np.flatnonzero(generator.random(n) < rates)]
+            total = gradient_sum(model, drawn, CLIP, generator)
+            total += np.float32(used * CLIP) * generator.standard_normal(len(total), dtype=np.float32)
+            set_gradients(model, total / batch)
+            optimizer.step()
+            place.progress(
+                f"{s['method']}, c = 2^{s['k']}, rate {rate:g}, seed {seed}", done + 1, s["rounds"]
+            )
         return _nats(model, validation), _nats(model, test)
 
     tried = {rate: trained(rate, 0) for rate in s["rates"]}
@@ -101,7 +103,7 @@ def losses(settings: Mapping[str, Any], place: Place) -> list[Row]:
     return [
         row
         | {
-            "used": sigma / divisor, "noise_to_batch": sigma / divisor * CLIP / batch, "rate": rate,
+            "used": used, "noise_to_batch": used * CLIP / batch, "rate": rate,
             "validation": float(np.mean([loss for loss, _ in found])), "loss": mean, "half_width": half,
             "at_start": _nats(_start(s, place), test),
         }

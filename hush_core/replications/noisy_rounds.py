@@ -33,12 +33,19 @@ def abstracts(path: Path, count: int, context: int, seed: int) -> list[bytes]:
     return [texts[int(i)].encode()[:context] for i in chosen]
 
 
-def gradient_sum(model: LanguageModel, examples: Sequence[Tokens], clip_norm: float) -> np.ndarray:
-    """(d,) float32: the sum of the examples' clipped gradients, all trainable parameters behind one another."""
+def gradient_sum(
+    model: LanguageModel,
+    examples: Sequence[Tokens],
+    clip_norm: float,
+    generator: np.random.Generator | None = None,
+) -> np.ndarray:
+    """(d,) float32: the sum of the examples' clipped gradients, all trainable parameters behind one another.
+    `generator` decides what a masked model is shown."""
+    generator = generator or np.random.default_rng(0)
     parameters = dict(model.network.named_parameters())
     total = {name: torch.zeros_like(p) for name, p in parameters.items()}
     device = next(model.network.parameters()).device
-    for batch in micro_batches(examples, model.objective, AT_ONCE, np.random.default_rng(0)):
+    for batch in micro_batches(examples, model.objective, AT_ONCE, generator):
         here = type(batch)(*(part if part is None else part.to(device) for part in batch))
         done = clipped_gradient_sum(model.network, here, losses=model.losses, clip_norm=clip_norm)
         for name, part in done.gradients.items():
