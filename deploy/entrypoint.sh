@@ -49,7 +49,7 @@ worker)
     for flow in train plan rehearse secrets review; do
         prefect --no-prompt deployment delete "$flow/hush" >/dev/null 2>&1 || true
     done
-    exec prefect worker start --pool hush-process --type process --with-healthcheck
+    exec prefect worker start --pool hush-process --type process --limit 32 --with-healthcheck
     ;;
 prune)  # in the container of mlflow
     MLFLOW_BACKEND_STORE_URI="$(mlflow_database)"

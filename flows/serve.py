@@ -219,6 +219,7 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
     # two runs at once on the same data would each release; the second waits
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     few = ConcurrencyLimitConfig(limit=SIDE_BY_SIDE, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    paused = ConcurrencyLimitConfig(limit=AT_MOST // 2, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     # a look that is late is not made up for
     last = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
@@ -236,11 +237,11 @@ def register(config_file: str | None, cron: str, timezone: str) -> None:
         deployed(rehearse, **given, concurrency_limit=one),
         deployed(compare, **given, concurrency_limit=one),
         deployed(secrets, **given, concurrency_limit=few),
-        deployed(review),
+        deployed(review, concurrency_limit=paused),
         deployed(audit, **given, concurrency_limit=one, schedules=at(AUDIT, "audit") if config_file else []),
         # without a config it watches what this home has promoted
         deployed(watch, **given, schedules=at(WATCH, "watch"), concurrency_limit=last),
-        limit=AT_MOST,  # a paused review holds its process for days: the watch must not wait for five of them
+        limit=AT_MOST,  # a paused review holds its process for days: half of the places are kept from them
     )
 
 

@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import re
 from contextlib import redirect_stdout
+from unittest.mock import patch
 
 import pytest
 from local_servers import ROOT
@@ -28,7 +30,7 @@ def test_it_is_kept_without_outputs_and_its_links_lead_somewhere():
 def test_every_cell_runs_from_the_repository_to_the_loaded_model():
     """A whole job: the only test in which one is started from Python as a reader of the notebook does it."""
     names, said = {}, io.StringIO()
-    with redirect_stdout(said):
+    with redirect_stdout(said), patch.dict(os.environ):  # it sets a home of its own
         for cell in cells("code"):
             exec(compile(cell, str(NOTEBOOK), "exec"), names)
     said = said.getvalue()

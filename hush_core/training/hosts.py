@@ -42,6 +42,12 @@ class Hosts:
         if not all(words):
             hint = "write here for this machine and a command for each other, as: here; ssh gpu2"
             raise InputError("HUSH_HOSTS", "has an entry without a command", hint)
+        if words[0] != (HERE,) or len({*words}) < len(words):
+            raise InputError(
+                "HUSH_HOSTS",
+                "has to begin with this machine, and to name each machine once",
+                "write here first: the first rank keeps the count of releases, and its progress is read here",
+            )
         commands = tuple(() if one == (HERE,) else one for one in words)
         if len(commands) > 1 and not interface:
             raise InputError(

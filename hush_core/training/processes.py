@@ -109,12 +109,13 @@ def fit_in_processes(
             effect and is raised again; a second one kills the processes.
 
     Guarantee: that of `fit_private`; the model is the one of a single process: sums are exact. When
-    this function has returned or raised, none of its processes is alive; if this process is killed, they end.
+    this function has returned or raised, none of its processes is alive on this machine; if this process is
+    killed, they end. One elsewhere ends when the connection of its command does.
     """
     if processes < 1:
         raise InputError("train.processes", f"must be at least 1, got {processes}", "give a positive number")
     hosts.check(processes)
-    here = hosts.most_on_one(processes)
+    here = sum(not hosts.of(rank, processes)[0] for rank in range(processes))
     if torch.cuda.is_available() and torch.cuda.device_count() < here:
         raise InputError(
             "train.processes",

@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import signal
+import stat
 import sys
 import threading
 import traceback
@@ -73,6 +74,8 @@ def main(folder: Path, progress: int) -> int:
     threading.Thread(target=_obey_parent, daemon=True).start()
     rank = int(os.environ["RANK"])
     try:
+        if rank == 0 and not stat.S_ISFIFO(os.fstat(progress).st_mode):  # it may be the ledger, by its number
+            raise RuntimeError("the first rank was not handed its parent's pipe")
         fitted = _train(folder, Ranks(rank, int(os.environ["WORLD_SIZE"])), progress)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -126,7 +129,14 @@ def _meet(file: Path, ranks: Ranks) -> None:
     """Make the process group, through a file: no port is opened but those of the interface that ranks talk over."""
     backend = "gloo"
     if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        own, devices = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if own >= devices:
+            raise InputError(
+                "train.processes",
+                f"gives a machine more processes than its {devices} devices",
+                "give it fewer",
+            )
+        torch.cuda.set_device(own)
         backend = "cpu:gloo,cuda:nccl"
     store = distributed.FileStore(str(file), ranks.count)
     distributed.init_process_group(

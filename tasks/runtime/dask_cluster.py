@@ -6,11 +6,14 @@ to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; n
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
+import secrets
 import threading
 import time
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -102,13 +105,16 @@ def _check_workers(address: str) -> None:
         raise InputError(
             "PREFECT_API_URL", f"is not set: {what}", "begin a server, and set it to its address"
         )
-    wanted = facts_of_worker()
+    mark = new_mark()
+    wanted = facts_of_worker(mark.name)
     try:
         with distributed.Client(address, timeout=30, set_as_default=False) as client:
-            found = client.run(facts_of_worker)
+            found = client.run(facts_of_worker, mark.name)
     except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
         what = f"cannot be used: {type(error).__name__}"
         raise InputError(RUNNER, what, "start the scheduler, or correct address and certificates") from None
+    finally:
+        mark.unlink(missing_ok=True)
     if not found:
         raise InputError(RUNNER, "has no worker", "start one: dask worker ADDRESS")
     for worker, facts in found.items():
@@ -119,17 +125,39 @@ def _check_workers(address: str) -> None:
                 raise InputError(RUNNER, what, hint)
 
 
-def facts_of_worker() -> dict[str, str]:
-    """What a worker must have in common with who asks: hush itself, the libraries that decide bytes, the home."""
-    names = ("hush-secrets", "numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
+def new_mark() -> Path:
+    """A new file in this home: a worker that reads it has the same one, and not a copy."""
+    folder = private_folder(home().store / "work")
+    mark = folder / f"workers-{secrets.token_hex(8)}"
+    mark.write_text(secrets.token_hex(16))
+    return mark
+
+
+def facts_of_worker(mark: str) -> dict[str, str]:
+    """What a worker must have in common with who asks: hush itself, the libraries that decide bytes, the home with
+    the file `mark` in it."""
+    names = ("numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
     place = home()
+    file = place.store / "work" / mark
     known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
     return {
+        "hush": _code(),
         **{name: version(name) for name in names},
         "HUSH_HOME": str(place.root),
+        "home than this one, perhaps a copy": file.read_text() if file.is_file() else "",
         "identity key": place.fingerprint("worker") if known else "",
         "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
     }
+
+
+def _code() -> str:
+    """A digest of this installation's sources: two checkouts may have one version."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[2]
+    for room in ("hush_core", "tasks", "flows"):
+        for file in sorted((root / room).rglob("*.py")):
+            digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def at_work() -> int:

@@ -27,7 +27,9 @@ def keep_listening() -> None:
             try:
                 return await ask(*given, **named)
             except RuntimeError as error:
-                if "error threshold" not in str(error):  # what it says after three failures, and waits in between
+                if "error threshold" not in str(
+                    error
+                ):  # what it says after three failures, and waits in between
                     raise
 
     asked_for_good.for_good = True  # type: ignore[attr-defined]

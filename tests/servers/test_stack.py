@@ -184,7 +184,7 @@ def side_by_side(servers):
 def test_prefect_yaml_deploys_every_flow(served, job, tmp_path):
     servers, limits = served, side_by_side(served)
     assert limits["train"] == limits["rehearse"] == (1, "ENQUEUE") and limits["plan"] == (2, "ENQUEUE")
-    assert limits["watch"] == (1, "CANCEL_NEW") and limits["review"] is None
+    assert limits["watch"] == (1, "CANCEL_NEW") and limits["review"] == (16, "ENQUEUE")
     environment = {
         **servers.environment, "HUSH_CODE": str(ROOT), "HUSH_CONFIG": str(job), "HUSH_CRON": "0 2 * * *",
         "HUSH_TIMEZONE": "UTC", "PREFECT_HOME": str(tmp_path),

@@ -56,7 +56,9 @@ def machines():
 
 @pytest.fixture
 def hosts(machines):
-    return Hosts.parse("; ".join(" ".join(command) for command in machines), "wire")
+    return Hosts(
+        tuple(map(tuple, machines)), "wire"
+    )  # `ip netns exec` hands the pipe for progress on, ssh does not
 
 
 def test_two_machines_equal_one_to_the_bit(tmp_path, machines):
@@ -154,6 +156,13 @@ def test_where_the_ranks_are():
         ("here; ssh a", "", "HUSH_INTERFACE: is not set: .* not noised"),
         ("here;; ssh a", "wg0", "HUSH_HOSTS: has an entry without a command"),
         ("ssh 'a", "wg0", "HUSH_HOSTS: has an entry without a command"),
+        ("ssh a", "wg0", "HUSH_HOSTS: has to begin with this machine"),
+        ("ssh a; here", "wg0", "HUSH_HOSTS: has to begin with this machine"),
+        (
+            "here; ssh a; ssh a",
+            "wg0",
+            "HUSH_HOSTS: has to begin with this machine, and to name each machine once",
+        ),
     ],
 )
 def test_hosts_that_cannot_be_are_refused(hosts, interface, said):
@@ -171,3 +180,12 @@ def test_what_a_shell_would_read_otherwise_is_refused():
     ]
     with pytest.raises(InputError, match="spaces or characters of a shell"):
         elsewhere(("ssh", "a"), {}, ["python", "/srv/my $HOME/x"])
+
+
+def test_a_first_rank_without_its_parents_pipe_releases_nothing(tmp_path):
+    """As ssh begins it, with no descriptors but the first three: the pipe's number may be the ledger's there."""
+    close = "import os, sys; os.closerange(3, 4096); os.execvp(sys.argv[1], sys.argv[1:])"
+    alone = (sys.executable, "-c", close)
+    with pytest.raises(RuntimeError, match="rank 0 failed"):
+        fit_in_processes(1, *job(tmp_path), hosts=Hosts((alone,), "lo"))
+    assert not (tmp_path / "work" / "releases.jsonl").exists()
