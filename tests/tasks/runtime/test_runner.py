@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from importlib.util import find_spec
 
 import psutil
@@ -10,7 +11,7 @@ import pytest
 
 from hush_core.errors import InputError
 from tasks.runtime import environment
-from tasks.runtime.environment import runner
+from tasks.runtime.environment import home, runner
 
 NO_DASK = find_spec("prefect_dask") is None
 needs_dask = pytest.mark.skipif(NO_DASK, reason="the extra `dask` is not installed: pip install -e '.[dask]'")
@@ -56,3 +57,19 @@ def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     assert seen["address"].startswith("tls://127.0.0.1:") and seen["listens"] == {"127.0.0.1"}
     assert (tmp_path / "dismissed").read_text() == "Dismissed"
     assert not [child for child in psutil.Process().children(recursive=True) if child.pid in who]
+
+
+@needs_dask
+def test_a_copy_of_the_home_is_told_from_it_by_a_new_file(tmp_path, monkeypatch):
+    from tasks.runtime.dask_cluster import facts_of_worker, new_mark
+
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
+    home().create()
+    shutil.copytree(tmp_path / "home", tmp_path / "copy")
+    mark = new_mark()
+    ours = facts_of_worker(mark.name)
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path / "copy"))
+    theirs = facts_of_worker(mark.name) | {
+        "HUSH_HOME": ours["HUSH_HOME"]
+    }  # at the same path of another machine
+    assert {name for name in ours if ours[name] != theirs[name]} == {"home than this one, perhaps a copy"}
