@@ -75,7 +75,8 @@ def check_package(root: Path, certificate: Certificate) -> list[str]:
 
     `root` holds `MLmodel` and `model/`, whose files are the certificate's (`verify_certificate` checks that).
     """
-    return _check_around(root, certificate.facts.code) + _check_bill(root, certificate)
+    code = certificate.facts.code
+    return _check_code(code) or _check_around(root, code) + _check_bill(root, certificate)
 
 
 def check_older_package(root: Path, older: OlderCertificate) -> list[str]:
@@ -86,12 +87,16 @@ def check_older_package(root: Path, older: OlderCertificate) -> list[str]:
         for path in sorted(root.rglob("*"))
         if path.is_symlink() or not (path.is_file() or path.is_dir())
     ]
-    return strange or _check_around(root, older.code)
+    return strange or _check_code(older.code) or _check_around(root, older.code)
+
+
+def _check_code(code: Mapping[str, str]) -> list[str]:
+    if missing := [name for name in (*INSTALLED, "python") if name not in code]:
+        return [f"facts.code: does not name {', '.join(missing)}: registered by an older hush; certify again"]
+    return []
 
 
 def _check_around(root: Path, code: Mapping[str, str]) -> list[str]:
-    if missing := [name for name in (*INSTALLED, "python") if name not in code]:
-        return [f"facts.code: does not name {', '.join(missing)}: registered by an older hush; certify again"]
     expected = environment_files(code)
     known = {MLMODEL, BOM, _DOWNLOADED, *_FOLDERS, *expected}
     failures = [
