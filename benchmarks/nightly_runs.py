@@ -254,6 +254,8 @@ class Server:
             )
         self.api, self.tracker = f"http://127.0.0.1:{prefect}/api", f"http://127.0.0.1:{mlflow}"
         self.deployment = self._wait(self._deployed, "the deployments")["id"]
+        user, _, password = (self.home / "keys" / "mlflow.login").read_text().partition(":")
+        os.environ |= {"MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password}
 
     def next_run(self, *, kill: bool) -> dict:
         """The next run that ends; with `kill`, killed once it has released a round."""
@@ -292,7 +294,8 @@ class Server:
     def approve(self, version: int) -> None:
         answer = ["--decision", "approve", "--reason", "within every target", "--reviewer", "nightly"]
         command = [sys.executable, "-m", "flows.cli", "review", f"models:/nightly/{version}", *answer]
-        environment = {**self.environment, "MLFLOW_TRACKING_URI": self.tracker}
+        login = {name: os.environ[name] for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")}
+        environment = {**self.environment, **login, "MLFLOW_TRACKING_URI": self.tracker}
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=300)
 
     def stop(self) -> None:
@@ -312,7 +315,7 @@ class Server:
     def _deployed(self) -> dict | None:
         assert self.child.poll() is None, (self.folder / "log").read_text()[-3000:]
         try:
-            return self._call("/deployments/name/train/hush")
+            return self._call("/deployments/name/train/hush-train")
         except OSError:
             return None
 

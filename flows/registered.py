@@ -20,8 +20,8 @@ from hush_core.certificate import (
 from hush_core.errors import OlderSchema, VerificationError
 from hush_core.files import file_sha256
 from hush_core.progress import Progress
-from hush_core.signing import TrustRoot, check_signature
-from tasks.audit_record import with_audit
+from hush_core.signing import TrustRoot, check_older_signature, check_signature
+from tasks.audit_record import refuted_older, with_audit
 from tasks.redaction import check_redaction
 from tasks.runtime.approvals import check_approval, check_last
 from tasks.runtime.environment import home
@@ -57,7 +57,7 @@ def verify_registered(
     `trust`: whose signatures count, instead of the environment's.
 
     Raises:
-        OlderSchema: an older hush certified it, and its files are as they were then.
+        OlderSchema: an older hush certified it, and its files are as they were; it says if an audit refuted it.
         VerificationError: it does not hold. What says nothing of the version (a store that is away or refuses, a
             full disk) is raised as another error: no model is taken out of service for it.
     """
@@ -65,20 +65,25 @@ def verify_registered(
         try:
             return _verified(model_uri, into, progress, chained, trust)
         except OlderSchema:
-            raise _of_an_older_hush(model_uri, into) from None
+            raise _of_an_older_hush(model_uri, into, trust or trust_root()) from None
     except VerificationError as error:
         if (trouble := own_trouble(error)) is not None:
             raise trouble from error
         raise
 
 
-def _of_an_older_hush(model_uri: str, into: Path) -> OlderSchema:
-    _, store = older_files(model_uri, into)
+def _of_an_older_hush(model_uri: str, into: Path, trust: TrustRoot | None) -> OlderSchema:
+    """Of a version that is as it was written, and signed by who is trusted, if anybody is."""
+    files, older = older_files(model_uri, into)
+    check_older_signature(older, files.parent, trust)
+    refuted = refuted_older(older, files.parent / "certificate", find_version(model_uri))
     said = (
-        f"{model_uri}: an older hush certified it, and this one does not read that: its files are as they were, "
-        "and what it promises is checked by that hush alone. Run its job again, and review what comes of it"
+        "this one does not read that: its files are as they were, and what it promises is checked by that hush "
+        "alone. Run its job again, and review what comes of it; `hush review --decision reject` takes it back"
     )
-    return OlderSchema([said], store)
+    return OlderSchema(
+        [f"{model_uri}: an older hush certified it, and {refuted or said}"], older.store, refuted
+    )
 
 
 def own_trouble(error: BaseException | None) -> OSError | None:

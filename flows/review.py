@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -81,6 +82,7 @@ def review(
 
     Raises:
         VerificationError: the certificate does not hold. The version becomes `failed`, champion no more.
+        OlderSchema: an older hush certified it, and the decision is not given as `reject`.
     """
     claim_flow_run()
     signing_key()  # a mistake in it, or in the webhook, is told before a person is asked
@@ -88,12 +90,13 @@ def review(
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
     with Store(home().store).scratch() as folder:
-        verification, contents = check_registered(fixed, Path(folder) / "before")
+        verification, contents = _checked(check_registered, fixed, Path(folder) / "before", decision)
         digest = certificate_digest(Path(folder) / "before")
         if certificate not in (None, digest):
             raise VerificationError([f"{fixed}: changed since it was read"])
-        page = facts_page(fixed, verification)
-        create_markdown_artifact(page, key="hush-review", description=f"certificate of {fixed}")
+        if verification is not None:
+            page = facts_page(fixed, verification)
+            create_markdown_artifact(page, key="hush-review", description=f"certificate of {fixed}")
         answer = (
             _given(decision, reviewer, reason) if decision else _ask(form_page(fixed, verification), reviewer)
         )
@@ -104,7 +107,7 @@ def review(
             if now != contents:
                 withdraw(seen, failed=True)
                 raise VerificationError([f"{fixed}: changed while it was under review"])
-    if answer.decision == "approve" and verification.refuted:
+    if answer.decision == "approve" and verification is not None and verification.refuted:
         raise InputError(fixed, verification.audit, "train again; a refuted model cannot be approved")
     status = APPROVED if answer.decision == "approve" else REJECTED
     dethroned = decide(fixed, status, by=answer.reviewer, why=answer.reason, certificate=digest)
@@ -131,6 +134,19 @@ def check_registered(model_uri: str, into: Path) -> tuple[Verification, str]:
         raise
 
 
+def _checked(
+    check: Callable[[str, Path], tuple[Verification, str]], model_uri: str, into: Path, decision: str | None
+) -> tuple[Verification | None, str]:
+    """As `check_registered`; of what an older hush certified there is no verification, and so it can be rejected
+    alone."""
+    try:
+        return check(model_uri, into)
+    except OlderSchema:
+        if decision != "reject":
+            raise
+        return None, ""
+
+
 def review_in_terminal(
     model_uri: str,
     *,
@@ -147,9 +163,10 @@ def review_in_terminal(
         fixed = find_version(model_uri)
         model_uri = f"models:/{fixed.name}/{fixed.version}"
         with Store(home().store).scratch() as folder:
-            verification, _ = check_registered.fn(model_uri, Path(folder))
+            verification, _ = _checked(check_registered.fn, model_uri, Path(folder), decision)
             certificate = certificate_digest(Path(folder))
-        console.print(Markdown(facts_page(model_uri, verification)))
+        if verification is not None:
+            console.print(Markdown(facts_page(model_uri, verification)))
         while decision not in ("approve", "reject"):
             decision = typer.prompt("approve or reject")
         reason = reason or typer.prompt("why")

@@ -35,6 +35,10 @@ PAUSE = 10.0
 """Seconds before a champion that did not verify is looked at again: an alias that is just being moved, or a disk
 that hiccups, takes no model out of service."""
 HOLDS, NOBODY, NOT_CHECKED = "holds", "no champion", "review not checked"
+OF_NOBODY = (
+    "an older hush certified it, in another HUSH_HOME as it says, and no trust root is named here (HUSH_TRUST): "
+    "nothing says that it is not made up"
+)
 
 
 class WatchedModel(BaseModel):
@@ -150,12 +154,20 @@ def _look(name: str) -> _Look:
             return _Look(uri, "refuted", (verification.audit,), seen=seen)
         store = verification.certificate.facts.store
     except OlderSchema as error:  # who promoted it can be told all the same
+        if error.refuted:
+            return _Look(uri, "refuted", (f"{uri}: {error.refuted}",), seen=seen)
         older, store = error, error.store
     except VerificationError as error:
         return _Look(uri, "does not verify", tuple(error.failures), itself=True, seen=seen)
+    organisation = trust is None and entry.tags.get(SIGNATURE, "").startswith(
+        "{"
+    )  # its signature is an envelope
     if trust is None and store != home().fingerprint("identity"):
-        return _Look(uri, NOT_CHECKED)
-    if trust is None and entry.tags.get(SIGNATURE, "").startswith("{"):  # an organisation's is an envelope
+        if older is None:
+            return _Look(uri, NOT_CHECKED)
+        if not organisation:
+            return _Look(uri, "does not verify", (f"{uri}: {OF_NOBODY}",), itself=True, seen=seen)
+    if organisation:
         raise InputError(
             TRUST,
             f"names no trust root here, and the decision on {uri} carries an organisation's signature",
@@ -166,7 +178,7 @@ def _look(name: str) -> _Look:
         check_last(entry, trust)
     except VerificationError as error:
         return _Look(uri, "was not promoted by a review", tuple(error.failures), seen=seen)
-    if older:
+    if older is not None:
         raise older
     return _Look(uri, HOLDS)
 

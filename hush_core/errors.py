@@ -44,9 +44,10 @@ class VerificationError(HushError):
 class OlderSchema(VerificationError):
     """A certificate of an older hush, of a form that this one does not read: nothing is known of what it proves.
 
-    store: the public name of the store that wrote it, where its files were seen to be as they were written.
+    store: the public name of the store that, as it says, wrote it, where its files were seen to be as they were
+        written. refuted: why audits refute its model, in words; empty where none does.
     """
 
-    def __init__(self, failures: list[str], store: str = "") -> None:
+    def __init__(self, failures: list[str], store: str = "", refuted: str = "") -> None:
         super().__init__(failures)
-        self.store = store
+        self.store, self.refuted = store, refuted

@@ -15,6 +15,7 @@ from prefect import task
 
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
 from hush_core.certificate.document import files_digest
+from hush_core.certificate.older import OlderCertificate, counted_runs
 from hush_core.errors import VerificationError
 from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose_releases
 from tasks.runtime import approvals
@@ -24,7 +25,7 @@ from tasks.runtime.tracking import tracker
 from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, versions_tagged
 
 if TYPE_CHECKING:
-    from hush_core.certificate import Verification
+    from hush_core.certificate import Certificate, Verification
 
 OUTCOME = "audit"
 """The tag of a version with the outcome of its last audit, or of the one that refuted it."""
@@ -68,15 +69,8 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
         VerificationError: the document beside the version is gone, of another certificate, or not signed by the
             home that it names, if that is this one.
     """
-    certificate = verification.certificate
-    mine, told = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
-    if told is not None:
-        if told.certificate_digest != certificate.digest:
-            raise VerificationError([f"{FOLDER}/{AUDIT}: is an audit of another certificate"])
-        if told.store == home().fingerprint("identity") and not _ours(told):
-            raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
+    certificate, found = verification.certificate, _own_audit(verification.certificate, entry)
     counted = verification.tables["runs.parquet"]["key"].to_list()
-    found = told if told is not None and told.outcome == REFUTED else mine or told
     refuted = {**_refuted_elsewhere(set(counted)), **refuted_runs()} if counted else {}
     stands = resting_on(certificate, counted, refuted, found)
     if not stands.words:
@@ -88,6 +82,35 @@ def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
         else "its signature NOT CHECKED: of another home"
     )
     return replace(verification, audit=f"{stands.words}; {checked}", refuted=stands.refuted)
+
+
+def refuted_older(older: OlderCertificate, directory: Path, entry: ModelVersion) -> str:
+    """Why audits refute a version that an older hush certified, in words; empty where none does.
+
+    As `with_audit`: of the version itself, of its files, and of every run whose releases it may hold.
+
+    Raises:
+        VerificationError: as `with_audit`; or the tables in `directory` do not say which runs these are.
+    """
+    found = _own_audit(older, entry)
+    if found is not None and found.outcome == REFUTED:
+        return found.in_words()
+    held = {older.run, *counted_runs(older, directory)}
+    for run, why in sorted({**_refuted_elsewhere(held), **refuted_runs()}.items()):
+        if run in held:
+            return f"REFUTED with run {run[:12]}, whose releases it holds ({why.model}: {why.in_words()})"
+    return ""
+
+
+def _own_audit(certificate: Certificate | OlderCertificate, entry: ModelVersion) -> AuditDocument | None:
+    """Of the version itself: that of this home, if it has one, unless the one beside the version refutes."""
+    mine, told = kept(certificate.digest, files_digest(certificate.model_files)), _registered(entry)
+    if told is not None:
+        if told.certificate_digest != certificate.digest:
+            raise VerificationError([f"{FOLDER}/{AUDIT}: is an audit of another certificate"])
+        if told.store == home().fingerprint("identity") and not _ours(told):
+            raise VerificationError([f"{FOLDER}/{AUDIT}: was edited: the key of this home did not sign it"])
+    return told if told is not None and told.outcome == REFUTED else mine or told
 
 
 def note_elsewhere(runs: Iterable[str]) -> None:

@@ -14,9 +14,16 @@ Nothing here asks a network. docs/signing.md says how keys are made, kept, chang
 from hush_core.signing.bom import BOM, bill_of_materials
 from hush_core.signing.envelope import open_statement, sign_statement
 from hush_core.signing.keys import PublicKey, SigningKey, TrustRoot, read_signing_key, read_trust
-from hush_core.signing.package import SIGNATURE_FOLDER, check_signature, sign_package, unsigned_files
+from hush_core.signing.package import (
+    SIGNATURE_FOLDER,
+    check_older_signature,
+    check_signature,
+    sign_package,
+    unsigned_files,
+)
 
 __all__ = [
-    "BOM", "SIGNATURE_FOLDER", "PublicKey", "SigningKey", "TrustRoot", "bill_of_materials", "check_signature",
+    "BOM", "SIGNATURE_FOLDER", "PublicKey", "SigningKey", "TrustRoot", "bill_of_materials", "check_older_signature",
+    "check_signature",
     "open_statement", "read_signing_key", "read_trust", "sign_package", "sign_statement", "unsigned_files",
 ]  # fmt: skip

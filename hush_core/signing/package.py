@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
 from hush_core.signing.envelope import open_statement, sign_statement, signer_of, unknown_signer
-from hush_core.signing.keys import SigningKey, TrustRoot
+from hush_core.signing.keys import PublicKey, SigningKey, TrustRoot
 
 if TYPE_CHECKING:
     from hush_core.certificate import Certificate
+    from hush_core.certificate.older import OlderCertificate
 
 SIGNATURE_FOLDER = "signature"
 MODEL_SIGNATURE = "model.sig"
@@ -71,14 +72,43 @@ def check_signature(
         return f"NOT CHECKED who signed it: key {said} is named, and no trust root is configured (--key)"
     if text is None:
         raise VerificationError([f"{attestation}: is missing: no organisation signed this certificate"])
-    statement, signer = open_statement(text, str(attestation), trust, PREDICATE)
-    expected = _subjects(certificate, file_sha256(directory / DOCUMENT))
-    told = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
-    if told != expected or statement.get("predicate") != certificate.model_dump(mode="json"):
-        raise VerificationError([f"{attestation}: attests another certificate, or other files"])
+    signer = _check_attestation(certificate, certificate.model_dump(mode="json"), directory, trust, PREDICATE)
     if whole is not None:
         _check_files(whole, signature, trust)
     return f"signed by {signer}" + ("" if whole else "; the model's files NOT looked at")
+
+
+def check_older_signature(certificate: OlderCertificate, root: Path, trust: TrustRoot | None) -> None:
+    """The same of the whole package of an older hush, which attested its certificate under its own schema's number.
+
+    Raises:
+        VerificationError: as `check_signature`.
+    """
+    if strange := unsigned_files(root):
+        raise VerificationError([f"{root / name}: is no signature of hush" for name in strange])
+    if trust is None:
+        return
+    attestation = root / SIGNATURE_FOLDER / ATTESTATION
+    if not attestation.is_file():
+        raise VerificationError([f"{attestation}: is missing: no organisation signed this certificate"])
+    number = str(certificate.document["schema_version"]).rpartition("/")[2]
+    kind = f"{PREDICATE.rpartition(':')[0]}:{number}"
+    _check_attestation(certificate, dict(certificate.document), root / "certificate", trust, kind)
+    _check_files(root, root / SIGNATURE_FOLDER / MODEL_SIGNATURE, trust)
+
+
+def _check_attestation(
+    certificate: Certificate | OlderCertificate, said: dict, directory: Path, trust: TrustRoot, kind: str
+) -> PublicKey:
+    """Who signed that this is the certificate in `directory`, with these tables and files."""
+    attestation = directory.parent / SIGNATURE_FOLDER / ATTESTATION
+    text = attestation.read_text("utf-8", "replace")
+    statement, signer = open_statement(text, str(attestation), trust, kind)
+    expected = _subjects(certificate, file_sha256(directory / DOCUMENT))
+    told = {one.get("name"): one.get("digest", {}).get("sha256") for one in statement.get("subject", ())}
+    if told != expected or statement.get("predicate") != said:
+        raise VerificationError([f"{attestation}: attests another certificate, or other files"])
+    return signer
 
 
 def unsigned_files(root: Path) -> list[str]:
@@ -89,7 +119,7 @@ def unsigned_files(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in found)
 
 
-def _subjects(certificate: Certificate, document: str) -> dict[str, str]:
+def _subjects(certificate: Certificate | OlderCertificate, document: str) -> dict[str, str]:
     tables = {**certificate.tables, DOCUMENT: document}
     return {f"certificate/{name}": digest for name, digest in tables.items()} | {
         f"model/{name}": digest for name, digest in certificate.model_files.items()

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from hush_core.certificate import Certificate
+from hush_core.certificate.older import OlderCertificate
 from hush_core.files import file_sha256
 from hush_core.signing import BOM, SIGNATURE_FOLDER, bill_of_materials, unsigned_files
 from hush_core.strict_yaml import read_yaml
@@ -75,8 +76,27 @@ def check_package(root: Path, certificate: Certificate) -> list[str]:
     `root` holds `MLmodel` and `model/`, whose files are the certificate's (`verify_certificate` checks that).
     """
     code = certificate.facts.code
+    return _check_code(code) or _check_around(root, code) + _check_bill(root, certificate)
+
+
+def check_older_package(root: Path, older: OlderCertificate) -> list[str]:
+    """The same of a package whose certificate an older hush wrote, the bill of materials left out: that runs
+    nothing. Nothing in it is a link, or another thing than a file or a folder."""
+    strange = [
+        f"{path.relative_to(root).as_posix()}: is no file and no folder"
+        for path in sorted(root.rglob("*"))
+        if path.is_symlink() or not (path.is_file() or path.is_dir())
+    ]
+    return strange or _check_code(older.code) or _check_around(root, older.code)
+
+
+def _check_code(code: Mapping[str, str]) -> list[str]:
     if missing := [name for name in (*INSTALLED, "python") if name not in code]:
         return [f"facts.code: does not name {', '.join(missing)}: registered by an older hush; certify again"]
+    return []
+
+
+def _check_around(root: Path, code: Mapping[str, str]) -> list[str]:
     expected = environment_files(code)
     known = {MLMODEL, BOM, _DOWNLOADED, *_FOLDERS, *expected}
     failures = [
@@ -87,13 +107,15 @@ def check_package(root: Path, certificate: Certificate) -> list[str]:
     for name, content in expected.items():
         if not (root / name).is_file() or (root / name).read_text("utf-8", "replace") != content:
             failures.append(f"{name}: is not what the certificate's facts.code makes it")
-    failures += _check_bill(root, certificate)
     failures += _check_tokenizer(root)
     if (root / _DOWNLOADED).is_file():
         keys = _mapping(root / _DOWNLOADED).keys()
         if keys - {"model_name", "model_version"}:
             failures.append(f"{_DOWNLOADED}: holds more than name and version")
-    return failures + _check_mlmodel(root, code)
+    try:
+        return failures + _check_mlmodel(root, code)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of another form
+        return [*failures, f"{MLMODEL}: is not what hush registers, or the model's own settings are none"]
 
 
 def _check_bill(root: Path, certificate: Certificate) -> list[str]:

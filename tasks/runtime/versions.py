@@ -10,10 +10,10 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from hush_core.certificate import Certificate, read_certificate
-from hush_core.certificate.older import check_unchanged
+from hush_core.certificate.older import OlderCertificate, check_unchanged
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
-from tasks.runtime.packaging import check_package
+from tasks.runtime.packaging import check_older_package, check_package
 from tasks.runtime.tracking import has_tracker, tracker
 
 DIGEST = "certificate_sha256"
@@ -124,18 +124,20 @@ def model_files(model_uri: str, into: Path) -> Path:
     return root / "model"
 
 
-def older_files(model_uri: str, into: Path) -> tuple[Path, str]:
-    """The same of a version whose certificate is of an older hush, and the public name of the store that wrote it.
-    What is around the certified files (requirements, MLmodel) is not looked at.
+def older_files(model_uri: str, into: Path) -> tuple[Path, OlderCertificate]:
+    """The same of a version whose certificate is of an older hush, and what that says of itself.
 
     Raises:
-        VerificationError: the certificate is not the one that was registered, or a file is not as it says.
+        VerificationError: the certificate is not the one that was registered, a file is not as it says, or
+            something around these files is not as they and the certificate make it.
     """
     root, tag = _download(model_uri, "", into / "older"), find_version(model_uri).tags.get(DIGEST)
-    store = check_unchanged(root / "certificate", root / "model")
+    older = check_unchanged(root / "certificate", root / "model")
     if file_sha256(root / "certificate" / "certificate.json") != tag:
         raise VerificationError([f"{model_uri}: certificate.json is not the one whose digest was registered"])
-    return root / "model", store
+    if failures := check_older_package(root, older):
+        raise VerificationError(failures)
+    return root / "model", older
 
 
 def _download(model_uri: str, part: str, into: Path) -> Path:

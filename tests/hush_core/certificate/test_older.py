@@ -1,14 +1,17 @@
 """A certificate as release 25 wrote it (`tests/support/old_home.py`): read no more, and an edited one is found."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from old_home import unpack
 
 from hush_core.certificate import read_certificate, verify_certificate
-from hush_core.certificate.older import check_unchanged
+from hush_core.certificate.older import check_unchanged, counted_runs
 from hush_core.errors import OlderSchema, VerificationError
+from hush_core.files import file_sha256
 
 
 @pytest.fixture
@@ -22,7 +25,9 @@ def test_what_an_older_hush_certified_is_not_read_and_found_as_it_was(folder):
         with pytest.raises(OlderSchema, match="hush-certificate/7, which this hush no longer reads"):
             read(folder / "certificate")
     store = json.loads((folder / "certificate" / "certificate.json").read_bytes())["facts"]["store"]
-    assert check_unchanged(folder / "certificate", folder / "model") == store
+    found = check_unchanged(folder / "certificate", folder / "model")
+    assert found.store == store and found.code["mlflow"] and len(found.tables) == 8
+    assert not found.goes_on and counted_runs(found, folder / "certificate") == ()
 
 
 def edit(file: Path):
@@ -47,6 +52,81 @@ def test_a_file_more_is_named(folder):
     (folder / "model" / "more.py").write_text("x = 1\n")
     with pytest.raises(VerificationError, match=r"model/more\.py is missing or was changed"):
         check_unchanged(folder / "certificate", folder / "model")
+
+
+def sealed(document):
+    """With its digest made again, as whoever makes one up does it."""
+
+    def canonical(given):
+        return (json.dumps(given, indent=2, sort_keys=True) + "\n").encode()
+
+    digest = hashlib.sha256(canonical({**document, "digest": ""})).hexdigest()
+    return canonical({**document, "digest": digest})
+
+
+def refusal(folder, data):
+    (folder / "certificate" / "certificate.json").write_bytes(data)
+    with pytest.raises(VerificationError) as caught:
+        check_unchanged(folder / "certificate", folder / "model")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a" * 256, "a" * 300, "../model/config.json", "/etc/passwd", "..", "", ".hidden", "a\0b", "a\ud800"],
+)
+def test_a_table_that_is_no_plain_name_is_the_documents_fault(folder, name):
+    document = json.loads((folder / "certificate" / "certificate.json").read_bytes())
+    document["tables"][name] = "0" * 64
+    assert "no plain name" in refusal(folder, sealed(document))
+
+
+def test_a_document_of_any_other_shape_is_refused_and_nothing_else_is_raised(folder):
+    text = (folder / "certificate" / "certificate.json").read_bytes()
+    document = json.loads(text)
+    for depth in (900, 100_000):
+        deep = text.replace(b'"tables"', b'"x": ' + b"[" * depth + b"]" * depth + b', "tables"', 1)
+        assert "was edited" in (said := refusal(folder, deep)) or "is no document" in said
+    for changes in (
+        {"tables": []}, {"tables": {"bounds.parquet": 3}}, {"model_files": None}, {"facts": {"store": 3}},
+        {"facts": document["facts"] | {"training": 3}}, {"facts": document["facts"] | {"code": {"mlflow": 1}}},
+    ):  # fmt: skip
+        assert "is no document" in refusal(folder, sealed(document | changes))
+
+
+def test_what_the_disk_refuses_is_told_as_of_the_files(folder, monkeypatch):
+    def refuse(path):
+        raise OSError(36, "File name too long", str(path))
+
+    monkeypatch.setattr("hush_core.certificate.older.file_sha256", refuse)
+    with pytest.raises(VerificationError, match="missing or unreadable") as caught:
+        check_unchanged(folder / "certificate", folder / "model")
+    assert caught.value.__context__.errno == 36, "by which a trouble of the machine is told from the files'"
+
+
+def test_a_file_beside_its_tables_is_named(folder):
+    (folder / "certificate" / "evil.py").write_text("x = 1\n")
+    with pytest.raises(VerificationError, match=r"evil\.py beside it is none of its tables"):
+        check_unchanged(folder / "certificate", folder / "model")
+
+
+def test_a_model_that_goes_on_says_which_runs_it_may_hold(folder):
+    path = folder / "certificate"
+    document = json.loads((path / "certificate.json").read_bytes())
+    document["facts"]["training"]["started_from"] = "f" * 64
+    runs = pl.DataFrame({"run": [0, 1], "key": ["e" * 64, "f" * 64]})
+    runs.write_parquet(path / "runs.parquet")
+    document["tables"]["runs.parquet"] = file_sha256(path / "runs.parquet")
+    (path / "certificate.json").write_bytes(sealed(document))
+    found = check_unchanged(path, folder / "model")
+    assert found.goes_on and counted_runs(found, path) == ("e" * 64, "f" * 64)
+    for damaged in (
+        lambda: runs.drop("key").write_parquet(path / "runs.parquet"),
+        (path / "runs.parquet").unlink,
+    ):
+        damaged()
+        with pytest.raises(VerificationError, match="does not say on which earlier runs"):
+            counted_runs(found, path)
 
 
 def test_an_edited_document_does_not_pass_for_an_old_one(folder):

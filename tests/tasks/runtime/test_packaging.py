@@ -1,5 +1,6 @@
 """Nothing that MLflow reads of a registered model is certified by nobody: each file and key is edited in turn."""
 
+import os
 import shutil
 
 import pytest
@@ -7,10 +8,11 @@ import yaml
 
 from flows.verify import verify_target
 from hush_core.certificate import read_certificate
+from hush_core.certificate.older import OlderCertificate
 from hush_core.errors import VerificationError
 from hush_core.signing import BOM
 from tasks.runtime.environment import home
-from tasks.runtime.packaging import check_package, environment_files
+from tasks.runtime.packaging import check_older_package, check_package, environment_files
 from tasks.runtime.versions import find_version
 
 
@@ -23,7 +25,15 @@ def root(register, tmp_path):
 
 
 def failures(root):
-    return check_package(root, read_certificate(root / "certificate"))
+    """What is found, and that the same is found around a certificate of an older hush."""
+    certificate = read_certificate(root / "certificate")
+    found = check_package(root, certificate)
+    older = OlderCertificate(
+        document={}, digest="", store="", run="", goes_on=False, code=certificate.facts.code, tables={},
+        model_files={},
+    )  # fmt: skip
+    assert check_older_package(root, older) == found
+    return found
 
 
 def test_what_was_registered_passes_and_tells_no_path_of_this_machine(root):
@@ -112,6 +122,35 @@ def test_an_edit_of_mlmodel_is_refused(root, edit):
 def test_what_is_no_mlmodel_is_refused(root, text):
     (root / "MLmodel").write_text(text)
     assert failures(root)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("language_model.json", '{"objective": "causal", "context": "many"}'),
+        ("config.json", '{"architectures": 3}'),
+        ("MLmodel", "flavors: {transformers: code}"), ("MLmodel", "flavors: {transformers: [1]}"),
+    ],
+)  # fmt: skip
+def test_what_makes_the_check_stumble_is_refused_as_the_files_fault(root, file, text):
+    (root / ("" if file == "MLmodel" else "model") / file).write_text(text)
+    assert [one for one in failures(root) if one.startswith("MLmodel")]
+
+
+def test_of_an_older_package_no_link_and_no_other_kind_of_file_is_taken(root, tmp_path):
+    assert failures(root) == []
+    older = OlderCertificate(
+        document={}, digest="", store="", run="", goes_on=False, tables={}, model_files={},
+        code=read_certificate(root / "certificate").facts.code,
+    )  # fmt: skip
+    for name in ("requirements.txt", "model/config.json"):
+        (root / name).rename(tmp_path / "elsewhere")
+        (root / name).symlink_to(tmp_path / "elsewhere")
+        assert check_older_package(root, older) == [f"{name}: is no file and no folder"]
+        (root / name).unlink()
+        (tmp_path / "elsewhere").rename(root / name)
+    os.mkfifo(root / "components" / "pipe")
+    assert check_older_package(root, older) == ["components/pipe: is no file and no folder"]
 
 
 def test_a_certificate_without_the_versions_says_what_to_do(root):
