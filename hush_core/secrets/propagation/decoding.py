@@ -28,23 +28,28 @@ SPARE = 4 << 20
 
 
 class TooMuch(Exception):
-    """Several contents decode to what is limited for each: they are to be looked at one by one."""
+    """Several contents decode to what is limited for each, or told by all of it: to be looked at one by one."""
 
 
 def layers(
-    content: bytes, *, several: bool = False, cut: Callable[[], None] = lambda: None
+    content: bytes,
+    *,
+    several: bool = False,
+    cut: Callable[[], None] = lambda: None,
+    mail: Callable[[], None] = lambda: None,
 ) -> Iterator[Layer]:
     """The content itself first, then all that it decodes to, without repetition, the nearest layers first.
 
     Args:
         several: it is several contents in one.
         cut: called once where not all of it is decoded, as it is more than what is decoded of one content.
+        mail: called where a text in it is quoted-printable: whether one is, any place in it may decide.
 
     Raises:
-        TooMuch: there are several, and more was decoded than of one.
+        TooMuch: there are several, and more was decoded than of one, or a text in it is quoted-printable.
     """
     left = BUDGET * len(content) + SPARE
-    waiting = deque([(Layer(content), MAX_BLOCKS, not several)])
+    waiting = deque([(Layer(content), MAX_BLOCKS, True)])
     while waiting:
         layer, deeper, alone = waiting.popleft()
         yield layer
@@ -57,6 +62,9 @@ def layers(
             yield squeezed(steps[1][0])
         found = []
         if alone and QUOTED in held_last and (quoted := quoted_printable(last)) is not None:
+            if several:
+                raise TooMuch
+            mail()
             found.append((quoted, deeper, False))
         if (more := unpacked(layer)) is not None:
             found.append((more, deeper, True))

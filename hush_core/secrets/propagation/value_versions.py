@@ -12,8 +12,8 @@ What makes it safe. Around a change lies a zone, and around that a part of the t
   words. What is encoded in the zone is there as a whole, and what is encoded outside is as it was.
 - A part goes on for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
   that, in whatever spelling, shows in the part by one of its pieces of PIECE bytes, which are sought, too.
-- What takes in more (quoted-printable, ASCII85, UTF-16, compressed text) is looked at as a
-  whole where a part holds it, and so is what follows a version that does.
+- What takes in more (quoted-printable, in the text or in what it decodes to, ASCII85, UTF-16, compressed text) is
+  looked at as a whole where a part holds it, and so is what follows a version that does.
 
 It leaves open what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of escapes
 in a value over `escapes.AROUND` bytes.
@@ -86,7 +86,8 @@ class VersionSearch:
         for n in self._seen(texts, near):
             near[n] = None
         whole = [n for n, one in enumerate(near) if one is None]
-        found = dict(zip(whole, self._search.each([texts[n] for n in whole]), strict=True))
+        whole_of = dict(zip(whole, self._search.searched([texts[n] for n in whole]), strict=True))
+        found: dict[int, list[Hit]] = {}
         settled: list[bool] = []
         for n, (text, one, earlier) in enumerate(zip(texts, near, before, strict=True)):
             kept = None
@@ -96,10 +97,10 @@ class VersionSearch:
                         for start, end, index, form in moved(rows, one.changes, one.zones)]  # fmt: skip
                 # a hit that is gone may have hidden another of the same value, in pieces
                 kept = kept if len(kept) == len(rows) else None
-            if kept is None and n not in found:
-                found[n] = self._search.each([text])[0]
-            settled.append(kept is not None or not _is_far(text))
-            found[n] = found[n] if kept is None else kept
+            if kept is None and n not in whole_of:
+                whole_of[n] = self._search.searched([text])[0]
+            settled.append(kept is not None or not (whole_of[n][1] or _is_far(text)))
+            found[n] = whole_of[n][0] if kept is None else kept
             yield found[n]
 
     def _seen(self, texts: Sequence[bytes], near: Sequence[_Nearby | None]) -> set[int]:
@@ -125,13 +126,18 @@ class VersionSearch:
             pieces += texts[n][first:last], APART
             size += last - first + len(APART)
         together = b"".join(pieces)
-        seen: set[int] = set()
         if kinds(together) & {*_FAR, QUOTED}:
             seen = {n for n, (first, last) in group if _is_far(texts[n][first:last])}
+            if seen:
+                return seen | self._seen_in(texts, near, [one for one in group if one[0] not in seen])
+        seen: set[int] = set()
         try:
             places = list(self._search.places(together))
         except TooMuch:
-            return {n for n, _ in group}
+            if len(group) == 1:
+                return {group[0][0]}
+            half = len(group) // 2
+            return self._seen_in(texts, near, group[:half]) | self._seen_in(texts, near, group[half:])
         for start, end in places:
             number = bisect_right(starts, start) - 1
             n, (first, _) = group[number]

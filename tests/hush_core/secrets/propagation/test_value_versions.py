@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import inspect
 import random
 import string
@@ -30,6 +31,7 @@ TERMS = [
     SearchTerm(b"-----BEGIN KEY-----\n" + b"\n".join(KEY) + b"\n-----END KEY-----", fragments=KEY[1:]),
 ]
 WORDS = b"these are plain words of a line\n"
+PLAIN = b"".join(b"the line number %d holds plain words here\n" % n for n in range(120))
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +113,6 @@ def test_a_long_value_that_a_change_far_inside_completes(search):
 
 def test_encoded_text_goes_on_over_lines_that_did_not_change(search):
     """Blocks of base64 and numbers around the change, short pieces, and marks of comments before them."""
-    import base64
-
     value = TERMS[2].value
     coded = base64.b64encode(
         b"some words before it: " + value + b" and some words behind it, for long"
@@ -129,8 +129,6 @@ def test_encoded_text_goes_on_over_lines_that_did_not_change(search):
 
 def test_a_run_that_is_told_by_its_first_line_alone(search):
     """Its other lines are too short to be told by themselves, and the change is forty of them farther down."""
-    import base64
-
     coded = base64.b64encode(b"w" * 45 + b"words " * 30 + TERMS[2].value + b" and so on").decode()
     block = [coded[:60].encode(), *(coded[n : n + 4].encode() for n in range(60, len(coded), 4))]
     for n in range(len(block) - 12, len(block)):
@@ -147,6 +145,32 @@ def test_mail_is_searched_as_a_whole(search):
     assert agree(search, texts, [None, 0, 1])
 
 
+MAIL = (
+    b"Content-Transfer-Encoding: quoted-printable\n\nuser=3Dadmin, the password: p=40ssw0rd!77 for you, bye\n"
+)
+SOFT = b'  "body": "%b=\\r\\nrest of it, %%b.",\n' % b"words of it ".rjust(60, b".")
+COPY = b"old: p=40ssw0rd!77\n"
+MAILS = {
+    "in base64": (b"none\n", b"\n" + base64.encodebytes(MAIL) + b"\n"),
+    "in a JSON string": (SOFT[:20] + b'",\n', SOFT % b"p=40ssw0rd!77"),
+    "a soft break far away": (b"\\n\n" + COPY + PLAIN, b"\\n\n" + COPY + PLAIN + SOFT % b"and"),
+    "a soft break far away is gone": (b"\\n\n" + COPY + PLAIN + SOFT % b"and", b"\\n\n" + COPY + PLAIN),
+    "the value far away from a soft break": (SOFT % b"and" + PLAIN, SOFT % b"and" + PLAIN + COPY),
+    "two runs": (base64.encodebytes(MAIL) + PLAIN, base64.encodebytes(MAIL) + PLAIN + base64.encodebytes(COPY * 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MAILS.values(), ids=MAILS)
+def test_mail_in_what_a_content_decodes_to_is_searched_as_a_whole(case):
+    """In a string or in base64: its signs decide over all of that text."""
+    search = ValueSearch([SearchTerm(b"p@ssw0rd!77")])
+    old, new = (PLAIN + part + PLAIN for part in case)
+    later = new + WORDS
+    assert agree(search, [old, new, later], [None, 0, 1])
+    texts = [text + b"%d\n" % n for n, text in enumerate([old, new, PLAIN])]
+    assert list(map(same, search.each(texts))) == [same(search.find(text)) for text in texts]
+
+
 def test_only_what_may_have_changed_is_searched(search, monkeypatch):
     """Hundred versions, one value: whole is searched the first, and the two in which the value comes or goes."""
     lines = list(LINES[:400])
@@ -156,9 +180,9 @@ def test_only_what_may_have_changed_is_searched(search, monkeypatch):
         lines[200] = b'key = "%b"' % TERMS[1].value if 30 <= n < 60 else b"no such key here"
         texts.append(b"\n".join(lines))
     counts = {"whole": 0, "parts": 0}
-    each, places = search.each, search.places
+    searched, places = search.searched, search.places
     monkeypatch.setattr(
-        search, "each", lambda all_: counts.update(whole=counts["whole"] + len(all_)) or each(all_)
+        search, "searched", lambda all_: counts.update(whole=counts["whole"] + len(all_)) or searched(all_)
     )
     monkeypatch.setattr(
         search, "places", lambda t: counts.update(parts=counts["parts"] + len(t)) or places(t)
@@ -170,8 +194,6 @@ def test_only_what_may_have_changed_is_searched(search, monkeypatch):
 
 def test_two_values_encoded_twice_are_both_found(search):
     """What one run decodes to does not go on in what the next one does: a run of base64 in it would end there."""
-    import base64
-
     values = [TERMS[1].value, TERMS[2].value]
     coded = [base64.b64encode(base64.b64encode(b"user:" + value + b":x")) for value in values]
     text = b"\n".join([*LINES[:40], *(b'a = "%b"' % one for one in coded), *LINES[40:80]])
