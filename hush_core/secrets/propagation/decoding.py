@@ -17,8 +17,8 @@ from itertools import chain
 from hush_core.secrets.propagation.ascii85 import ascii85
 from hush_core.secrets.propagation.blocks import blocks
 from hush_core.secrets.propagation.compressed import MOST, unpacked
-from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable
-from hush_core.secrets.propagation.gate import QUOTED, kinds
+from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable, utf16
+from hush_core.secrets.propagation.gate import QUOTED, UTF16, kinds
 from hush_core.secrets.propagation.layers import Layer
 from hush_core.secrets.propagation.layouts import squeezed
 
@@ -66,6 +66,8 @@ def layers(
                 raise TooMuch
             mail()
             found.append((quoted, deeper, False))
+        if UTF16 in held_last and layer.form != "utf-16" and (narrow := utf16(last)) is not None:
+            found.append((narrow, deeper, alone))
         if (more := unpacked(layer)) is not None:
             found.append((more, deeper, True))
         if deeper:

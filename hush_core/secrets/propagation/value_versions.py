@@ -12,7 +12,7 @@ What makes it safe. Around a change lies a zone, and around that a part of the t
   words. What is encoded in the zone is there as a whole, and what is encoded outside is as it was.
 - A part goes on for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
   that, in whatever spelling, shows in the part by one of its pieces of PIECE bytes, which are sought, too.
-- What takes in more (quoted-printable, in the text or in what it decodes to, ASCII85, UTF-16, compressed text) is
+- What takes in more (quoted-printable, in the text or in what it decodes to, ASCII85, compressed text) is
   looked at as a whole where a part holds it, and so is what follows a version that does.
 
 It leaves open what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of escapes
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from hush_core.corpus.changes import Change, Range, changed, moved
 from hush_core.secrets.propagation.decoding import TooMuch
 from hush_core.secrets.propagation.escapes import is_quoted
-from hush_core.secrets.propagation.gate import FRAMED, QUOTED, UTF16, kinds
+from hush_core.secrets.propagation.gate import FRAMED, QUOTED, kinds
 from hush_core.secrets.propagation.value_search import APART, TOGETHER, Hit, ValueSearch
 
 MIN_BYTES = 1024
@@ -38,7 +38,6 @@ LITERAL = 48
 """Letters and digits, that are no escape, from a zone to the end of its part."""
 REACH = 160
 """Bytes that a blank or so many literal characters are sought in first; then eight times as many."""
-_FAR = frozenset((FRAMED, UTF16))
 _BLANK = re.compile(rb"[g-wyzG-WYZ] [A-Za-z]")
 _LITERAL = re.compile(rb"(?<![\\%&#A-Za-z0-9])[A-Za-z0-9]+")
 
@@ -126,7 +125,7 @@ class VersionSearch:
             pieces += texts[n][first:last], APART
             size += last - first + len(APART)
         together = b"".join(pieces)
-        if kinds(together) & {*_FAR, QUOTED}:
+        if kinds(together) & {FRAMED, QUOTED}:
             seen = {n for n, (first, last) in group if _is_far(texts[n][first:last])}
             if seen:
                 return seen | self._seen_in(texts, near, [one for one in group if one[0] not in seen])
@@ -214,4 +213,4 @@ def _literal(text: bytes, first: int, last: int) -> bool:
 def _is_far(text: bytes) -> bool:
     """Whether what is told of a text may depend on any other place of it."""
     held = kinds(text)
-    return bool(held & _FAR) or (QUOTED in held and is_quoted(text))
+    return FRAMED in held or (QUOTED in held and is_quoted(text))

@@ -171,6 +171,21 @@ def test_mail_in_what_a_content_decodes_to_is_searched_as_a_whole(case):
     assert list(map(same, search.each(texts))) == [same(search.find(text)) for text in texts]
 
 
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_wide_characters_are_found_whatever_else_is_encoded(search, charset):
+    """In base64, hexadecimal and escapes, with another wide text elsewhere or not; and two values, encoded twice."""
+    wide = TERMS[1].value.decode().encode(charset)
+    other = b"note = " + base64.b64encode("hello, nothing to see".encode("utf-16-le")) + b"\n"
+    escaped = "".join(f"\\u{c:04x}" for c in wide).encode()
+    for text in (base64.b64encode(wide), base64.b64encode(wide + bytes(4)), wide.hex().encode(), escaped):
+        old = PLAIN + b"blob = " + text + b"\n" + PLAIN
+        assert agree(search, [PLAIN, old, old + other + PLAIN, old + PLAIN], [None, 0, 1, 2]) == 3
+    pair = [base64.b64encode(value.decode().encode(charset)) for value in (TERMS[0].value, TERMS[1].value)]
+    for encode in (base64.b64encode, lambda text: text.hex().encode(), lambda text: text):
+        (a, b) = (hit.index for hit in search.find(b"".join(b"x = %b\n" % encode(one) for one in pair)))
+        assert {a, b} == {0, 1}
+
+
 def test_only_what_may_have_changed_is_searched(search, monkeypatch):
     """Hundred versions, one value: whole is searched the first, and the two in which the value comes or goes."""
     lines = list(LINES[:400])
