@@ -35,7 +35,7 @@ _LINE = 60
 _BASE64_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]++\Z")
 _LINE = re.compile(rb"(?:[^=\r\n]++|=[ \t]*\r?\n|=|\r(?!\n))*+")
 _NULS = re.compile(rb"(?<=\0[^\0\xff])\0{1,3}(?!\0)|(?<!\0)\0{1,3}(?=[^\0\xff]\0)")
-"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks.Blocks`, `layers.BETWEEN`)."""
+"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`)."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {

@@ -171,10 +171,11 @@ class ValueSearch:
 
     @cached_property
     def _pieces(self) -> tuple[Seeker, Seeker]:
-        """For the pieces of what is longer than one: of byte strings as they are, and without joints."""
+        """For the pieces of what is longer than two, its last bytes among them: of byte strings as they are, and
+        without joints."""
         return tuple(
-            Seeker({(text[at : at + PIECE], folded): {} for text, folded in seeker.patterns
-                     for at in range(0, len(text) - PIECE + 1, PIECE) if len(text) > 2 * PIECE})
+            Seeker({(text[at : at + PIECE], folded): {} for text, folded in seeker.patterns if len(text) > 2 * PIECE
+                     for at in (*range(0, len(text) - PIECE, PIECE), len(text) - PIECE)})
             for seeker in (self._whole, self._alone)
         )  # fmt: skip
 

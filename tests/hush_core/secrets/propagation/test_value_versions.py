@@ -111,6 +111,22 @@ def test_a_long_value_that_a_change_far_inside_completes(search):
             assert any(h.index == TERMS.index(term) for h in search.find(texts[1]))
 
 
+@pytest.mark.parametrize("form", ["raw", "in a comment"])
+def test_the_last_bytes_of_a_long_value_complete_it(form):
+    """However many they are after its last whole piece, on lines of their own."""
+    note = b"BEGIN NOTE\nNobody but the four of us may learn where the second ledger of the northern\nbranch " + (
+        b"was hidden in the winter of the flood, nor who it was that carried the key\nto us,\nand me\n\nT"
+    )
+    for more in range(16):
+        value = b"z" * more + note
+        search = ValueSearch([SearchTerm(value)])
+        for last in (b"X", b"and not\nT"):
+            pair = [value[:-1] + last + b"\n", value + b"\n"]
+            if form != "raw":
+                pair = [b"".join(b"# %b\n" % line for line in text.splitlines()) for text in pair]
+            assert agree(search, [PLAIN + text + PLAIN for text in pair], [None, 0])
+
+
 def test_encoded_text_goes_on_over_lines_that_did_not_change(search):
     """Blocks of base64 and numbers around the change, short pieces, and marks of comments before them."""
     value = TERMS[2].value
@@ -173,7 +189,7 @@ def test_mail_in_what_a_content_decodes_to_is_searched_as_a_whole(case):
 
 @pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_wide_characters_are_found_whatever_else_is_encoded(search, charset):
-    """In base64, hexadecimal and escapes, with another wide text elsewhere or not; and two values, encoded twice."""
+    """In base64, hexadecimal and escapes, with another wide text elsewhere or not; two values, encoded twice."""
     wide = TERMS[1].value.decode().encode(charset)
     other = b"note = " + base64.b64encode("hello, nothing to see".encode("utf-16-le")) + b"\n"
     escaped = "".join(f"\\u{c:04x}" for c in wide).encode()
