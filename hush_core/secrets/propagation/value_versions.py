@@ -7,9 +7,10 @@ it is searched as a whole. So this decides which versions are searched, never wh
 What makes it safe. Around a change lies a zone, and around that a part of the text:
 
 - A zone ends, above and below, with a line that holds two words with one blank between, the first ending in a
-  letter that is no hexadecimal digit, and has an unchanged line between that and the change. No run of encoded
-  text goes over such a blank (`layouts.gap` wants a line break or quotes), no list of numbers or calls over the
-  words. What is encoded in the zone is there as a whole, and what is encoded outside is as it was.
+  letter that is no hexadecimal digit and no mark of a comment (`REM`, `dnl`), and has an unchanged line between
+  that and the change. No run of encoded text goes over such a blank (`layouts.gap` wants a line break, such marks
+  or quotes), no list of numbers or calls over the words. What is encoded in the zone is there as a whole, and what
+  is encoded outside is as it was.
 - A part goes on for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
   that, in whatever spelling, shows in the part by one of its pieces of PIECE bytes, which are sought, too.
 - What takes in more (quoted-printable, in the text or in what it decodes to, ASCII85, compressed text) is
@@ -38,7 +39,7 @@ LITERAL = 48
 """Letters and digits, that are no escape, from a zone to the end of its part."""
 REACH = 160
 """Bytes that a blank or so many literal characters are sought in first; then eight times as many."""
-_BLANK = re.compile(rb"[g-wyzG-WYZ] [A-Za-z]")
+_BLANK = re.compile(rb"(?<!RE)(?<!dn)[g-wyzG-WYZ] [A-Za-z]")
 _LITERAL = re.compile(rb"(?<![\\%&#A-Za-z0-9])[A-Za-z0-9]+")
 
 

@@ -114,8 +114,9 @@ def test_a_long_value_that_a_change_far_inside_completes(search):
 @pytest.mark.parametrize("form", ["raw", "in a comment"])
 def test_the_last_bytes_of_a_long_value_complete_it(form):
     """However many they are after its last whole piece, on lines of their own."""
-    note = b"BEGIN NOTE\nNobody but the four of us may learn where the second ledger of the northern\nbranch " + (
-        b"was hidden in the winter of the flood, nor who it was that carried the key\nto us,\nand me\n\nT"
+    note = (
+        b"BEGIN NOTE\nNobody but the four of us may learn where the second ledger of the northern\nbranch "
+        + (b"was hidden in the winter of the flood, nor who it was that carried the key\nto us,\nand me\n\nT")
     )
     for more in range(16):
         value = b"z" * more + note
@@ -133,14 +134,38 @@ def test_encoded_text_goes_on_over_lines_that_did_not_change(search):
     coded = base64.b64encode(
         b"some words before it: " + value + b" and some words behind it, for long"
     ).decode()
-    for width in (4, 16, 60):
+    for width in (4, 12, 16, 60):
         rows = [coded[n : n + width].encode() for n in range(0, len(coded), width)]
-        for mark in (b"", b"# ", b"> ", b"+"):
+        for mark in (b"", b"# ", b"> ", b"+", b"REM ", b"dnl "):
             block = [mark + row for row in rows]
             for n in range(0, len(block), max(1, len(block) // 6)):
                 one = b"\n".join([*LINES[:60], *block, *LINES[60:120]])
                 other = b"\n".join([*LINES[:60], *block[:n], WORDS[:-1], *block[n:], *LINES[60:120]])
                 agree(search, [one, other, one], [None, 0, 1])
+
+
+@pytest.mark.parametrize("mark", [b"REM ", b"dnl "])
+def test_no_zone_ends_behind_the_mark_of_a_comment(mark):
+    """The first line of a run of base64 changes, whose others begin with a letter, a blank and a letter."""
+    value = b"kR7#mP2$xW9!qT4&zL8*vN3@"
+    coded = base64.b64encode("".join(f"\\u{c:04x}" for c in value).encode())
+    search = ValueSearch([SearchTerm(value)])
+    for width in (12, 16, 20):
+        block = [mark + coded[n : n + width] + b"\n" for n in range(0, len(coded), width)]
+        first = mark + base64.b64encode(b"Q" * width)[:width] + b"\n"
+        pair = [PLAIN + b"".join(lines) + PLAIN for lines in ([first, *block[1:]], block)]
+        assert agree(search, pair, [None, 0]) == 1
+
+
+def test_a_list_behind_rows_that_look_like_one_is_found():
+    """However near: what is none hides none."""
+    value = b"xK9#wQ2!mZ"
+    rows = b"1,\n\n2,\n\n3,\n\n4,\n\n5,\n\n6;\n"
+    search = ValueSearch([SearchTerm(value)])
+    for far in range(0, 48, 5):
+        numbers = b"q\ngh ij\n" + b"k" * far + b": " + b", ".join(b"%d" % c for c in value) + b"\n"
+        texts = [PLAIN + before + numbers + PLAIN for before in (rows, b"zz top\n", rows + rows)]
+        assert agree(search, texts, [None, 0, 1]) == 3
 
 
 def test_a_run_that_is_told_by_its_first_line_alone(search):
