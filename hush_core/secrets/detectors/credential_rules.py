@@ -228,7 +228,9 @@ def gates() -> list[tuple[bytes, int, int]]:
 def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
     """Rows of (expression, number, flags) as one database, out of the folder of `keep_in` where it has it."""
     # long bounds are slow to compile; a gate without them opens oftener, never less often
-    rows = [(re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e), n, flags) for e, n, flags in rows]
+    rows = [
+        (re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e), n, flags) for e, n, flags in rows
+    ]
     file = None if not _FOLDER else _FOLDER[-1] / f"{_name(rows)}.hsdb"
     kept = _loaded(file) if file is not None else None
     if kept is not None:

@@ -225,6 +225,9 @@ def test_wide_characters_are_found_whatever_else_is_encoded(search, charset):
     for encode in (base64.b64encode, lambda text: text.hex().encode(), lambda text: text):
         (a, b) = (hit.index for hit in search.find(b"".join(b"x = %b\n" % encode(one) for one in pair)))
         assert {a, b} == {0, 1}
+    coded = [base64.b64encode(term.value).decode() for term in TERMS[1:3]]
+    pair = [text.encode(charset).hex().encode() for text in coded]
+    assert {hit.index for hit in search.find(b"".join(b"x = %b\n" % one for one in pair))} == {1, 2}
 
 
 def test_only_what_may_have_changed_is_searched(search, monkeypatch):
