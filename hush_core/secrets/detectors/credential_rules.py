@@ -227,14 +227,16 @@ def gates() -> list[tuple[bytes, int, int]]:
 
 def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
     """Rows of (expression, number, flags) as one database, out of the folder of `keep_in` where it has it."""
+    # long bounds are slow to compile; a gate without them opens oftener, never less often
+    rows = [
+        (re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e), n, flags) for e, n, flags in rows
+    ]
     file = None if not _FOLDER else _FOLDER[-1] / f"{_name(rows)}.hsdb"
     kept = _loaded(file) if file is not None else None
     if kept is not None:
         return kept
     expressions, ids, flags = (list(column) for column in zip(*rows, strict=True))
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    # long bounds are slow to compile; a gate without them opens oftener, never less often
-    expressions = [re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e) for e in expressions]
+    database = hyperscan.Database(mode=_MODE)
     database.compile(expressions=expressions, ids=ids, elements=len(rows), flags=flags)
     if file is not None:
         data = hyperscan.dumpb(database)
@@ -243,18 +245,21 @@ def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
     return database
 
 
+_MODE = hyperscan.HS_MODE_BLOCK
 _FOLDER: list[Path] = []
 
 
 def keep_in(folder: Path | None) -> None:
     """From now on compiled gates are kept in this private folder, about a second of processor time a process; None:
-    nowhere."""
+    nowhere. Damaged files are told by their digest; who may write in the folder may put other gates there, as they
+    may put other results."""
     _FOLDER[:] = [] if folder is None else [folder]
 
 
 def _name(rows: list[tuple[bytes, int, int]]) -> str:
-    """Of the rows, the library and the processor that they were compiled by and for."""
-    made = f"{version('hyperscan')} {_processor()}".encode()
+    """Of the rows as they are compiled, the mode, and the library and the processor that they are compiled by and
+    for."""
+    made = f"{_MODE} {version('hyperscan')} {_processor()}".encode()
     return hashlib.sha256(repr(rows).encode() + made).hexdigest()[:32]
 
 
@@ -276,6 +281,6 @@ def _loaded(file: Path) -> hyperscan.Database | None:
     if hashlib.sha256(data[32:]).digest() != data[:32]:
         return None
     try:
-        return hyperscan.loadb(data[32:], hyperscan.HS_MODE_BLOCK)
+        return hyperscan.loadb(data[32:], _MODE)
     except hyperscan.error:
         return None

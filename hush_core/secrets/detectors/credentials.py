@@ -228,4 +228,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="10", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="11", prepare=_rules, scan=_scan)

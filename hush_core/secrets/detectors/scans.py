@@ -199,7 +199,7 @@ def _save(file: Path, new: pl.DataFrame, names: list[bytes]) -> None:
     rows = new.with_columns(blob=blobs).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
     private_folder(file.parent.parent)
     private_folder(file.parent)
-    with open(file.parent / "lock", "ab") as lock:
+    with open(os.open(file.parent / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b") as lock:
         with suppress(OSError):  # a file system without locks: what is lost is scanned again
             fcntl.flock(lock, fcntl.LOCK_EX)
         kept = _load(file).join(rows.select("blob").unique(), on="blob", how="anti", maintain_order="left")

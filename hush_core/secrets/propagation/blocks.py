@@ -108,8 +108,8 @@ class Blocks:
 
     def __init__(self, below: Layer, code: Code, runs: Sequence[Run]) -> None:
         self._code, self._runs = code, runs
-        # NULs: what a run holds does not go on in what the next one holds
-        apart = code.zero * (2 * code.group)
+        # NULs: what a run holds does not go on in what the next one holds; more than UTF-32 has (`escapes.utf16`)
+        apart = code.zero * max(2 * code.group, 12)
         characters = [run.characters(below.text) + apart for run in runs]
         self._before = [0, *accumulate(map(len, characters))]
         self._apart = len(apart)

@@ -17,8 +17,8 @@ from itertools import chain
 from hush_core.secrets.propagation.ascii85 import ascii85
 from hush_core.secrets.propagation.blocks import blocks
 from hush_core.secrets.propagation.compressed import MOST, unpacked
-from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable
-from hush_core.secrets.propagation.gate import QUOTED, kinds
+from hush_core.secrets.propagation.escapes import ESCAPES, around_escapes, quoted_printable, utf16
+from hush_core.secrets.propagation.gate import QUOTED, UTF16, kinds
 from hush_core.secrets.propagation.layers import Layer
 from hush_core.secrets.propagation.layouts import squeezed
 
@@ -28,23 +28,28 @@ SPARE = 4 << 20
 
 
 class TooMuch(Exception):
-    """Several contents decode to what is limited for each: they are to be looked at one by one."""
+    """Several contents decode to what is limited for each, or told by all of it: to be looked at one by one."""
 
 
 def layers(
-    content: bytes, *, several: bool = False, cut: Callable[[], None] = lambda: None
+    content: bytes,
+    *,
+    several: bool = False,
+    cut: Callable[[], None] = lambda: None,
+    mail: Callable[[], None] = lambda: None,
 ) -> Iterator[Layer]:
     """The content itself first, then all that it decodes to, without repetition, the nearest layers first.
 
     Args:
         several: it is several contents in one.
         cut: called once where not all of it is decoded, as it is more than what is decoded of one content.
+        mail: called where a text in it is quoted-printable: whether one is, any place in it may decide.
 
     Raises:
-        TooMuch: there are several, and more was decoded than of one.
+        TooMuch: there are several, and more was decoded than of one, or a text in it is quoted-printable.
     """
     left = BUDGET * len(content) + SPARE
-    waiting = deque([(Layer(content), MAX_BLOCKS, not several)])
+    waiting = deque([(Layer(content), MAX_BLOCKS, True)])
     while waiting:
         layer, deeper, alone = waiting.popleft()
         yield layer
@@ -57,7 +62,12 @@ def layers(
             yield squeezed(steps[1][0])
         found = []
         if alone and QUOTED in held_last and (quoted := quoted_printable(last)) is not None:
+            if several:
+                raise TooMuch
+            mail()
             found.append((quoted, deeper, False))
+        if UTF16 in held_last and layer.form != "utf-16" and (narrow := utf16(last)) is not None:
+            found.append((narrow, deeper, alone))
         if (more := unpacked(layer)) is not None:
             found.append((more, deeper, True))
         if deeper:

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache
 
-from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE, UTF16
+from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE
 from hush_core.secrets.propagation.layers import BLOCK, Layer, Place, joined
 
 _HEX = rb"[0-9A-Fa-f]"
@@ -34,8 +34,8 @@ _LINE = 60
 """Characters before a soft line break: shorter lines end with a `=` of another kind."""
 _BASE64_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]++\Z")
 _LINE = re.compile(rb"(?:[^=\r\n]++|=[ \t]*\r?\n|=|\r(?!\n))*+")
-_NULS = re.compile(rb"\0+")
-_UTF16 = re.compile(rb"\0[\x01-\x7f]\0[\x01-\x7f]\0")
+_NULS = re.compile(rb"(?<=\0[^\0\xff])\0{1,3}(?!\0)|(?<!\0)\0{1,3}(?=[^\0\xff]\0)")
+"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`)."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
@@ -176,9 +176,8 @@ def odd_characters(below: Layer) -> Layer | None:
 
 
 def utf16(below: Layer) -> Layer | None:
-    """Without NULs; only in what was decoded, as text with a NUL is not trained on."""
-    if b"\0" not in below.text or not _UTF16.search(below.text):
-        return None
+    """Without the NULs of wide characters: each is told by what stands beside it. They come out of what was
+    decoded, as text with a NUL is not trained on."""
     return _undone(below, _NULS, lambda _: b"", "utf-16")
 
 
@@ -213,7 +212,6 @@ ESCAPES = {
     PERCENT: percents,
     ENTITY: entities,
     STRANGE: odd_characters,
-    UTF16: utf16,
 }
 """In the order in which they are undone."""
 _TOKENS = {BACKSLASH: _BACKSLASH, PERCENT: _PERCENT, ENTITY: _ENTITY}
@@ -247,7 +245,7 @@ def unescaped(value: bytes) -> bytes:
     layer = Layer(value)
     for escape in ESCAPES.values():
         layer = escape(layer) or layer
-    return layer.text
+    return (utf16(layer) or layer).text
 
 
 def plain_characters(value: bytes) -> bytes:

@@ -36,7 +36,7 @@ _WHETHER = {
     PERCENT: rb"%%(?:u%(h)b{4}|%(h)b{2})" % {b"h": _HEX},
     ENTITY: rb"&(?:#[0-9]|#[xX]%(h)b|[A-Za-z][A-Za-z0-9]{1,31};)" % {b"h": _HEX},
     STRANGE: ODD,
-    UTF16: rb"\x00[\x01-\x7f]\x00[\x01-\x7f]\x00",
+    UTF16: rb"\x00[^\x00\xff]\x00",
     QUOTED: rb"=(?:[ \t]*\r?\n|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX},
     FRAMED: rb"<~[!-uz\s]{10}",
     CALLS: rb"\([ \t]*(?:0[xX]|&[hH])?%(h)b{1,6}[ \t]*\)[^0-9A-Za-z\n]{1,8}\n?[^0-9A-Za-z\n]{0,40}"

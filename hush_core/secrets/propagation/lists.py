@@ -68,7 +68,6 @@ def _readings(text: bytes, seeds: Sequence[int]) -> Iterator[_Read]:
         line = max(done, text.rfind(b"\n", max(0, seed - 64), seed) + 1, seed - 64)
         match = _LIST.search(text, line, seed + 64)
         if match is None:
-            done = seed + 64
             continue
         match = _LIST.match(text, match.start()) or match
         done = max(match.end(), seed + 1)

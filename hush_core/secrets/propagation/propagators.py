@@ -33,7 +33,7 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "5"
+VERSION = "6"
 """Changes whenever the same input may spread otherwise."""
 
 

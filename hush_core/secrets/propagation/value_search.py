@@ -117,12 +117,21 @@ class ValueSearch:
 
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
-        yield from self._find(layers(content, cut=lambda: self._cut.append(None)))
+        yield from self._find(self._layers(content))
+
+    def _layers(self, content: bytes, mail: Callable[[], None] = lambda: None) -> Iterator[Layer]:
+        return layers(content, cut=lambda: self._cut.append(None), mail=mail)
 
     def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
-        """What `find` finds in each. Small ones are looked at together: one long text takes a third of the time
-        that many short ones take, and nothing is found that begins in one and ends in another."""
+        """What `find` finds in each."""
+        return [hits for hits, _ in self.searched(contents)]
+
+    def searched(self, contents: Sequence[bytes]) -> list[tuple[list[Hit], bool]]:
+        """What `find` finds in each, and whether a text in it is quoted-printable. Small ones are looked at
+        together: one long text takes a third of the time that many short ones take, and nothing is found that
+        begins in one and ends in another."""
         found: list[list[Hit]] = [[] for _ in contents]
+        mail: set[int] = set()
         for numbers in _together(contents):
             if len(numbers) > 1:
                 starts = [0, *accumulate(len(contents[n]) + len(APART) for n in numbers)]
@@ -139,15 +148,16 @@ class ValueSearch:
                             found[number].append(moved)
                     continue
             for number in numbers:
-                found[number] = list(self.find(contents[number]))
-        return found
+                texts = self._layers(contents[number], lambda number=number: mail.add(number))
+                found[number] = list(self._find(texts))
+        return [(hits, number in mail) for number, hits in enumerate(found)]
 
     def places(self, text: bytes) -> Iterator[tuple[int, int]]:
         """Where in a text, of several contents in one, anything is to be seen: hits, and pieces of what may go on
         outside.
 
         Raises:
-            TooMuch: more was decoded than of one content.
+            TooMuch: more was decoded than of one content, or one of them may be mail.
         """
         for layer in layers(text, several=True):
             for hit, _ in self._hits(layer):
@@ -161,10 +171,11 @@ class ValueSearch:
 
     @cached_property
     def _pieces(self) -> tuple[Seeker, Seeker]:
-        """For the pieces of what is longer than one: of byte strings as they are, and without joints."""
+        """For the pieces of what is longer than two, its last bytes among them: of byte strings as they are, and
+        without joints."""
         return tuple(
-            Seeker({(text[at : at + PIECE], folded): {} for text, folded in seeker.patterns
-                     for at in range(0, len(text) - PIECE + 1, PIECE) if len(text) > 2 * PIECE})
+            Seeker({(text[at : at + PIECE], folded): {} for text, folded in seeker.patterns if len(text) > 2 * PIECE
+                     for at in (*range(0, len(text) - PIECE, PIECE), len(text) - PIECE)})
             for seeker in (self._whole, self._alone)
         )  # fmt: skip
 

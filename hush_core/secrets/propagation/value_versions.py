@@ -7,13 +7,14 @@ it is searched as a whole. So this decides which versions are searched, never wh
 What makes it safe. Around a change lies a zone, and around that a part of the text:
 
 - A zone ends, above and below, with a line that holds two words with one blank between, the first ending in a
-  letter that is no hexadecimal digit, and has an unchanged line between that and the change. No run of encoded
-  text goes over such a blank (`layouts.gap` wants a line break or quotes), no list of numbers or calls over the
-  words. What is encoded in the zone is there as a whole, and what is encoded outside is as it was.
+  letter that is no hexadecimal digit and no mark of a comment (`REM`, `dnl`), and has an unchanged line between
+  that and the change. No run of encoded text goes over such a blank (`layouts.gap` wants a line break, such marks
+  or quotes), no list of numbers or calls over the words. What is encoded in the zone is there as a whole, and what
+  is encoded outside is as it was.
 - A part goes on for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
   that, in whatever spelling, shows in the part by one of its pieces of PIECE bytes, which are sought, too.
-- What takes in more (quoted-printable, ASCII85, UTF-16, compressed text) is looked at as a
-  whole where a part holds it, and so is what follows a version that does.
+- What takes in more (quoted-printable, in the text or in what it decodes to, ASCII85, compressed text) is
+  looked at as a whole where a part holds it, and so is what follows a version that does.
 
 It leaves open what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of escapes
 in a value over `escapes.AROUND` bytes.
@@ -29,7 +30,7 @@ from dataclasses import dataclass
 from hush_core.corpus.changes import Change, Range, changed, moved
 from hush_core.secrets.propagation.decoding import TooMuch
 from hush_core.secrets.propagation.escapes import is_quoted
-from hush_core.secrets.propagation.gate import FRAMED, QUOTED, UTF16, kinds
+from hush_core.secrets.propagation.gate import FRAMED, QUOTED, kinds
 from hush_core.secrets.propagation.value_search import APART, TOGETHER, Hit, ValueSearch
 
 MIN_BYTES = 1024
@@ -38,8 +39,7 @@ LITERAL = 48
 """Letters and digits, that are no escape, from a zone to the end of its part."""
 REACH = 160
 """Bytes that a blank or so many literal characters are sought in first; then eight times as many."""
-_FAR = frozenset((FRAMED, UTF16))
-_BLANK = re.compile(rb"[g-wyzG-WYZ] [A-Za-z]")
+_BLANK = re.compile(rb"(?<!RE)(?<!dn)[g-wyzG-WYZ] [A-Za-z]")
 _LITERAL = re.compile(rb"(?<![\\%&#A-Za-z0-9])[A-Za-z0-9]+")
 
 
@@ -86,7 +86,8 @@ class VersionSearch:
         for n in self._seen(texts, near):
             near[n] = None
         whole = [n for n, one in enumerate(near) if one is None]
-        found = dict(zip(whole, self._search.each([texts[n] for n in whole]), strict=True))
+        whole_of = dict(zip(whole, self._search.searched([texts[n] for n in whole]), strict=True))
+        found: dict[int, list[Hit]] = {}
         settled: list[bool] = []
         for n, (text, one, earlier) in enumerate(zip(texts, near, before, strict=True)):
             kept = None
@@ -96,10 +97,10 @@ class VersionSearch:
                         for start, end, index, form in moved(rows, one.changes, one.zones)]  # fmt: skip
                 # a hit that is gone may have hidden another of the same value, in pieces
                 kept = kept if len(kept) == len(rows) else None
-            if kept is None and n not in found:
-                found[n] = self._search.each([text])[0]
-            settled.append(kept is not None or not _is_far(text))
-            found[n] = found[n] if kept is None else kept
+            if kept is None and n not in whole_of:
+                whole_of[n] = self._search.searched([text])[0]
+            settled.append(kept is not None or not (whole_of[n][1] or _is_far(text)))
+            found[n] = whole_of[n][0] if kept is None else kept
             yield found[n]
 
     def _seen(self, texts: Sequence[bytes], near: Sequence[_Nearby | None]) -> set[int]:
@@ -125,13 +126,18 @@ class VersionSearch:
             pieces += texts[n][first:last], APART
             size += last - first + len(APART)
         together = b"".join(pieces)
-        seen: set[int] = set()
-        if kinds(together) & {*_FAR, QUOTED}:
+        if kinds(together) & {FRAMED, QUOTED}:
             seen = {n for n, (first, last) in group if _is_far(texts[n][first:last])}
+            if seen:
+                return seen | self._seen_in(texts, near, [one for one in group if one[0] not in seen])
+        seen: set[int] = set()
         try:
             places = list(self._search.places(together))
         except TooMuch:
-            return {n for n, _ in group}
+            if len(group) == 1:
+                return {group[0][0]}
+            half = len(group) // 2
+            return self._seen_in(texts, near, group[:half]) | self._seen_in(texts, near, group[half:])
         for start, end in places:
             number = bisect_right(starts, start) - 1
             n, (first, _) = group[number]
@@ -208,4 +214,4 @@ def _literal(text: bytes, first: int, last: int) -> bool:
 def _is_far(text: bytes) -> bool:
     """Whether what is told of a text may depend on any other place of it."""
     held = kinds(text)
-    return bool(held & _FAR) or (QUOTED in held and is_quoted(text))
+    return FRAMED in held or (QUOTED in held and is_quoted(text))

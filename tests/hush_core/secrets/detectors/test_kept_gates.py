@@ -32,3 +32,12 @@ def test_kept_gates_are_taken_and_damaged_ones_compiled_anew(folder, monkeypatch
     assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
     with pytest.raises(TypeError):
         rules.compiled([(rb"other", 1, 0)])
+
+
+def test_gates_that_are_compiled_otherwise_have_another_name(folder, monkeypatch):
+    """What is compiled counts, not what it was written from; and how."""
+    rules.compiled([(rb"key=[0-9]{4,90}", 3, 0)])
+    (file,) = folder.iterdir()
+    assert file.stem == rules._name([(rb"key=[0-9]{4,}", 3, 0)])
+    monkeypatch.setattr(rules, "_MODE", hyperscan.HS_MODE_STREAM)
+    assert file.stem != rules._name([(rb"key=[0-9]{4,}", 3, 0)])

@@ -41,6 +41,7 @@ HOSTILE = {
     "small letters": b"a" * SIZE,
     "pairs": b"41:" * (SIZE // 3),
     "numbers": b"65, " * (SIZE // 4),
+    "rows that are no lists": b"1 2 3 4 5 x 6 7 8 9 1;zq\n" * (SIZE // 24),
     "hexadecimal of hexadecimal": b"333" * (SIZE // 3),
     "percent": b"%25" * (SIZE // 3),
     "backslashes": b"\\" * SIZE,
