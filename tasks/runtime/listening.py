@@ -19,7 +19,7 @@ def keep_listening() -> None:
     from prefect._internal import observers
 
     ask = observers.critical_service_loop
-    if getattr(ask, "for_good", False):
+    if hasattr(ask, "prefects_own"):
         return
 
     async def asked_for_good(*given: Any, **named: Any) -> None:
@@ -32,5 +32,5 @@ def keep_listening() -> None:
                 ):  # what it says after three failures, and waits in between
                     raise
 
-    asked_for_good.for_good = True  # type: ignore[attr-defined]
+    asked_for_good.prefects_own = ask  # type: ignore[attr-defined]
     observers.critical_service_loop = asked_for_good
