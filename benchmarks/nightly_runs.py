@@ -72,6 +72,8 @@ def main() -> int:
     parser.add_argument("--champion", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.runs < 6:
+        parser.error("--runs: 6 at least, as the fifth is killed")
     with tempfile.TemporaryDirectory(prefix="hush-nightly-") as folder:
         rows = nights(Path(folder), given.runs, given.champion)
     if given.out:
