@@ -19,6 +19,7 @@ from tasks.batch_words import batch_in_words
 from tasks.models import base_name
 from tasks.outcome import AllRuns, Outcome, all_runs, losses, worst_ratio
 from tasks.runtime.store import Store
+from tasks.wording import counted
 
 MOST_CHARACTERS = 4900
 """MLflow keeps 5,000 of a version's description."""
@@ -84,11 +85,6 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     if unknown:
         words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"
     return words
-
-
-def counted(number: int, what: str) -> str:
-    """1 secret, 2 secrets."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def _secrets(number: int) -> str:

@@ -8,7 +8,7 @@ from flows.reports.verification import cell
 from hush_core.figures import short_name
 from tasks.against import difference
 from tasks.batch_words import batch_in_words
-from tasks.description import counted
+from tasks.wording import counted
 
 
 def page(report: Report) -> str:

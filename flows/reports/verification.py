@@ -9,7 +9,7 @@ from hush_core.certificate import Verification
 from hush_core.certificate.document import PlanFacts
 from hush_core.certificate.mechanism import needs_no_rounds
 from hush_core.certificate.recheck import BY_BINOMIAL, BY_OWN, NOT_SURE
-from tasks.description import counted
+from tasks.wording import counted
 
 
 def verdict(verification: Verification) -> list[str]:
