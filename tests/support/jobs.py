@@ -12,7 +12,7 @@ from pathlib import Path
 
 import warm
 from local_servers import answers, free_port, stop
-from template import copy_databases
+from template import copy_home
 
 ROOT = Path(__file__).parents[2]
 ALPHABET = string.ascii_letters + string.digits
@@ -35,12 +35,18 @@ train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 2}}
 audit: {{alternatives: 20, unprotected: true}}
 tracking: {{experiment: job, model: job}}
 """
+COMPILE_RULES = """\
+import sys
+from pathlib import Path
+from hush_core.secrets.detectors.credentials import CredentialScanner
+CredentialScanner(Path(sys.argv[1])).scan(b"password = 'none'")
+"""
 
 
 class Job:
     """A folder with a repository, a config and a HUSH_HOME; `hush(...)` runs the command line in it.
 
-    Its home has the tables of both databases, unless it is `empty`.
+    Its home has the tables of both databases and compiled rules for credentials, unless it is `empty`.
     """
 
     def __init__(self, folder, seed, *, empty=False):
@@ -48,7 +54,7 @@ class Job:
         self.folder, self.home = folder, folder / "home"
         self.server = {}
         if not empty:
-            copy_databases(self.home, _make_databases)
+            copy_home(self.home, _make_home)
         self.token = "ghp_" + "".join(chance.choices(ALPHABET, k=36))
         self.codename = "zephyr" + "".join(chance.choices(string.ascii_lowercase, k=8))
         self.values = [self.token.encode(), self.codename.encode()]
@@ -154,14 +160,17 @@ def _prefect(home, environment, *, services=False):
         stop(child)
 
 
-def _make_databases(home):
-    """By what makes them for a user: a start of Prefect's server, and hush's own of MLflow's tables."""
+def _make_home(home):
+    """By what makes it for a user: a start of Prefect's server, hush's own of MLflow's tables and of its rules."""
     from tasks.runtime.tracking import make_database
 
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     given = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
     with _prefect(home, given, services=True):
         pass
+    subprocess.run(
+        [sys.executable, "-c", COMPILE_RULES, home / "store" / "extraction"], env=given, check=True, timeout=300
+    )
     make_database(home / "mlflow.db")
 
 

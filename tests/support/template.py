@@ -1,7 +1,7 @@
-"""A HUSH_HOME whose databases have their tables: made once a test run, copied for every job.
+"""A HUSH_HOME whose databases have their tables, with compiled rules: made once a test run, copied for every job.
 
-The migrations of Prefect and MLflow take ten seconds of CPU in an empty home. A user's first command runs them, and
-so does `test_main_job` (and what tests the servers); the other jobs begin where that command ended.
+The migrations of Prefect and MLflow take ten seconds of CPU in an empty home, the rules for credentials four. A
+user's first command does both, and so does `test_main_job` (and what tests the servers); the other jobs begin where that command ended.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def share() -> tempfile.TemporaryDirectory | None:
     return folder
 
 
-def copy_databases(home: Path, make: Callable[[Path], None]) -> None:
-    """Give an empty home its databases; `make(home)` makes them in the template, in one process of the test run."""
+def copy_home(home: Path, make: Callable[[Path], None]) -> None:
+    """Begin a home as the template is; `make(home)` makes that, in one process of the test run."""
     template = Path(os.environ[SHARED]) / "home"
     with open(Path(os.environ[SHARED]) / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -36,7 +36,8 @@ def copy_databases(home: Path, make: Callable[[Path], None]) -> None:
             shutil.rmtree(template, ignore_errors=True)
             make(template)
     home.mkdir(mode=0o700)
-    shutil.copytree(template / "prefect", home / "prefect")
+    for name in ("prefect", "store"):
+        shutil.copytree(template / name, home / name)
     shutil.copy2(template / "mlflow.db", home / "mlflow.db")
     with sqlite3.connect(home / "mlflow.db") as tracker:
         ((old,),) = tracker.execute("SELECT artifact_location FROM experiments").fetchall()
