@@ -39,9 +39,10 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
         notes.append(worthless)
     notes += coverage_notes(coverage)
     if unranked := not_attacked(rows):
+        said = "was not attacked: it stands" if unranked == 1 else "were not attacked: they stand"
         notes.append(
-            f"{counted(unranked, 'value')} not attacked: whole in no example (cut where chunks meet: larger "
-            "chunk_bytes cut fewer; or encoded)"
+            f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
+            "larger chunk_bytes cut fewer; or encoded)"
         )
     failed = [m for m, c in outcome.by_method.items() if c is None]
     if failed:

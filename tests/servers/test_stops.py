@@ -104,7 +104,9 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
 
             call(job, f"/deployments/{deployment}/create_flow_run", {})
-            until(lambda: released(job) > kept, "the rounds of a run that goes on where the cancelled one ended")
+            until(
+                lambda: released(job) > kept, "the rounds of a run that goes on where the cancelled one ended"
+            )
             assert f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
             child.send_signal(signal.SIGTERM)  # a supervisor stops `hush serve`
             assert child.wait(120) == 130
