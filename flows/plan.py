@@ -9,7 +9,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from flows.check import check_config
 from flows.extraction import extracted_of
-from flows.remedies import Remedy, remedies
+from flows.remedies import Remedy, remedies, widest_share
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import markdown
 from flows.reports.plan_report import PlanReport, build_report
@@ -76,10 +76,11 @@ def plan(
     chosen = recommend(rows, config.method)
     weighed = relaxations = other = None
     helps: list[Remedy] = []
+    widest: float | None = None
     by_runs: list[NoiseOfRuns] = []
     if chosen is not None:
         best = points[chosen]
-        helps = remedies(best, extracted, config)
+        helps, widest = remedies(best, extracted, config), widest_share(best)
         by_runs = noise_by_runs(best.weighed.weights, best.weighed.edges, best.method, extracted, config)
         other = row_of(other_choice(points[chosen], extracted, config), config)
         weighed = best.weighed
@@ -99,6 +100,7 @@ def plan(
         by_runs,
         published,
         notes,
+        widest_share=widest,
         remedies=helps,
         next_run=now,
     )

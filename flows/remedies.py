@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from flows.sweep import Point, parameters_of, refusal
 from hush_core.config import HushConfig
 from hush_core.config.secrets import FileSecret
+from hush_core.weights import largest_batch
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
@@ -50,22 +51,26 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
     now = share(point.estimate.noise_multiplier, batch=train.batch, rounds=train.rounds, parameters=d)
     if now is not None and now < WORTH_ASKING:
         return []
-    asked: list[tuple[str, int, int, Ref]] = []
-    items = point.weighed.edges
+    asked: list[tuple[str, int, int, Ref, Ref]] = []
+    items, weights = point.weighed.edges, point.weighed.weights
     for times in (4, 16):
         batch = min(times * train.batch, point.weighed.largest_batch)
         if batch > train.batch:
-            asked.append((f"train.batch: {batch}", batch, train.rounds, items))
+            asked.append((f"train.batch: {batch}", batch, train.rounds, weights, items))
     for rounds in (4 * train.rounds, 16 * train.rounds):
-        asked.append((f"train.rounds: {rounds}", train.batch, rounds, items))
+        asked.append((f"train.rounds: {rounds}", train.batch, rounds, weights, items))
     by_themselves = point.weighed.pools is None  # else the items would have to be laid out anew
-    if by_themselves and (without := _without_importers(extracted, config)) is not None:
-        asked.append(("spread: {imports: 0}", train.batch, train.rounds, without))
+    if by_themselves and (without := _without_importers(point.weighed.weights, extracted, config)):
+        kept, edges, largest = without
+        batch = min(train.batch, largest)
+        change = "spread: {imports: 0}" + (f", train.batch: {batch}" if batch < train.batch else "")
+        if batch:
+            asked.append((change, batch, train.rounds, kept, edges))
     running: list[tuple[str, int, int, PrefectFuture]] = []
-    for change, batch, rounds, edges in dict.fromkeys(asked):
+    for change, batch, rounds, kept, edges in dict.fromkeys(asked):
         in_all = config.rounds_in_all * rounds // train.rounds
         future = estimate_noise.submit(
-            point.weighed.weights, edges, extracted.secrets, rounds=rounds, expected_batch=batch,
+            kept, edges, extracted.secrets, rounds=rounds, expected_batch=batch,
             method=point.method, in_all=in_all, mechanism=config.mechanism,
         )  # fmt: skip
         running.append((change, batch, rounds, future))
@@ -85,11 +90,33 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
     return sorted(better, key=lambda r: r.noise_share or r.noise_multiplier / r.expected_batch)
 
 
-def _without_importers(extracted: Extracted, config: HushConfig) -> Ref | None:
-    """The edges but for those that importers of a secret's files have; None where no entry spreads so."""
+def widest_share(point: Point) -> float | None:
+    """The share of what a noisy round draws that holds one secret, the one with the largest. Where it is near 1,
+    what hides the secret hides the round: σ grows as B·√T does, and σ/B·√(d/T) stays."""
+    if point.weighed is None:
+        return None
+    store = Store(home().store)
+    weights = store.read_frame(point.weighed.weights).filter(pl.col("weight") > 0)
+    held = store.read_frame(point.weighed.edges).join(weights, on="example_id")
+    largest = held.group_by("secret_id").agg(pl.col("weight").sum())["weight"].max()
+    return None if largest is None else float(largest / weights["weight"].sum())
+
+
+def _without_importers(weights: Ref, extracted: Extracted, config: HushConfig) -> tuple[Ref, Ref, int] | None:
+    """Weights, edges and the largest batch without what importers of a secret's files hold; None where no entry
+    spreads so. Text that then holds no secret leaves the noisy rounds, unless `without_secret` has it in them."""
     if not any(isinstance(s, FileSecret) and s.spread.imports for s in config.secrets):
         return None
     store = Store(home().store)
-    edges = store.read_frame(extracted.edges)
+    edges, table = store.read_frame(extracted.edges), store.read_frame(weights)
     kept = edges.filter(~pl.col("reason").cast(pl.String).str.starts_with(IMPORTERS))
-    return store.put_frame(kept, kind="edges") if kept.height < edges.height else None
+    if kept.height == edges.height:
+        return None
+    if config.weights.without_secret != "noise":
+        holds = pl.col("example_id").is_in(kept["example_id"].unique().implode())
+        table = table.with_columns(pl.when(holds).then("weight").otherwise(0.0).alias("weight"))
+    return (
+        store.put_frame(table, kind="weights"),
+        store.put_frame(kept, kind="edges"),
+        largest_batch(table["weight"].to_numpy()),
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
 from prefect import task
 
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
@@ -22,7 +23,7 @@ from tasks.runtime import approvals
 from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
 from tasks.runtime.tracking import tracker
-from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, versions_tagged
+from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, may_not_read, versions_tagged
 
 if TYPE_CHECKING:
     from hush_core.certificate import Certificate, Verification
@@ -142,6 +143,15 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
                 certificate = certificate_of(entry, Path(folder))
         except VerificationError:
             continue  # damaged or deleted: that is for the verification of that version to say
+        except MlflowException as error:
+            if not may_not_read(error):
+                raise
+            _log.warning(
+                "models:/%s/%s was refuted by an audit, and this account may not read of which run: where it is "
+                "one that this home counts, the promise has ended",
+                entry.name, entry.version,
+            )  # fmt: skip
+            continue  # a model of others stops no job
         if names := wanted & {*whose_releases(certificate)}:
             document = _registered(entry)
             of = (certificate.digest, files_digest(certificate.model_files))

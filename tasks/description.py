@@ -79,8 +79,9 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
         words += f", and {found.above} {'secret is' if found.above == 1 else 'secrets are'} ABOVE it"
     if found.nothing:
         words += (
-            f"; of {found.nothing} nothing is promised over all runs: an earlier run was planned otherwise, does "
-            "not say how it drew, trained on the text without noise, or was refuted by an audit"
+            f"; of {counted(found.nothing, 'secret')} nothing is promised over all runs: an earlier run was "
+            "planned otherwise, does not say how it drew, trained on the text without noise, or was refuted by an "
+            "audit"
         )
     if unknown:
         words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"

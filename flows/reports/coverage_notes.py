@@ -5,10 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from hush_core.figures import short_name
+from hush_core.secrets.labels import is_propagated
 from tasks.extraction import protects_nothing
+from tasks.wording import counted
 
 WIDE = 0.25
 """An entry that names more of the examples than this is asked about: noise follows what is most widespread."""
+
+IMPORTED = 0.05
+"""Nor are importers named, where they are more than half of an entry's examples but no more of all than this."""
+SPREADING = ("path", "codeowners", "contributors", "removed")
+WAYS = {
+    "propagated:import": "in files that import one of them",
+    "propagated:near_copy": "that nearly copy a passage",
+    "propagated:copy": "that copy one",
+    "propagated:identifier": "in files that mention a name of theirs",
+}
+"""How examples outside an entry's own files came to hold its secret (`secrets.spread`)."""
 
 
 def coverage_notes(coverage: dict[str, Any]) -> list[str]:
@@ -23,11 +36,13 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
                 f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
             )
         elif unseen:
-            notes.append(f"{entry}: {unseen:,} secrets stand in no example: is the name right?")
+            notes.append(
+                f"{entry}: {counted(unseen, 'secret')} {_verb(unseen, 'stand')} in no example: is the name right?"
+            )
         if dropped:
             notes.append(
-                f"{entry}: {dropped:,} secrets stand only in examples that were left out for a weak credential "
-                "beside them (dropped.csv of `hush secrets`)"
+                f"{entry}: {counted(dropped, 'secret')} {_verb(dropped, 'stand')} only in examples left out for a "
+                "weak credential beside them (dropped.csv of `hush secrets`)"
             )
         if facts["examples"] > WIDE * every:
             asked = " (`attribute` says how much of theirs is)" if facts["kind"] == "contributors" else ""
@@ -35,27 +50,35 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
                 f"{entry}: {facts['examples']:,} of {every:,} examples hold its secrets, and the noise must cover "
                 f"them all; is so much of it secret{asked}?"
             )
+        imported = facts.get("reasons", {}).get("propagated:import", 0)
+        if imported > max(facts["examples"] / 2, IMPORTED * every):
+            notes.append(
+                f"{entry}: {imported:,} of its {facts['examples']:,} examples are in files that only import one of "
+                "its own. If using it tells nothing of the secret, `spread: {imports: 0}` in the entry leaves them "
+                "out; else name the files that are secret, not the one that all import"
+            )
         if facts["left_out_secrets"]:
             notes.append(
-                f"{entry}: {facts['left_out_examples']:,} examples with its {facts['left_out_secrets']:,} secrets "
-                "were left out, as it asks (dropped.csv of `hush secrets` says where)"
+                f"{entry}: {counted(facts['left_out_examples'], 'example')} with its "
+                f"{counted(facts['left_out_secrets'], 'secret')} left out, as it asks "
+                "(dropped.csv of `hush secrets` says where)"
             )
         if facts["redacted_secrets"] and facts["redacted_places"]:
             notes.append(
-                f"{entry}: {facts['redacted_secrets']:,} values were redacted, in {facts['redacted_places']:,} "
-                "places; a copy that the search did not find is not covered"
+                f"{entry}: {counted(facts['redacted_secrets'], 'value')} redacted, in "
+                f"{counted(facts['redacted_places'], 'place')}; a copy that the search did not find is not covered"
             )
         if facts["weak_secrets"]:
             notes.append(
-                f"{entry}: {facts['weak_secrets']:,} credentials too weak to protect; the "
-                f"{facts['weak_examples_dropped']:,} examples with them were left out: rotate them "
+                f"{entry}: {counted(facts['weak_secrets'], 'credential')} too weak to protect, and "
+                f"{counted(facts['weak_examples_dropped'], 'example')} left out with the text around: rotate "
                 "(dropped.csv of `hush secrets` says where)"
             )
         notes += _documentation(entry, facts.get("documentation", {}))
     skipped = sum(sum(facts["skipped"].values()) for facts in coverage["repositories"].values())
     if skipped:
         notes.append(
-            f"{skipped:,} files could not be scanned and were left out (skipped.csv of `hush secrets` names them)"
+            f"{counted(skipped, 'file')} not scanned, left out (skipped.csv of `hush secrets` names them)"
         )
     if cut := coverage.get("propagation", {}).get("decoded_in_part"):
         notes.append(
@@ -63,6 +86,22 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
             "unpacked): copies of values behind that are not found; leave such files out, or name them in an entry"
         )
     return notes
+
+
+def _verb(number: int, verb: str) -> str:
+    return verb + "s" if number == 1 else verb
+
+
+def ways(coverage: dict[str, Any]) -> list[str]:
+    """By which way each entry of whole files came to its examples, those in other files apart; no path."""
+    told = []
+    for entry, facts in coverage["secrets"].items():
+        reasons = facts.get("reasons", {})
+        spread = [f"{reasons[way]:,} {words}" for way, words in WAYS.items() if reasons.get(way)]
+        own = sum(n for reason, n in reasons.items() if not is_propagated(reason))
+        if facts["kind"] in SPREADING and spread:
+            told.append(f"{entry}: {counted(own, 'example')} of its own files; {', '.join(spread)}")
+    return told
 
 
 def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
@@ -75,7 +114,7 @@ def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
         "not_found": "named as documentation, and not found: take them out of it",
     }
     return [
-        f"{entry}: {len(states[state])} values {said}: {', '.join(map(short_name, states[state]))}"
+        f"{entry}: {counted(len(states[state]), 'value')} {said}: {', '.join(map(short_name, states[state]))}"
         for state, said in words.items()
         if states.get(state)
     ]

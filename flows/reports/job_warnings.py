@@ -8,6 +8,7 @@ from hush_core.config import HushConfig
 from tasks.description import runs_in_words
 from tasks.outcome import Outcome, all_runs, losses, start_label
 from tasks.runtime.store import Store
+from tasks.wording import counted
 
 BITS_OF_A_BYTE = 8.0
 
@@ -19,7 +20,8 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
     notes = []
     if leaked:
         notes.append(
-            f"{leaked} values came out of the PROTECTED model word for word: look at the edges and priors"
+            f"{counted(leaked, 'value')} came out of the PROTECTED model word for word: look at "
+            "the edges and priors"
         )
     together = all_runs(store, outcome)
     if together.above or together.nothing:
@@ -37,9 +39,10 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
         notes.append(worthless)
     notes += coverage_notes(coverage)
     if unranked := not_attacked(rows):
+        said = "was not attacked: it stands" if unranked == 1 else "were not attacked: they stand"
         notes.append(
-            f"{unranked} values were not attacked: they stand whole in no example (cut where chunks meet: larger "
-            "chunk_bytes cut fewer; or encoded)"
+            f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
+            "larger chunk_bytes cut fewer; or encoded)"
         )
     failed = [m for m, c in outcome.by_method.items() if c is None]
     if failed:

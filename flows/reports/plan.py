@@ -9,6 +9,7 @@ from rich.table import Table
 from flows.reports.plan_report import PlanReport, choices, headline, remedies_in_words, retraining, verdict
 from hush_core.figures import short_name
 from tasks.publish_plan import PlanRow, Published
+from tasks.wording import counted
 
 MOST_RELAXATIONS = 5
 
@@ -45,7 +46,8 @@ def render(report: PlanReport, console: Console) -> None:
     """Print the price list, the recommendation, what binds, and what a change would buy."""
     console.print()
     console.print(
-        f"[bold]{report.secrets:,}[/bold] secrets, {report.examples:,} examples; certified by {report.method}"
+        f"[bold]{counted(report.secrets, 'secret')}[/bold], {report.examples:,} examples; "
+        f"certified by {report.method}"
     )
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in headers(report):
@@ -96,14 +98,14 @@ def _render_costs(report: PlanReport, console: Console) -> None:
 
 
 def _lost(published: Published) -> str:
-    return f"{published.lost_outright:,} examples are never drawn, {published.lost_partly:,} less often"
+    return f"{counted(published.lost_outright, 'example')} never drawn, {published.lost_partly:,} less often"
 
 
 def markdown(report: PlanReport) -> str:
     """The same for the Prefect UI."""
     names = headers(report)
     lines = [
-        f"{report.secrets:,} secrets, {report.examples:,} examples; certified by `{report.method}`.",
+        f"{counted(report.secrets, 'secret')}, {report.examples:,} examples; certified by `{report.method}`.",
         "",
         f"**{headline(report)}**",
         "",

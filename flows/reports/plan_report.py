@@ -38,6 +38,10 @@ class PlanReport(BaseModel):
     noise_share: float | None
     """How long the noise of all rounds is at the recommended point, against the longest that their gradients can
     add up to (`flows.remedies.share`); None where nothing is recommended, or the model's size is not known."""
+    widest_share: float | None
+    """The share of what a noisy round draws there that holds one secret, the one with the largest."""
+    without_secret: str
+    """What the config does with text that no secret names."""
     remedies: list[Remedy]
     """What would make it shorter, the best one first; empty where it is short."""
     next_run: str
@@ -67,6 +71,7 @@ def build_report(
     published: Published,
     notes: list[str],
     *,
+    widest_share: float | None,
     remedies: list[Remedy],
     next_run: str,
 ) -> PlanReport:
@@ -89,6 +94,8 @@ def build_report(
         published=published,
         expected_batch=train.batch,
         noise_share=noise_share,
+        widest_share=widest_share,
+        without_secret=config.weights.without_secret,
         remedies=remedies,
         next_run=next_run,
         notes=notes,
@@ -123,8 +130,12 @@ def verdict(report: PlanReport) -> str:
     if part >= 1:
         return (
             f"HOPELESS: {ratio}, so the noise of all rounds is {part:.3g} times as long as their gradients can "
-            "add up to, even if all point the same way: training would learn next to nothing. Take a larger "
-            "batch, more rounds, a smaller model or adapters, or higher targets"
+            "add up to, even if all point the same way: these rounds would learn next to nothing"
+            + (
+                ""
+                if one_secret(report)
+                else ". Take a larger batch, more rounds, a smaller model or adapters, or higher targets"
+            )
         )
     word = "POOR: " if part >= WORTH_ASKING else ""
     return (
@@ -144,11 +155,38 @@ def remedies_in_words(report: PlanReport) -> list[str]:
     lengths = [r.noise_share for r in report.remedies if r.noise_share is not None]
     if report.noise_share is not None and report.noise_share >= 1 and min(lengths, default=1.0) >= 1:
         told.append(
-            "no larger batch, more rounds or fewer importers alone is enough here. Fewer examples in one secret "
-            "are: `hush secrets` says in files.csv which files each holds and why; narrow its globs, set its "
-            "`spread` lower, or give the files entries of their own. A higher level helps less"
+            _one_secret_in_words(report)
+            if one_secret(report)
+            else "no larger batch, more rounds or fewer importers alone is enough here. Fewer examples in one "
+            "secret are: `hush secrets` says in files.csv which files each holds and why; narrow its globs, set "
+            "its `spread` lower, or give the files entries of their own. A higher level helps less"
         )
     return told
+
+
+MOST_OF_A_ROUND = 0.5
+
+
+def one_secret(report: PlanReport) -> bool:
+    """Whether one secret stands in most of what a noisy round draws."""
+    return report.widest_share is not None and report.widest_share > MOST_OF_A_ROUND
+
+
+def _one_secret_in_words(report: PlanReport) -> str:
+    words = (
+        f"one secret stands in {report.widest_share:.0%} of what a noisy round draws, and noise that hides it "
+        "hides the round, whatever batch and rounds"
+    )
+    if report.without_secret == "noise":
+        return (
+            words + ". Give its files entries of their own, or leave them out (`protect: drop` in the entry)"
+        )
+    plain = "is trained on as usual before them" if report.without_secret == "plain" else "is left out"
+    return (
+        f"{words}. Text without a secret {plain}. The promise holds; for a model that is as good without these "
+        "rounds, `protect: drop` in the entry leaves its text out and costs no noise. To learn from it: entries of "
+        "their own for its files, or `without_secret: noise`, where the other text hides it"
+    )
 
 
 WITHOUT_SECRET = {

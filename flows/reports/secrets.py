@@ -7,11 +7,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.reports.coverage_notes import coverage_notes
+from flows.reports.coverage_notes import coverage_notes, ways
 from hush_core.errors import InputError
 from hush_core.figures import short_name
 from hush_core.secrets.report.sarif import MOST_RESULTS
 from tasks.publish_secrets import Summary
+from tasks.wording import counted
 
 MOST_ENTRIES = 40
 """Entries, and repositories, in the terminal's tables; the files have all."""
@@ -44,6 +45,8 @@ def render(summary: Summary, console: Console) -> None:
         table.add_row(escape(row.id), escape(row.kind), *(f"{n:,}" for n in [*cells, *changed]))
     console.print(table)
     _more(console, len(summary.entries), "entries")
+    for line in ways(summary.coverage)[:MOST_ENTRIES]:
+        console.print(escape(line), soft_wrap=True)
     table = Table(title="Files")
     table.add_column("repository", overflow="fold")
     for column in ("files read", "examples"):
@@ -73,7 +76,7 @@ def _decide(summary: Summary, console: Console) -> None:
             pl.first("source", "path"), pl.len().alias("files"), pl.sum("examples")
         )
         table = Table(
-            title=f"To decide: {values.height:,} values left out of training, with the text around them",
+            title=f"To decide: {counted(values.height, 'value')} left out of training, with the text around them",
             caption="rotate what is real, take it out of the file; or keep the text without it: `protect: redact`",
         )
         for column in ("what", "first in", "files", "examples"):
@@ -125,7 +128,7 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
                 "--secret", f"no secret or entry is called {name!r}", "take a name out of files.csv"
             )
         own = rows.filter((pl.col("name") == name) | pl.col("name").str.starts_with(f"{name}/"))
-        table = Table(title=f"{escape(name)}: in {own.height:,} files")
+        table = Table(title=f"{escape(name)}: in {counted(own.height, 'file')}")
         for column in ("secret", "source", "path"):
             table.add_column(column, overflow="fold")
         table.add_column("examples", justify="right")
@@ -157,6 +160,7 @@ def markdown(summary: Summary, url: str | None) -> str:
         cells += [row.redacted, row.places] if redacts else []
         cells += [row.new or 0, row.gone or 0] if compared else []
         lines.append(f"| `{row.id}` | {row.kind} | " + " | ".join(f"{n:,}" for n in cells) + " |")
+    lines += ["", *(f"- {line}" for line in ways(summary.coverage))]
     lines += ["", *(f"- **!** {note}" for note in coverage_notes(summary.coverage))]
     lines += ["", "| source | files read | examples | left out |", "|---|---|---|---|"]
     for one in summary.repositories:

@@ -165,3 +165,8 @@ def fetch_artifact(source: str, into: Path) -> Path | None:
         if error.error_code != "RESOURCE_DOES_NOT_EXIST" and "404 Client Error" not in str(error):
             raise
         return None
+
+
+def may_not_read(error: MlflowException) -> bool:
+    """Whether the registry or its store says that this account has no right to what it asked for."""
+    return error.error_code == "PERMISSION_DENIED" or "403 Client Error" in str(error)

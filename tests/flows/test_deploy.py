@@ -1,7 +1,10 @@
 """The containers' entry point, run with a stand-in for the programs that it starts: what those get."""
 
 import os
+import re
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -9,7 +12,8 @@ from local_servers import ROOT
 
 from tasks.runtime.environment import JSON_LOGS
 
-SECRETS = ("prefect_password", "prefect_db_password", "mlflow_password", "webhook_url")
+SECRETS = ("prefect_password", "prefect_db_password", "mlflow_password", "mlflow_db_password", "webhook_url")
+RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 
 
 @pytest.fixture
@@ -21,18 +25,23 @@ def begin(tmp_path):
     for name in SECRETS:
         (secrets / name).write_text(f"the {name}\n")
     said = tmp_path / "environment"
-    (programs / "prefect").write_text(f'#!/bin/sh\nenv -0 > "{said}"\n')
-    (programs / "prefect").chmod(0o755)
+    for name in ("prefect", "mlflow"):
+        (programs / name).write_text(f'#!/bin/sh\nprintf %s "$*" > "{said}.words"\nenv -0 > "{said}"\n')
+        (programs / name).chmod(0o755)
 
-    def run(role, **variables):
+    def run(role, *words, **variables):
         given = {"PATH": f"{programs}:{os.environ['PATH']}", "HUSH_SECRETS": str(secrets), **variables}
         done = subprocess.run(
-            [ROOT / "deploy" / "entrypoint.sh", role], env=given, capture_output=True, text=True, timeout=60
+            [ROOT / "deploy" / "entrypoint.sh", role, *words],
+            env=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         return dict(part.split("=", 1) for part in said.read_text().split("\0") if part)
 
-    run.secrets = secrets
+    run.secrets, run.words = secrets, tmp_path / "environment.words"
     return run
 
 
@@ -46,7 +55,7 @@ def test_json_logs_reach_every_program_of_prefect(begin, role):
     stack = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     assert "HUSH_LOG_FORMAT" in stack["services"][role]["environment"]
     ((name, value),) = JSON_LOGS.items()
-    assert f"export {name}={value}" in (ROOT / "docs" / "runbook.md").read_text()
+    assert f"export {name}={value}" in RUNBOOK
 
 
 def test_the_webhooks_address_comes_from_a_file_and_an_empty_one_names_nobody(begin):
@@ -58,3 +67,35 @@ def test_the_webhooks_address_comes_from_a_file_and_an_empty_one_names_nobody(be
     assert "webhook_url" in worker["secrets"] and "HUSH_WEBHOOK_URL" not in str(worker["environment"])
     assert worker["environment"]["REQUESTS_CA_BUNDLE"] == "${HUSH_CA_BUNDLE:-}"
     assert "WEBHOOK" not in (ROOT / "deploy" / ".env.example").read_text()
+
+
+def test_prune_deletes_for_good_what_is_old_and_no_command_line_shows_a_password(begin):
+    found = begin("prune", "30d")
+    assert begin.words.read_text() == "gc --artifacts-destination /data/artifacts --older-than 30d"
+    assert found["MLFLOW_BACKEND_STORE_URI"].startswith(
+        "postgresql+psycopg2://mlflow:the mlflow_db_password@"
+    )
+    assert found["MLFLOW_TRACKING_URI"] == found["MLFLOW_BACKEND_STORE_URI"]
+    begin("prune")
+    assert begin.words.read_text().endswith("--older-than 90d") and "hush-entrypoint prune 90d" in RUNBOOK
+
+
+def test_the_runbooks_secrets_are_readable_in_the_containers_and_in_no_other_way(tmp_path):
+    """As printed, by somebody whose umask is 077: compose mounts the files as they are."""
+    blocks = re.findall(r"```\n(.*?)```", RUNBOOK, re.S)
+    (block,) = (one for one in blocks if "deploy/secrets" in one)
+    (tmp_path / "deploy" / "secrets").mkdir(parents=True)
+    shutil.copy(ROOT / "deploy" / ".env.example", tmp_path / "deploy")
+    done = subprocess.run(
+        ["sh", "-euc", f"umask 077\n{block}"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "deploy" / "secrets"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    stack = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    wanted = {Path(one["file"]).name for one in stack["secrets"].values()}
+    made = {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()}
+    assert made == dict.fromkeys(wanted, 0o444)
+    passwords = {(folder / name).read_text() for name in wanted if name.endswith("_password")}
+    assert len(passwords) == 5 and min(map(len, passwords)) >= 64
+    assert "PRIVATE KEY" in (folder / "signing_key").read_text() and (tmp_path / ".env").is_file()

@@ -8,10 +8,15 @@ import pytest
 from jobs import Job
 from PIL import Image
 
-from flows.remedies import Remedy, share
+from flows.remedies import Remedy, _without_importers, share, widest_share
 from flows.reports.plan_report import PlanReport, remedies_in_words
-from hush_core.config import load_config
+from flows.sweep import Point
+from hush_core.config import HushConfig, load_config
 from hush_core.weights import drowns
+from tasks.extraction import Extracted
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
+from tasks.weighing import Weighed
 
 SWEEP = ("--c", "0.1", "--c", "0.3", "--c", "1")
 
@@ -68,16 +73,54 @@ def test_it_says_whether_the_plan_is_hopeless_and_what_would_help(job, planned):
 
 
 def test_where_no_remedy_is_enough_it_says_what_is():
-    def told(*left):
+    def told(*left, widest=0.2, mode="plain"):
         found = [
             Remedy(change="train.batch: 9", noise_multiplier=1.0, expected_batch=9, noise_share=one)
             for one in left
         ]
-        return remedies_in_words(PlanReport.model_construct(remedies=found, noise_share=129.0))
+        return remedies_in_words(
+            PlanReport.model_construct(
+                remedies=found, noise_share=129.0, widest_share=widest, without_secret=mode
+            )
+        )
 
     for few in (told(), told(39.0, 60.0)):
         assert "Fewer examples in one secret" in few[-1] and "spread" in few[-1]
-    assert len(told(0.8, 39.0)) == 2
+    assert len(told(0.8, 39.0)) == 2 == len(told(0.8, 39.0, widest=0.9))
+    alone = told(39.0, widest=0.97)[-1]
+    assert "97% of what a noisy round draws" in alone and "trained on as usual before them" in alone
+    assert "protect: drop" in alone and "without_secret: noise" in alone and "Fewer examples" not in alone
+    assert "without_secret: noise" not in told(39.0, widest=0.97, mode="noise")[-1]
+
+
+@pytest.mark.parametrize(("mode", "left"), [("noise", 4), ("plain", 2)])
+def test_importers_that_are_left_off_leave_the_noisy_rounds_where_other_text_has_no_noise(mode, left):
+    """A run would train on them as usual, so a remedy that went on drawing them would price another run."""
+    store = Store(home().store)
+    edges = pl.DataFrame({
+        "example_id": [0, 1, 2, 3], "secret_id": [0, 0, 0, 0],
+        "reason": ["path", "propagated:near_copy", "propagated:import", "propagated:import"],
+    })  # fmt: skip
+    weights = pl.DataFrame({"example_id": [0, 1, 2, 3], "weight": [0.5, 1.0, 1.0, 1.0]})
+    refs = {
+        "edges": store.put_frame(edges, kind="edges"),
+        "weights": store.put_frame(weights, kind="weights"),
+    }
+    config = HushConfig.model_validate({
+        "version": 1, "repos": [{"path": "/nowhere", "name": "code"}],
+        "secrets": [{"id": "core", "kind": "path", "globs": ["a.py"], "level": 0.01}],
+        "weights": {"without_secret": mode}, "train": {"rounds": 5, "batch": 2},
+    })  # fmt: skip
+    kept, without, largest = _without_importers(
+        refs["weights"], Extracted.model_construct(edges=refs["edges"]), config
+    )
+    assert store.read_frame(without)["example_id"].to_list() == [0, 1]
+    drawn = store.read_frame(kept).filter(pl.col("weight") > 0)
+    assert drawn.height == left and largest == int(drawn["weight"].sum())
+    weighed = Weighed.model_construct(weights=refs["weights"], edges=refs["edges"])
+    assert widest_share(Point("best", None, weighed)) == 1.0
+    less = Weighed.model_construct(weights=refs["weights"], edges=without)
+    assert widest_share(Point("best", None, less)) == pytest.approx(1.5 / 3.5)
 
 
 def test_the_share_of_noise_is_one_where_it_drowns():
@@ -131,7 +174,7 @@ def test_it_says_what_is_lost_and_why(job, planned):
         "app/module_3.py",
     }
     assert lost.height and set(lost["path"]) <= files
-    assert f"{(lost['weight'] == 0).sum():,} examples are never drawn" in planned
+    assert f"{(lost['weight'] == 0).sum():,} examples never drawn" in planned
     relaxed = pl.read_csv(job.folder / "out" / "reliefs.csv")
     assert relaxed.height and (relaxed["gain"].drop_nulls() <= relaxed["at_most"].max() + 1e-6).all()
     assert re.search(r"raising r of \w+ from 0\.\w+ to 0\.\w+ keeps [\d,]+ more examples, at σ = ", planned)

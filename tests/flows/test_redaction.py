@@ -84,7 +84,7 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
     assert "is not in the registry" in job.hush("audit", "models:/job/9", status=2)
 
     report = job.hush("secrets", job.config, "--out", job.folder / "out")
-    assert "creds: 1 values were redacted, in 7 places" in report and job.token not in report
+    assert "creds: 1 value redacted, in 7 places" in report and job.token not in report
     rows = pl.read_csv(job.folder / "out" / "redacted.csv")
     assert sorted(rows["path"]) == [
         "app/hex.py",

@@ -23,7 +23,7 @@ def test_the_report_then_only_what_changed(job):
     (folder,) = (job.home / "secrets").glob("job-*")
     names = {path.name for path in folder.iterdir()}
     assert names == {"files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json"}
-    assert "owners: in 1 files" in output and "risk/model.py" in output
+    assert "owners: in 1 file" in output and "risk/model.py" in output
     logged = {path.name for path in (job.home / "mlartifacts").rglob("*") if path.is_file()}
     assert logged == {"graph.png", "coverage.json", "baseline.json"}
     with sqlite3.connect(next((job.home / "prefect").rglob("prefect.db"))) as database:

@@ -72,7 +72,7 @@ def serve(job, log):
     return child, until(registered, "the deployments")["id"]
 
 
-def test_suspended_resumed_and_ended_with_its_server(tmp_path):
+def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
     job = Job(tmp_path, seed=43, empty=True)
     job.config = job.write(rounds=ROUNDS)
     with job.served(services=True):
@@ -92,6 +92,21 @@ def test_suspended_resumed_and_ended_with_its_server(tmp_path):
 
             call(job, f"/flow_runs/{run}/resume", {})
             until(lambda: released(job) > kept, "further rounds")
+            assert f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
+
+            kept = released(job)
+            cancelling = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
+            assert call(job, f"/flow_runs/{run}/set_state", cancelling)["status"] == "ACCEPT"
+            # Prefect's engine may say CRASHED for the seconds until its runner has the last word
+            until(lambda: call(job, f"/flow_runs/{run}")["state_type"] == "CANCELLED", "a cancelled run")
+            kept, _ = released(job), time.sleep(2)
+            assert released(job) == kept < ROUNDS, "it goes on"
+            assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+
+            call(job, f"/deployments/{deployment}/create_flow_run", {})
+            until(
+                lambda: released(job) > kept, "the rounds of a run that goes on where the cancelled one ended"
+            )
             assert f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
             child.send_signal(signal.SIGTERM)  # a supervisor stops `hush serve`
             assert child.wait(120) == 130

@@ -17,6 +17,7 @@ from flows.reports.job_rows import SecretRow
 from flows.reports.page.states import STATES, severity, state_of
 from hush_core.auditing.document import REFUTED, AuditDocument
 from hush_core.certificate.document import Certificate
+from tasks.wording import counted
 
 SHOWN = 1000
 """Secrets on the page, those that need looking at first."""
@@ -153,7 +154,7 @@ def verdict(page: PageDocument) -> tuple[Literal["bad", "warn", "good"], str, st
             "Over target",
             f"{above:,} {which} above the target, or without a promise, over all runs.",
         )
-    kept = f"Every certified bound of {sum(counts.values()):,} secrets is at most its target."
+    kept = f"Every certified bound of {counted(sum(counts.values()), 'secret')} is at most its target."
     if report.warnings:
         number = len(report.warnings)
         return "warn", "Certified, with warnings", f"{kept} {number} {_warnings(number)} to read first."

@@ -115,7 +115,7 @@ def test_what_is_left_out_for_a_weak_secret_is_named_and_has_not_gone(report, tm
     assert [(r["change"], r["path"]) for r in changed] == [("new", "'=db.py"), ("new", "also.py")]
     out = printed(summary)
     assert "Sommer" not in summary.files["dropped.csv"].read_text() + out and "dropped.csv" in out
-    assert "1 secrets stand only in examples that were left out" in out
+    assert "1 secret stands only in examples left out" in out
     summary, _, _ = report({"=db.py": "x\n", "also.py": "y\n"})
     changed = list(csv.DictReader(summary.files["changes.csv"].read_text().splitlines()))
     assert [(r["change"], r["kind"], r["path"]) for r in changed] == [
@@ -160,6 +160,20 @@ def test_an_entry_that_names_much_of_the_text_is_asked_about(report):
     assert not any(" examples hold its secrets" in note for note in coverage_notes(narrow))
 
 
+def test_it_says_by_which_way_examples_were_tagged_and_how_to_leave_importers_off(report):
+    files = {"trading/eu.py": "def quote():\n    return 7 * 6\n"}
+    files |= {f"{n}.py": f"from trading.eu import quote\n\nprint({n}, quote())\n" for n in range(5)}
+    files |= {f"other{n}.py": f"value_{n} = {n}\n" for n in range(3)}
+    summary, _, _ = report(files)
+    told = "eu: 1 example of its own files; 5 in files that import one of them"
+    note = "eu: 5 of its 6 examples are in files that only import one of its own"
+    for text in (printed(summary), markdown(summary, None)):
+        assert told in text and note in text and "spread: {imports: 0}" in text
+    few = copy.deepcopy(summary.coverage)
+    few["repositories"]["repo"]["examples"] *= 100
+    assert not any("import" in line for line in coverage_notes(few))
+
+
 def test_which_files_hold_a_secret(report, tmp_path):
     summary, found, _ = report(FILES)
     with open(summary.files["files.csv"], newline="") as file:
@@ -171,7 +185,7 @@ def test_which_files_hold_a_secret(report, tmp_path):
     render_files(summary, [name, "eu"], console)
     text = console.file.getvalue()
     assert f"{name}: in 2 files" in text and "copy.txt" in text and "propagated:hex" in text
-    assert "eu: in 1 files" in text and "trading/eu.py" in text and "b.py" not in text
+    assert "eu: in 1 file" in text and "trading/eu.py" in text and "b.py" not in text
     with pytest.raises(InputError, match="no secret or entry is called 'e'"):
         render_files(summary, ["e"], console)
 

@@ -77,7 +77,7 @@ def test_an_example_of_a_manual_is_no_secret_and_is_counted_by_name(extracted, n
     assert states(result) == {"left_out": [example]}
     shown = published(result.coverage)  # what the certificate and the reports have
     assert shown["secrets"]["creds"]["documentation"]["left_out"] == [example]
-    assert any("1 values called documentation by the config" in note for note in coverage_notes(shown))
+    assert any("1 value called documentation by the config" in note for note in coverage_notes(shown))
     for value in (EXAMPLE, REAL):
         assert value not in json.dumps(shown) + " ".join(coverage_notes(shown))
 

@@ -9,6 +9,8 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from hush_core.errors import VerificationError
+from tasks.audit_record import note_elsewhere
+from tasks.refutation import refuted_runs
 from tasks.runtime.versions import download_certificate, fetch_artifact
 
 LISTED = b'{"files": [{"path": "certificate.json", "is_dir": false, "file_size": 2}]}'
@@ -83,3 +85,20 @@ def test_an_artifact_of_a_run_is_missing_or_refused(version, tmp_path):
         refused = client.create_run(client.create_experiment("refused", source)).info.run_id
         with pytest.raises(MlflowException, match="403"):
             fetch_artifact(f"runs:/{refused}/{part}", tmp_path)
+
+
+def test_a_refuted_model_of_others_that_may_not_be_read_stops_no_job(version, caplog):
+    """It is told, as nobody here can know whose run was refuted; a store that is out of order still stops it."""
+    with store(403) as source:
+        uri = version("theirs", source)
+        mlflow.MlflowClient().set_model_version_tag("theirs", "1", "audit", "refuted")
+        note_elsewhere({"0" * 64})
+        assert f"{uri} was refuted by an audit, and this account may not read of which run" in caplog.text
+        assert not refuted_runs()
+    mlflow.MlflowClient().delete_registered_model("theirs")
+    with store(500) as source:
+        version("broken", source)
+        mlflow.MlflowClient().set_model_version_tag("broken", "1", "audit", "refuted")
+        with pytest.raises(MlflowException, match="500"):
+            note_elsewhere({"0" * 64})
+    mlflow.MlflowClient().delete_registered_model("broken")
