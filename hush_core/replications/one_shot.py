@@ -36,8 +36,8 @@ TRAINING = {
 """341,000 clients in rounds of 167 are 2,042 of them; 1,000 canaries are the slides' and their code's."""
 SUMS = {"tiny": (20_000, 50), "short": (200_000, 500), "full": (1_000_000, 1000)}
 MOMENTUM = 0.9
-"""The server's, in the command that the authors publish with their code; they take the cosines with the model's steps,
-which momentum mixes out of many rounds."""
+"""The server's, in the command that the authors publish with their code; they take the cosines with the model's
+steps, which momentum mixes out of many rounds."""
 LEARNING_RATE, SEED = 0.05, 1
 
 
