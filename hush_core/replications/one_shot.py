@@ -141,7 +141,18 @@ def claims(rows: Rows) -> list[Claim]:
         "without noise it grows with the dimension over the length of a round's sum: of this model and data"
     )
     way = "without noise it falls with the length of the whole way: of this model and data"
-    chance = "what is left of a canary is near the standard error of a thousand: chance"
+    canaries = max((row["canaries"] for row in rows["training"]), default=1)
+    chance = f"the chance of {canaries} canaries, which measure both laws"
+
+    def by_noise(z: float, rounds: int) -> str:
+        """What the noise of all rounds leaves of one canary in the final model."""
+        epsilon, further = (epsilon_of_shift(1 / (z * math.sqrt(rounds)) + more, DELTA)
+                            for more in (0.0, 1 / math.sqrt(canaries)))  # fmt: skip
+        return (
+            f"noise alone foretells {epsilon:.2f} after {rounds} rounds, and the chance of one run's {canaries} "
+            f"canaries is {further - epsilon:.2f} (a standard error)"
+        )
+
     for z, (_, every, final) in SLIDES.items():
         row = trained.get(z, {})
         told.append(
@@ -155,7 +166,7 @@ def claims(rows: Rows) -> list[Claim]:
             )
         )
         told.append(Claim(f"ε estimated from the final model, noise {z:g}", final, row.get("final"), "equal", 0.3,
-                          why=chance if z else way))  # fmt: skip
+                          why=by_noise(z, row.get("rounds", 1)) if z else way))  # fmt: skip
     told.append(
         Claim("the final model tells far less than all iterates: ε-final / ε-all, noise 0.05, at most",
               1.97 / 382, trained[0.05]["final"] / trained[0.05]["all"], "at_most", 0.3,
