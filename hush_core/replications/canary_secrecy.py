@@ -25,7 +25,7 @@ NOISE = (0.0, 0.3, 0.4, 0.5)
 SEED, CLIP = 0, 1.0
 TRAINING = {
     "tiny": {"layers": 1, "width": 32, "texts": 60, "start": 2, "rounds": 4, "batch": 8},
-    "short": {"layers": 1, "width": 64, "texts": 2000, "start": 300, "rounds": 2000, "batch": 8},
+    "short": {"layers": 1, "width": 64, "texts": 2000, "start": 300, "rounds": 1000, "batch": 8},
     "full": {
         "layers": 4,
         "width": 256,
