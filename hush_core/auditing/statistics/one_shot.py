@@ -28,6 +28,8 @@ from hush_core.errors import InputError
 _OTHER_SPREAD = 1e-3
 """So unlikely must a measured deviation be under the law of unused directions, to be taken in its place: at
 δ = 1e-6 a deviation that is a few per cent off by chance would be worth as much as the shift."""
+_AT_ONCE = 16
+"""Directions that are multiplied with all releases at a time."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,10 @@ class RandomCanaries:
         lengths = np.linalg.norm(rows, axis=1)
         if not (lengths > 0).all():
             raise InputError("releases", "hold one that is 0 in all coordinates", "leave it out")
-        found = np.array([(rows @ self.direction(place)) / lengths for place in range(self.count)])
+        found = np.empty((self.count, len(rows)), np.result_type(rows.dtype, np.float32))
+        for first in range(0, self.count, _AT_ONCE):
+            few = range(first, min(first + _AT_ONCE, self.count))
+            found[first : few.stop] = np.array([self.direction(place) for place in few]) @ rows.T / lengths
         return found if np.ndim(releases) == 2 else found[:, 0]
 
 
@@ -87,21 +92,35 @@ def one_shot_final(
 
 
 def one_shot_all(
-    cosines: np.ndarray, *, dimension: int, delta: float, confidence: float = 0.95
+    cosines: np.ndarray,
+    *,
+    dimension: int,
+    delta: float,
+    confidence: float = 0.95,
+    unused: np.ndarray | None = None,
 ) -> OneShotEstimate:
-    """From the largest of the cosines (k, T) with the noisy gradient of each round (their Algorithm 3): the
-    adversary sees all steps, and needs not know when a canary took part.
+    """From the largest of the cosines (k, T) with what is seen of each round (their Algorithm 3): the adversary
+    sees all steps, and needs not know when a canary took part.
 
-    The cosines of one unused direction with T releases are as good as independent where d is far above k·T, since
-    releases are then nearly orthogonal; the largest of T has the law F^T. Where every canary is in every round, the
-    sum of the rounds tells more: `one_shot_final` of the cosines with `sum_of_rounds`.
+    Args:
+        unused: (k', T) cosines of directions that no round had, as its authors take them. Then both laws are the
+            measured ones. Needed where rounds resemble each other, as the steps of an optimizer with momentum do.
 
-    An estimate that can err far to either side: over 512 rounds of a training with each canary in one of them it
-    gave 3 to 5 times the analytical ε (docs/results/one_shot.md), so it refutes nothing.
+    Without `unused`: the cosines of one unused direction with T releases are as good as independent where d is far
+    above k·T, since releases are then nearly orthogonal; the largest of T has the law F^T. Where every canary is in
+    every round, the sum of the rounds tells more: `one_shot_final` of the cosines with `sum_of_rounds`.
+
+    An estimate that can err far to either side: both laws are taken for Gaussian, and the largest of many is not.
+    Over 512 releases, each canary in one of them, it gave 3 to 5 times the analytical ε; it refutes nothing.
     """
     cosines = _checked(cosines, 2)
-    null = _largest_of(cosines.shape[1], dimension)
-    return _estimate(cosines.max(1), null, dimension, delta, confidence, "one shot, largest over all rounds")
+    seen, method = cosines.max(1), "one shot, largest over all rounds"
+    if unused is None:
+        null = _largest_of(cosines.shape[1], dimension)
+        return _estimate(seen, null, dimension, delta, confidence, method)
+    other = _checked(unused, 2).max(1)
+    null = (float(other.mean()), float(other.std(ddof=1)))
+    return _estimate(seen, null, dimension, delta, confidence, method, unused=len(other))
 
 
 def sum_of_rounds(releases: np.ndarray) -> np.ndarray:
@@ -136,19 +155,23 @@ def _estimate(
     delta: float,
     confidence: float,
     method: str,
+    *,
+    unused: int = 0,
 ) -> OneShotEstimate:
+    """`unused`: from so many cosines the law of unused directions was measured; 0: it is known."""
     alpha, count = check_confidence(confidence), len(seen)
     mean, deviation = float(seen.mean()), float(seen.std(ddof=1))
 
     def epsilon(mean: float, deviation: float) -> float:
         return epsilon_of_pair(*null, mean, deviation, delta)
 
-    # the law of the spread of an unused direction is known: where the measured one agrees with it, it is taken
+    # where the spread of an unused direction is known and the measured one agrees with it, it is taken
     ratio = (deviation / null[1]) ** 2 * (count - 1)
     low_r, high_r = stats.chi2.interval(1 - _OTHER_SPREAD, count - 1)
-    if low_r <= ratio <= high_r:
+    if not unused and low_r <= ratio <= high_r:
         deviation = null[1]
-    reach = stats.norm.ppf(1 - alpha / 2) * deviation / math.sqrt(count)
+    error = math.hypot(deviation / math.sqrt(count), null[1] / math.sqrt(unused) if unused else 0.0)
+    reach = stats.norm.ppf(1 - alpha / 2) * error
     return OneShotEstimate(
         epsilon(mean, deviation),
         epsilon(max(mean - reach, null[0]), deviation),

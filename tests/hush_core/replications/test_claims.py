@@ -15,7 +15,6 @@ from hush_core.replications import (
     NAMES,
     Claim,
     check_document,
-    code_digest,
     document_of,
     find_data,
     find_replication,
@@ -147,41 +146,6 @@ def test_every_replication_says_what_it_is():
         assert {view.table for view in found.views} <= set(found.compute)
     with pytest.raises(InputError, match="ngram"):
         find_replication("figure_9")
-
-
-def test_the_digest_is_of_what_the_code_says(tmp_path, monkeypatch):
-    folder = tmp_path / "hush_core"
-    folder.mkdir()
-    monkeypatch.setitem(code_digest.__globals__, "_ROOT", tmp_path)
-    (folder / "__init__.py").write_text("")
-    (folder / "a.py").write_text('"""One."""\nfrom hush_core import b\n')
-    (folder / "b.py").write_text("def f(x):\n    from hush_core.c import y\n    return x + y\n")
-    (folder / "c.py").write_text("y = 1\n")
-    (folder / "d.py").write_text("z = 1\n")
-    first = code_digest("hush_core.a")
-    drawn = "def draw(rows):\n    return rows\nREPLICATION = 7\n"
-    (folder / "a.py").write_text('"""Another."""\n# a remark\nfrom hush_core import (\n    b,\n)\n' + drawn)
-    (folder / "d.py").write_text("z = 2\n")
-    assert code_digest("hush_core.a") == first
-    (folder / "a.py").write_text("from hush_core import b\nx = 1\n")
-    assert code_digest("hush_core.a") != first
-    (folder / "a.py").write_text("from hush_core import b\n")
-    assert code_digest("hush_core.a") == first
-    (folder / "c.py").write_text("y = 2\n")  # reached through an import inside a function
-    assert code_digest("hush_core.a") != first
-
-
-def test_how_claims_are_marked_is_no_code_of_a_number(tmp_path, monkeypatch):
-    folder = tmp_path / "hush_core" / "replications"
-    folder.mkdir(parents=True)
-    monkeypatch.setitem(code_digest.__globals__, "_ROOT", tmp_path)
-    for package in (folder, folder.parent):
-        (package / "__init__.py").write_text("")
-    (folder / "a.py").write_text("from hush_core.replications.claims import Claim\n")
-    (folder / "claims.py").write_text("Claim = 1\n")
-    first = code_digest("hush_core.replications.a")
-    (folder / "claims.py").write_text("Claim = 2\n")
-    assert code_digest("hush_core.replications.a") == first
 
 
 def test_data_is_found_by_the_beginning_of_its_name(tmp_path):

@@ -16,6 +16,7 @@ from hush_core.replications.document import _cell, rows_in
 from hush_core.replications.infeasibility import _recipe
 from hush_core.replications.loss_law import claims as claims_of_law
 from hush_core.replications.loss_law import fit_law, gain_by_law
+from hush_core.replications.masked_training import claims as claims_of_masked
 from hush_core.replications.memorisation import COUNTING, LENGTH, RANDOM, share_of_runs, training_texts
 from hush_core.replications.memorisation import claims as claims_of_memory
 from hush_core.replications.noisy_rounds import dimension, gradient_sum, set_gradients, small_model
@@ -217,3 +218,23 @@ def test_texts_to_learn_by_heart_are_random_or_count_on():
     assert len(texts) == len(set(texts[:RANDOM])) + COUNTING and {len(text) for text in texts} == {LENGTH}
     counts_on = [all((b - a) % 26 == 1 for a, b in pairwise(text)) for text in texts]
     assert counts_on == [False] * RANDOM + [True] * COUNTING
+
+
+def masked(noisy, start=4.4):
+    """Rows of `masked_training`: two c without noise, and with that of kl by each way to scale it."""
+    common = {"half_width": 0.01, "at_start": start, "examples": 1000, "batch": 30, "rounds": 100}
+    found = [("no noise", "1", (4.30, 4.20)), *(("kl", divided, losses) for divided, losses in noisy.items())]
+    return {"losses": [
+        {**common, "method": method, "divided": divided, "k": k, "loss": loss, "validation": loss,
+         "nonzero": 0.1 if k == 0 else 1.0}
+        for method, divided, losses in found for k, loss in zip((0, 4), losses, strict=True)
+    ]}  # fmt: skip
+
+
+def test_a_program_gains_nothing_where_no_model_beats_the_public_start():
+    found = claims_of_masked(masked({"paper": (4.0, 4.4), "10": (4.39, 4.6), "1": (4.41, 4.6)}))
+    by_program, divided, whole = found[1:4]
+    assert by_program.ours == pytest.approx(1 - 4.0 / 4.4) and by_program.mark == "exceeded"
+    assert divided.ours == pytest.approx(1 - 4.39 / 4.6)
+    assert whole.ours is None and whole.mark == "not reached" and "start" in whole.why
+    assert "100 abstracts, each drawn some 30 times" in found[0].why and "4.5%" in by_program.why

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hush_core.auditing.statistics.gaussian import epsilon_of_shift
+from hush_core.auditing.statistics.gaussian import epsilon_of_pair, epsilon_of_shift
 from hush_core.auditing.statistics.one_shot import (
     RandomCanaries,
     _largest_of,
@@ -77,6 +77,30 @@ def test_canaries_that_were_not_used_show_nothing(summed):
     assert mean == pytest.approx(largest.mean(), rel=0.01) and deviation == pytest.approx(
         largest.std(), rel=0.01
     )
+
+
+def test_with_momentum_the_law_of_unused_canaries_is_measured():
+    """Steps of an optimizer with momentum 0.9 over 60 rounds, each canary in one: the closed form takes them for
+    independent; unused canaries show what the largest of such steps is."""
+    d, rounds = 4000, 60
+    canaries, others = RandomCanaries(60, d, seed=2), RandomCanaries(300, d, seed=3)
+    generator, step, steps = np.random.default_rng(4), np.zeros(d), np.empty((rounds, d))
+    for t in range(rounds):
+        total = 0.1 * generator.standard_normal(d)
+        canaries.add_to(total, 1.0, which=np.array([t]))
+        step = 0.9 * step + total
+        steps[t] = step
+    used, unused = canaries.cosines(steps), others.cosines(steps)
+    common = {"dimension": d, "delta": DELTA}
+    measured, known = one_shot_all(used, **common, unused=unused), one_shot_all(used, **common)
+    largest = unused.max(1)
+    assert largest.mean() < _largest_of(rounds, d)[0] and largest.std() > 1.1 * _largest_of(rounds, d)[1]
+    assert measured.low < measured.epsilon < measured.high < known.epsilon  # wider: less told apart
+    seen = used.max(1)
+    law = (largest.mean(), largest.std(ddof=1), seen.mean(), seen.std(ddof=1))
+    assert measured.epsilon == pytest.approx(epsilon_of_pair(*law, DELTA))
+    apart = one_shot_all(unused[:150], **common, unused=unused[150:])
+    assert apart.epsilon < 0.2 * measured.epsilon  # and not 0: two measured spreads differ by chance
 
 
 def test_without_noise_the_ceiling_is_reached(summed):
