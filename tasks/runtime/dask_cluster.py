@@ -7,6 +7,7 @@ to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; n
 from __future__ import annotations
 
 import hashlib
+import hmac
 import logging
 import os
 import secrets
@@ -23,11 +24,18 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_dask import DaskTaskRunner
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import PrefectDaskFuture
+from pydantic import BaseModel
 
-from hush_core.errors import InputError
+from hush_core.errors import HushError, InputError
 from hush_core.files import private_folder
-from tasks.runtime.environment import RUNNER, home
+from tasks.runtime.environment import RUNNER, STORE, Home, home, store_address
+from tasks.runtime.store import Store, refs_in
 
+BY_STORE = frozenset({"weigh", "price", "parts"})
+"""Steps that are functions of stored objects alone. The others keep something in the home: scans, the ledger."""
+PATH, MARK, IDENTITY = "HUSH_HOME", "home than this one, perhaps a copy", "identity key"
+OF_HOME = (PATH, MARK, IDENTITY)
+"""What a worker with a home of its own has otherwise."""
 GRACE = 120.0
 """Seconds."""
 _NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
@@ -55,6 +63,8 @@ class ClusterRunner(DaskTaskRunner):
     """Prefect's, begun by one thread only, and refused where the workers are not of this installation."""
 
     spreads = True
+    shares_home = True
+    """Whether the workers have this home; else only what needs none is sent to them (`BY_STORE`)."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -74,15 +84,33 @@ class ClusterRunner(DaskTaskRunner):
         """
         with self._beginning:
             if self._client is None and self.address:
-                _check_workers(self.address)
+                self.shares_home = _check_workers(self.address)
             return super().client
 
-    def submit(self, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
-        """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one."""
+    def submit(
+        self, task: Any, parameters: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> PrefectDaskFuture[Any]:
+        """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one.
+
+        Raises:
+            HushError: the task needs this home, and the workers have homes of their own.
+        """
+        if not self.with_home():
+            if task.name not in BY_STORE:
+                raise HushError(
+                    f"the step {task.name} needs HUSH_HOME, which the workers of {RUNNER} do not share"
+                )
+            store = Store(home().store)
+            for ref in refs_in(_plain(parameters)):
+                store.publish(ref)
         with get_client(sync_client=True) as prefect:
             url = str(prefect.api_url)
         with temporary_settings({PREFECT_API_URL: url}):
-            return super().submit(*args, **kwargs)
+            return super().submit(task, parameters, *args, **kwargs)
+
+    def with_home(self) -> bool:
+        """Whether the workers have this home: they are asked first."""
+        return self.client is not None and self.shares_home
 
     @property
     def processes(self) -> int:
@@ -99,7 +127,17 @@ class ClusterRunner(DaskTaskRunner):
         super().__exit__(*failure)
 
 
-def _check_workers(address: str) -> None:
+def _plain(value: Any) -> Any:
+    """As JSON has it, as far as references may lie in it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _check_workers(address: str) -> bool:
+    """See that all workers can do what they will be given; whether they have this home, not only its objects."""
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
         raise InputError(
@@ -117,12 +155,24 @@ def _check_workers(address: str) -> None:
         mark.unlink(missing_ok=True)
     if not found:
         raise InputError(RUNNER, "has no worker", "start one: dask worker ADDRESS")
+    shared = all(facts[MARK] == wanted[MARK] for facts in found.values())
+    apart = bool(store_address()) and not shared
     for worker, facts in found.items():
+        if apart and facts[IDENTITY] == wanted[IDENTITY] and facts[MARK] != wanted[MARK]:
+            hint = "give it a new HUSH_HOME with this one's keys/store.key alone"
+            raise InputError(
+                RUNNER, f"the worker {worker} has a copy of this home, which counts for itself", hint
+            )
         for name, value in facts.items():
-            if value != wanted[name]:
+            if value != wanted[name] and not (apart and name in OF_HOME):
                 what = f"the worker {worker} has another {name}"
-                hint = "give it this installation, and HUSH_HOME on a file system that all machines share"
+                hint = (
+                    "give it this installation, HUSH_STORE, and keys/store.key of this home"
+                    if apart
+                    else "give it this installation, and HUSH_HOME on a file system that all machines share"
+                )
                 raise InputError(RUNNER, what, hint)
+    return shared
 
 
 def new_mark() -> Path:
@@ -143,11 +193,19 @@ def facts_of_worker(mark: str) -> dict[str, str]:
     return {
         "hush": _code(),
         **{name: version(name) for name in names},
-        "HUSH_HOME": str(place.root),
-        "home than this one, perhaps a copy": file.read_text() if file.is_file() else "",
-        "identity key": place.fingerprint("worker") if known else "",
+        PATH: str(place.root),
+        MARK: file.read_text() if file.is_file() else "",
+        IDENTITY: place.fingerprint("worker") if known else "",
+        STORE: store_address(),
+        "keys/store.key": _digest_of_store_key(place, mark),
         "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
     }
+
+
+def _digest_of_store_key(place: Home, mark: str) -> str:
+    if not store_address():
+        return ""
+    return hmac.new(place.store_key(), f"worker {mark}".encode(), hashlib.sha256).hexdigest()
 
 
 def _code() -> str:

@@ -28,6 +28,11 @@ def steps(folder):
     found = {
         "address": address, "listens": set(listening()), "many": worked_out(40), "few": worked_out(FEW - 1),
     }  # fmt: skip
+    cluster().shares_home = False
+    with pytest.raises(HushError, match=r"the step go_on needs HUSH_HOME, which the workers of HUSH_RUNNER"):
+        go_on.submit(folder)
+    assert elsewhere(go_on) is go_on and not (folder / "begun").exists()
+    cluster().shares_home = True
     threading.Thread(target=stop_when, args=(folder / "begun",), daemon=True).start()
     try:
         with pytest.raises(KeyboardInterrupt):
