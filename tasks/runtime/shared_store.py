@@ -211,6 +211,7 @@ class SharedStore:
 
     def _take_note(self, label: str) -> None:
         note = self._note(label)
+        private_folder(note.parent.parent)
         private_folder(note.parent)
         note.touch(mode=0o600)
 
