@@ -102,7 +102,7 @@ class ClusterRunner(DaskTaskRunner):
                 )
             store = Store(home().store)
             for ref in refs_in(_plain(parameters)):
-                store.publish(ref)
+                store.publish(ref, asked=True)
         with get_client(sync_client=True) as prefect:
             url = str(prefect.api_url)
         with temporary_settings({PREFECT_API_URL: url}):

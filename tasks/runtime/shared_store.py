@@ -49,6 +49,10 @@ class Place(ABC):
         """See that it answers this account."""
 
     @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether there is a file of that name."""
+
+    @abstractmethod
     def write(self, file: Path, name: str) -> None:
         """Keep a file whole or not at all."""
 
@@ -72,6 +76,10 @@ class Folder(Place):
             raise NotADirectoryError(20, "is no folder")
         if not os.access(self._root, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(13, "may not be written to")
+
+    def has(self, name: str) -> bool:
+        self.check()
+        return (self._root / name).is_file()
 
     def write(self, file: Path, name: str) -> None:
         self.check()
@@ -102,6 +110,9 @@ class Bucket(Place):
     def check(self) -> None:
         self._files.call_s3("head_bucket", Bucket=self._root.partition("/")[0])
 
+    def has(self, name: str) -> bool:
+        return bool(self._files.exists(f"{self._root}/{name}"))
+
     def write(self, file: Path, name: str) -> None:
         self._files.put_file(str(file), f"{self._root}/{name}")
 
@@ -116,9 +127,9 @@ class SharedStore:
         self._place, self._address, self._key = place, address, key
         self._notes = notes / hashlib.sha256(address.encode() + key).hexdigest()[:16]
 
-    def noted(self, label: str) -> bool:
-        """Whether this home has seen the object there."""
-        return self._note(label).exists()
+    def noted(self, label: str, *, asked: bool = False) -> bool:
+        """Whether this home has seen the object there; `asked`: and the storage still has one of its name."""
+        return self._note(label).exists() and (not asked or self._asked(self._place.has, self._name(label)))
 
     def publish(self, label: str, path: Path, work: Path, right: Callable[[Path], bool]) -> None:
         """Have an object there, read back and found right, and note it.
@@ -187,10 +198,10 @@ class SharedStore:
             part.unlink(missing_ok=True)
             plain.unlink(missing_ok=True)
 
-    def _asked(self, call: Any, *arguments: Any) -> None:
+    def _asked(self, call: Any, *arguments: Any) -> Any:
         """Ask the storage. Of a failure the type alone is told: messages may quote names and addresses."""
         try:
-            call(*arguments)
+            return call(*arguments)
         except FileNotFoundError:
             raise
         except Exception as error:

@@ -134,8 +134,9 @@ class Store:
         self.publish(ref)
         return ref
 
-    def publish(self, ref: Ref) -> None:
-        """Have an object of this home in HUSH_STORE too; nothing where that is not set.
+    def publish(self, ref: Ref, *, asked: bool = False) -> None:
+        """Have an object of this home in HUSH_STORE too; nothing where that is not set. `asked`: do not rely on the
+        note that it was published, as the storage may have lost it since.
 
         Raises:
             StoreError: it is not here whole.
@@ -144,7 +145,7 @@ class Store:
         if self._shared is None:
             return
         label, target = _label(ref), self._target(ref)
-        if self._shared.noted(label):
+        if self._shared.noted(label, asked=asked):
             return
         if not target.exists() or _sha256(target) != ref.sha256:
             self._fetched(ref)

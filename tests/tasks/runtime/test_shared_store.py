@@ -176,6 +176,17 @@ def test_many_threads_fetch_one_folder(storage, tmp_path, monkeypatch):
     assert found == [SECRET * 1000] * 8 and not list((home().store / "tmp").rglob("*.d.*"))
 
 
+def test_what_the_storage_lost_is_published_again_before_a_worker_is_given_it(storage, tmp_path, monkeypatch):
+    store = of_home(tmp_path / "home", monkeypatch)
+    ref = store.put_bytes(SECRET)
+    ((name, _),) = storage.files().items()
+    storage.delete(name)
+    store.publish(ref)
+    assert not storage.files(), "the note alone was asked"
+    store.publish(ref, asked=True)
+    assert list(storage.files()) == [name]
+
+
 class Valve:
     """A relay that lets so many bytes through to a server, then no more."""
 
