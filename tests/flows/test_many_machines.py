@@ -22,6 +22,7 @@ pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed: p
 SECOND = "\nrepos: [{{path: repository}}, {{path: other}}]\n"
 CONFIG = re.sub(r"\nrepos: .*\n", SECOND, CONFIG).replace("unprotected: true", "unprotected: false")
 KEY = bytes(range(32))
+TLS = [f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")]
 SWEEP = ("--c", "0.1", "--c", "0.4")
 
 
@@ -88,15 +89,20 @@ def by_threads(job):
 
 
 @contextmanager
-def workers(folder, environments):
-    """A scheduler and workers of somebody's own, as docs/many_machines.md begins them: its port, and their log."""
+def workers(folder, environments, certificate=None):
+    """A scheduler and workers of somebody's own, as docs/many_machines.md begins them: address and log."""
     port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
+    address = f"{'tls' if certificate else 'tcp'}://127.0.0.1:{port}"
+    tls = (
+        ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", certificate]
+        if certificate
+        else []
+    )
     worker = [
         "worker", address, "--host", "127.0.0.1", "--nthreads", 1, "--no-dashboard", "--local-directory", folder,
-        "--preload", "tasks.runtime.dask_preload",
+        "--preload", "tasks.runtime.dask_preload", *tls,
     ]  # fmt: skip
-    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", *tls]
     log = open(folder / "log", "wb")  # noqa: SIM115
     running = [
         subprocess.Popen(
@@ -108,9 +114,12 @@ def workers(folder, environments):
     try:
         import distributed
 
-        with distributed.Client(address, timeout=120, set_as_default=False) as client:
+        security = distributed.Security(
+            tls_ca_file=certificate, tls_client_cert=certificate, tls_client_key=certificate
+        )
+        with distributed.Client(address, security=security, timeout=120, set_as_default=False) as client:
             client.wait_for_workers(len(environments), timeout=240)
-        yield port, folder / "log"
+        yield address, folder / "log"
     finally:
         for child in running[::-1]:
             child.terminate()
@@ -122,8 +131,8 @@ def workers(folder, environments):
 @pytest.fixture(scope="module")
 def cluster(job, by_threads, tmp_path_factory):
     """Two workers that have the job's home; and the wire to their scheduler."""
-    with workers(tmp_path_factory.mktemp("cluster"), [job.environment] * 2) as (port, log):
-        wire = Wire(port)
+    with workers(tmp_path_factory.mktemp("cluster"), [job.environment] * 2) as (address, log):
+        wire = Wire(int(address.rpartition(":")[2]))
         yield wire, log
         wire.close()
 
@@ -140,8 +149,8 @@ def storage(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def apart(job, by_threads, storage, tmp_path_factory):
-    """The plan in a third home of the same keys, on two workers whose homes have its store's key alone: the homes,
-    what was printed, the workers' log and the variables."""
+    """The plan in a third home of the same keys, on two workers by TLS whose homes have its store's key alone: the
+    homes, what was printed, the workers' log and the variables."""
     homes = [job.folder / name for name in ("third", "worker0", "worker1")]
     shutil.copytree(by_threads, homes[0], ignore=lambda folder, names: {"store"} & set(names))
     for home in homes:
@@ -149,10 +158,21 @@ def apart(job, by_threads, storage, tmp_path_factory):
         (home / "keys" / "store.key").write_bytes(KEY)
     shared = {"HUSH_STORE": storage.address, **storage.environment}
     environments = [{**job.environment, **shared, "HUSH_HOME": str(home)} for home in homes[1:]]
-    with workers(tmp_path_factory.mktemp("apart"), environments) as (port, log):
-        with elsewhere(job, homes[0], {**shared, "HUSH_RUNNER": f"tcp://127.0.0.1:{port}"}) as there:
+    folder = tmp_path_factory.mktemp("apart")
+    tls = {name: str(own_certificate(folder)) for name in TLS}
+    with workers(folder, environments, tls[TLS[0]]) as (address, log):
+        with elsewhere(job, homes[0], {**shared, **tls, "HUSH_RUNNER": address}) as there:
             said = job.hush("plan", job.config, *SWEEP, "--out", job.folder / "apart")
         yield homes, said, log, there
+
+
+def own_certificate(folder):
+    """A file with a key and a certificate that is its own authority."""
+    import distributed
+
+    made = distributed.Security.temporary()
+    (folder / "own.pem").write_text(made.tls_client_key + made.tls_client_cert)
+    return folder / "own.pem"
 
 
 @contextmanager
