@@ -87,7 +87,8 @@ def check_workers(address: str) -> Required:
             required.check(worker, facts)
     except BaseException as error:
         required.forget()
-        if isinstance(error, (OSError, TimeoutError, RuntimeError, ValueError, ImportError)):
+        if isinstance(error, (OSError, TimeoutError, RuntimeError, ValueError, ImportError, TypeError)):
+            # TypeError: no certificate is named
             what = f"cannot be used: {type(error).__name__}"
             hint = "start the scheduler, or correct address and certificates"
             raise InputError(RUNNER, what, hint) from None

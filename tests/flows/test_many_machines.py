@@ -162,8 +162,16 @@ def apart(job, by_threads, storage, tmp_path_factory):
     tls = {name: str(own_certificate(folder)) for name in TLS}
     with workers(folder, environments, tls[TLS[0]]) as (address, log):
         with elsewhere(job, homes[0], {**shared, **tls, "HUSH_RUNNER": address}) as there:
-            said = job.hush("plan", job.config, *SWEEP, "--out", job.folder / "apart")
+            said = by_itself(job, "plan", job.config, *SWEEP, "--out", job.folder / "apart")
         yield homes, said, log, there
+
+
+def by_itself(job, *arguments, status=0):
+    """The output of a command in a fresh process: Dask reads its certificates' variables as it is imported."""
+    child = job.start(*arguments)
+    said, _ = child.communicate(timeout=400)
+    assert child.returncode == status, said[-4000:]
+    return said
 
 
 def own_certificate(folder):
@@ -242,7 +250,7 @@ def test_a_copy_of_the_home_is_no_worker(job, apart):
     homes, _, _, there = apart
     shutil.copy(homes[0] / "keys" / "identity.key", homes[1] / "keys" / "identity.key")
     with elsewhere(job, homes[0], there):
-        said = job.hush("plan", job.write("copied.yaml", text=CONFIG.replace("128", "96")), status=2)
+        said = by_itself(job, "plan", job.write("copied.yaml", text=CONFIG.replace("128", "96")), status=2)
     assert "has a copy of this home, which counts for itself" in " ".join(said.split())
 
 
@@ -282,6 +290,11 @@ def test_a_cluster_that_cannot_be_used_is_refused_in_a_line(job, cluster):
     wire, _ = cluster
     for runner, environment, said in (
         (f"tcp://127.0.0.1:{free_port()}", {}, "HUSH_RUNNER: cannot be used"),
+        (
+            f"tls://127.0.0.1:{wire.port}",
+            {},
+            "HUSH_RUNNER: cannot be used: TypeError. Hint: start the scheduler, or",
+        ),
         (f"tcp://127.0.0.1:{wire.port}", {"HUSH_HOME": str(job.folder / "threads")}, "another HUSH_HOME"),
     ):
         ours, home = dict(job.server), job.home
