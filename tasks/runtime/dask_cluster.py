@@ -127,7 +127,7 @@ class ClusterRunner(DaskTaskRunner):
         checkpoint; workers of others go on by themselves."""
         if failure[0] is not None and self._client is not None and self._cluster is not None:
             until = time.monotonic() + GRACE
-            while time.monotonic() < until and sum(self._client.run(at_work).values()):
+            while time.monotonic() < until and sum(self._client.run(at_work, on_error="ignore").values()):
                 time.sleep(0.2)
         super().__exit__(*failure)
         if self.required is not None:
@@ -143,6 +143,6 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def at_work() -> int:
-    """In a worker: how many tasks its threads are doing, wanted or not."""
-    return distributed.get_worker().state.executing_count
+def at_work(dask_worker: distributed.Worker) -> int:
+    """In a worker, one that closes too: how many tasks its threads are doing, wanted or not."""
+    return dask_worker.state.executing_count
