@@ -82,8 +82,7 @@ class Home:
         return _key(self.keys / "identity.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
 
     def store_key(self) -> bytes:
-        """The 32 bytes that encrypt what goes to HUSH_STORE; made once, mode 0600. Homes that share objects have
-        the same."""
+        """The 32 bytes that encrypt what goes to HUSH_STORE; mode 0600; the same where homes share objects."""
         return _key(self.keys / "store.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
 
     def prefect_login(self) -> str:
