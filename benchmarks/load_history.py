@@ -123,12 +123,13 @@ def _registered(
     tables: Tables, run: str, copies: range, last: int
 ) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
     """Copy k is version `last` + 1 − k: the newest runs have the highest numbers."""
+    others = {k: uuid.uuid4().hex for k in copies}  # one run's rows lie in many tables
     for name, (columns, rows) in tables.items():
         made = []
         for k in copies:
-            other, shift = uuid.uuid4().hex, int(k * APART.total_seconds() * 1000)
+            shift = int(k * APART.total_seconds() * 1000)
             for row in rows:
-                new = [value.replace(run, other) if isinstance(value, str) else value for value in row]
+                new = [value.replace(run, others[k]) if isinstance(value, str) else value for value in row]
                 for place, column in enumerate(columns):
                     if column in MILLISECONDS and new[place] is not None:
                         new[place] = int(new[place]) - shift

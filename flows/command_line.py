@@ -80,10 +80,12 @@ def check(config_file: Path, given: Changes | None = None, *, trains: bool = Tru
 def answer() -> None:
     """Tell a disk that is full, and a server that is named in the environment and is not there."""
     from tasks.reachable import check_disk, check_orchestrator, check_tracker
+    from tasks.runtime.shared_store import check_storage
 
     check_disk()
     check_tracker()
     check_orchestrator()
+    check_storage()
 
 
 def registered(model_uri: str) -> None:

@@ -22,7 +22,17 @@ from hush_core.errors import HushError, InputError
 from tasks.hosts import HOSTS, INTERFACE, training_hosts
 from tasks.reachable import check_disk, check_orchestrator, check_tracker
 from tasks.runtime import webhook
-from tasks.runtime.environment import LOG_FORMAT, OWN_SERVERS, RETRIES, RUNNER, Home, retry_pauses, runner
+from tasks.runtime.environment import (
+    LOG_FORMAT,
+    OWN_SERVERS,
+    RETRIES,
+    RUNNER,
+    STORE,
+    Home,
+    retry_pauses,
+    runner,
+)
+from tasks.runtime.shared_store import check_storage
 from tasks.runtime.trust import SIGNING_KEY, signing_key, trust_root
 
 KNOWN = frozenset(
@@ -31,7 +41,7 @@ KNOWN = frozenset(
         "HUSH_MLFLOW_ACCOUNT", "HUSH_MLFLOW_USERS", "HUSH_POSTGRES", "HUSH_SECRETS", "HUSH_PREFECT_PORT",
         "HUSH_MLFLOW_PORT", "HUSH_SOURCES", "HUSH_CONFIGS", "HUSH_SERVER_MEMORY", "HUSH_WORKER_MEMORY",
         "HUSH_MLFLOW_HOSTS", "HUSH_MLFLOW_ORIGINS", "HUSH_MLFLOW_PAGES", OWN_SERVERS, webhook.URL, webhook.SECRET,
-        RETRIES, LOG_FORMAT, "HUSH_CA_BUNDLE", RUNNER, HOSTS, INTERFACE,
+        RETRIES, LOG_FORMAT, "HUSH_CA_BUNDLE", RUNNER, HOSTS, INTERFACE, STORE,
     }
 )  # fmt: skip
 """Every variable that hush, its servers or its deployment read."""
@@ -54,6 +64,7 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
         retry_pauses,
         runner,
         training_hosts,
+        check_storage,
     ):
         yield from _refusal(ask)
     yield from _refusal(_untold)

@@ -14,12 +14,14 @@ from tasks.sources import Sources
 
 
 def scan_repositories(inputs: Sources, config: HushConfig) -> None:
-    """One task a repository where a cluster does the flow's tasks; nothing where this process would do them all.
+    """One task a repository where a cluster does the flow's tasks; nothing where this process would do them all, or
+    where the workers have no part in this home, in which scans are kept.
 
     What a repository is refused for the extraction says, which reads it again.
     """
     kinds = scanned_kinds({entry.kind for entry in config.secrets})
-    if cluster() is None or len(config.repos) < 2 or not kinds:
+    found = cluster()
+    if found is None or len(config.repos) < 2 or not kinds or not found.with_home():
         return
     running = [
         scan_repository.submit(

@@ -23,6 +23,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from tasks.runtime.environment import home
+from tasks.runtime.shared_store import SharedStoreError
 from tasks.runtime.store import Store, canonical_json, refs_in
 
 
@@ -106,5 +107,5 @@ def _alive(record: Path) -> bool:
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
         store = Store(home().store)
         return all(store.holds(ref) for ref in refs_in(result))
-    except (ValueError, KeyError, TypeError, OSError):
+    except (ValueError, KeyError, TypeError, OSError, SharedStoreError):
         return False

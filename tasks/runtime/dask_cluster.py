@@ -6,14 +6,11 @@ to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; n
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import secrets
 import threading
 import time
-from importlib.metadata import version
-from pathlib import Path
+from copy import copy
 from typing import Any
 
 import dask
@@ -23,11 +20,16 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_dask import DaskTaskRunner
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import PrefectDaskFuture
+from pydantic import BaseModel
 
-from hush_core.errors import InputError
+from hush_core.errors import HushError
 from hush_core.files import private_folder
+from tasks.runtime.dask_workers import Required, asked_first, check_workers
 from tasks.runtime.environment import RUNNER, home
+from tasks.runtime.store import Store, refs_in
 
+BY_STORE = frozenset({"weigh", "price", "parts"})
+"""Steps that are functions of stored objects alone. The others keep something in the home: scans, the ledger."""
 GRACE = 120.0
 """Seconds."""
 _NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
@@ -52,9 +54,14 @@ def dask_runner(chosen: str) -> ClusterRunner:
 
 
 class ClusterRunner(DaskTaskRunner):
-    """Prefect's, begun by one thread only, and refused where the workers are not of this installation."""
+    """Prefect's, begun by one thread only, and refused where the workers are not of this installation.
+
+    Who joins later is asked at its first task, and does none where it is not.
+    """
 
     spreads = True
+    required: Required | None = None
+    """What each worker of a cluster that somebody else began must have."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -74,15 +81,41 @@ class ClusterRunner(DaskTaskRunner):
         """
         with self._beginning:
             if self._client is None and self.address:
-                _check_workers(self.address)
+                self.required = check_workers(self.address)
             return super().client
 
-    def submit(self, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
-        """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one."""
+    def submit(
+        self, task: Any, parameters: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> PrefectDaskFuture[Any]:
+        """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one.
+
+        Raises:
+            HushError: the task needs this home, and the workers have homes of their own.
+        """
+        if not self.with_home():
+            if task.name not in BY_STORE:
+                raise HushError(
+                    f"the step {task.name} needs HUSH_HOME, which the workers of {RUNNER} do not share"
+                )
+            store = Store(home().store)
+            for ref in refs_in(_plain(parameters)):
+                store.publish(ref, asked=True)
         with get_client(sync_client=True) as prefect:
             url = str(prefect.api_url)
         with temporary_settings({PREFECT_API_URL: url}):
-            return super().submit(*args, **kwargs)
+            return super().submit(self._asking(task), parameters, *args, **kwargs)
+
+    def _asking(self, task: Any) -> Any:
+        """The task, that a worker which joined since does not do unless it has what the others have."""
+        if self.required is None:
+            return task
+        asking = copy(task)
+        asking.fn = asked_first(task.fn, self.required)
+        return asking
+
+    def with_home(self) -> bool:
+        """Whether the workers have this home: they are asked first."""
+        return self.client is not None and (self.required is None or not self.required.apart)
 
     @property
     def processes(self) -> int:
@@ -94,72 +127,22 @@ class ClusterRunner(DaskTaskRunner):
         checkpoint; workers of others go on by themselves."""
         if failure[0] is not None and self._client is not None and self._cluster is not None:
             until = time.monotonic() + GRACE
-            while time.monotonic() < until and sum(self._client.run(at_work).values()):
+            while time.monotonic() < until and sum(self._client.run(at_work, on_error="ignore").values()):
                 time.sleep(0.2)
         super().__exit__(*failure)
+        if self.required is not None:
+            self.required.forget()
 
 
-def _check_workers(address: str) -> None:
-    if not os.environ.get("PREFECT_API_URL"):
-        what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
-        raise InputError(
-            "PREFECT_API_URL", f"is not set: {what}", "begin a server, and set it to its address"
-        )
-    mark = new_mark()
-    wanted = facts_of_worker(mark.name)
-    try:
-        with distributed.Client(address, timeout=30, set_as_default=False) as client:
-            found = client.run(facts_of_worker, mark.name)
-    except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
-        what = f"cannot be used: {type(error).__name__}"
-        raise InputError(RUNNER, what, "start the scheduler, or correct address and certificates") from None
-    finally:
-        mark.unlink(missing_ok=True)
-    if not found:
-        raise InputError(RUNNER, "has no worker", "start one: dask worker ADDRESS")
-    for worker, facts in found.items():
-        for name, value in facts.items():
-            if value != wanted[name]:
-                what = f"the worker {worker} has another {name}"
-                hint = "give it this installation, and HUSH_HOME on a file system that all machines share"
-                raise InputError(RUNNER, what, hint)
+def _plain(value: Any) -> Any:
+    """As JSON has it, as far as references may lie in it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def new_mark() -> Path:
-    """A new file in this home: a worker that reads it has the same one, and not a copy."""
-    folder = private_folder(home().store / "work")
-    mark = folder / f"workers-{secrets.token_hex(8)}"
-    mark.write_text(secrets.token_hex(16))
-    return mark
-
-
-def facts_of_worker(mark: str) -> dict[str, str]:
-    """What a worker must have in common with who asks: hush itself, the libraries that decide bytes, the home with
-    the file `mark` in it."""
-    names = ("numpy", "scipy", "polars", "torch", "ortools", "prefect", "distributed")
-    place = home()
-    file = place.store / "work" / mark
-    known = (place.keys / "identity.key").is_file()  # asked for elsewhere it would be made
-    return {
-        "hush": _code(),
-        **{name: version(name) for name in names},
-        "HUSH_HOME": str(place.root),
-        "home than this one, perhaps a copy": file.read_text() if file.is_file() else "",
-        "identity key": place.fingerprint("worker") if known else "",
-        "environment (--preload tasks.runtime.dask_preload)": os.environ.get("HF_HUB_OFFLINE", ""),
-    }
-
-
-def _code() -> str:
-    """A digest of this installation's sources: two checkouts may have one version."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parents[2]
-    for room in ("hush_core", "tasks", "flows"):
-        for file in sorted((root / room).rglob("*.py")):
-            digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
-    return digest.hexdigest()
-
-
-def at_work() -> int:
-    """In a worker: how many tasks its threads are doing, wanted or not."""
-    return distributed.get_worker().state.executing_count
+def at_work(dask_worker: distributed.Worker) -> int:
+    """In a worker, one that closes too: how many tasks its threads are doing, wanted or not."""
+    return dask_worker.state.executing_count

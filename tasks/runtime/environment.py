@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable
@@ -33,6 +34,8 @@ MOST_RETRIES = 50
 """Prefect's own limit for a step."""
 RUNNER = "HUSH_RUNNER"
 """Where parallel tasks run: `threads`, `dask`, or the address of a Dask scheduler (docs/many_machines.md)."""
+STORE = "HUSH_STORE"
+"""Where objects are kept for other machines too: s3://bucket/prefix or file:///folder (docs/many_machines.md)."""
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -77,6 +80,10 @@ class Home:
         Two processes that start together get the same key: the first complete file wins.
         """
         return _key(self.keys / "identity.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
+
+    def store_key(self) -> bytes:
+        """The 32 bytes that encrypt what goes to HUSH_STORE; mode 0600; the same where homes share objects."""
+        return _key(self.keys / "store.key", lambda: secrets.token_bytes(KEY_BYTES), KEY_BYTES)
 
     def prefect_login(self) -> str:
         """`user:password` of the Prefect server that hush starts itself, as its UI asks for it; mode 0600."""
@@ -137,6 +144,12 @@ def home() -> Home:
     Raises:
         InputError: it is a path that cannot be.
     """
+    if "://" in os.environ.get("HUSH_HOME", ""):
+        raise InputError(
+            "HUSH_HOME",
+            "is a URL: the ledger of releases needs a folder with locks and synced writes",
+            "set it to a folder of this machine, and HUSH_STORE to the URL for what may be shared",
+        )
     try:
         return Home(Path(os.environ.get("HUSH_HOME") or Path.home() / ".hush").expanduser().resolve())
     except (OSError, RuntimeError, ValueError):  # ~ of nobody, a loop of links
@@ -226,17 +239,42 @@ def runner() -> str:
     return chosen
 
 
+def store_address() -> str:
+    """Where objects are published for other machines; empty where they stay in HUSH_HOME.
+
+    Raises:
+        InputError: it is no storage that keeps a file whole or not at all, names a login, or needs an extra.
+    """
+    chosen = (os.environ.get(STORE) or "").rstrip("/")
+    if not chosen:
+        return ""
+    scheme, _, rest = chosen.partition("://")
+    if scheme == "file" and rest.startswith("/") and ".." not in Path(rest).parts:
+        ours, theirs = home().root, Path(rest)
+        if ours == theirs or ours in theirs.parents or theirs in ours.parents:
+            raise InputError(STORE, "lies in HUSH_HOME, or has it inside", "name a folder apart from it")
+        return chosen
+    if scheme != "s3" or not re.fullmatch(r"[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9._=-]+)*", rest):
+        hint = "write s3://bucket/prefix or file:///mnt/folder; logins and endpoints by AWS's own variables"
+        raise InputError(STORE, "is no storage that hush can use", hint)
+    if find_spec("s3fs") is None:
+        hint = "pip install -c constraints.txt 'hush-secrets[s3]'"
+        raise InputError(STORE, "asks for S3, whose client is not installed", hint)
+    return chosen
+
+
 def prepare_environment() -> Home:
     """Make HUSH_HOME and set the environment; must run before prefect or mlflow is imported.
 
     Raises:
-        InputError: HUSH_HOME cannot be written, HUSH_LOG_FORMAT or HUSH_RUNNER is nothing that can be.
+        InputError: HUSH_HOME cannot be written, HUSH_LOG_FORMAT, HUSH_RUNNER or HUSH_STORE is nothing that can be.
         RuntimeError: Prefect is imported already under another home (its settings are read once, at import).
     """
     place = home().create()
     if os.environ.get(LOG_FORMAT, "") not in ("", "text", "json"):
         raise InputError(LOG_FORMAT, "is neither text nor json", "write one of the two")
     runner()
+    store_address()
     missing = {name: value for name, value in settings(place).items() if not os.environ.get(name)}
     if "prefect" in sys.modules and "PREFECT_HOME" in missing:
         raise RuntimeError("prefect was imported before prepare_environment(): its settings would be ignored")

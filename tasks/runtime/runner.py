@@ -52,13 +52,15 @@ def cluster() -> Any:
 
 
 def elsewhere(function: Task[P, R]) -> Callable[P, R]:
-    """The task; on a cluster one of its workers does it, and this thread gives its turn away meanwhile."""
+    """The task; on a cluster whose workers have this home one of them does it, and this thread gives its turn away
+    meanwhile."""
 
     def submitted(*args: P.args, **kwargs: P.kwargs) -> R:
         with turn_given_away():
             return _result(function.submit(*args, **kwargs))
 
-    return function if cluster() is None else submitted
+    found = cluster()
+    return submitted if found is not None and found.with_home() else function
 
 
 def _result(future: PrefectFuture[R]) -> R:

@@ -6,7 +6,8 @@
 
 An object is written to a temporary name, synced, and moved into place under the SHA-256 of its content. So
 writing is idempotent, a killed run leaves no half object, and equal content is kept once. Objects are mode
-0600 in folders of mode 0700: they may hold text of protected examples.
+0600 in folders of mode 0700: they may hold text of protected examples. With HUSH_STORE every object is published
+there as well before its reference is given out, and one that is missing here is fetched (`shared_store`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from hush_core.errors import HushError
 from hush_core.files import file_sha256, new_file, put_in_place, sync, write_whole
 from tasks.ownership import temporary_folder
 from tasks.runtime.environment import home
+from tasks.runtime.shared_store import Missing, remove, shared_store
 
 DIRECTORY = ".d"
 
@@ -69,6 +71,7 @@ class Store:
         self.root = Path(root)
         self._objects = self.root / "objects"
         self._objects.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._shared = shared_store(home())
 
     # writing
 
@@ -79,6 +82,7 @@ class Store:
         if not (target.is_file() and file_sha256(target) == ref.sha256):  # a damaged object is replaced
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(target, data)
+        self.publish(ref)
         return ref
 
     def put_frame(self, frame: pl.DataFrame, *, kind: str = "frame") -> Ref:
@@ -96,6 +100,7 @@ class Store:
                 put_in_place(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+        self.publish(ref)
         return ref
 
     def put_json(self, value: Any, *, kind: str = "json") -> Ref:
@@ -111,6 +116,7 @@ class Store:
         ref = Ref(kind=kind, sha256=directory_sha256(Path(folder)), suffix=DIRECTORY)
         target = self._target(ref)
         if target.is_dir() and directory_sha256(target) == ref.sha256:
+            self.publish(ref)
             return ref
         temporary = self._temporary(target)
         try:
@@ -124,31 +130,44 @@ class Store:
         if directory_sha256(temporary) != ref.sha256:
             shutil.rmtree(temporary)
             raise StoreError(f"{folder} changed while it was copied into the store; run this step again")
-        if target.exists():  # damaged: move aside, as a folder cannot be replaced in one step
-            aside = self._temporary(target)
-            os.replace(target, aside)
-            shutil.rmtree(aside)
-        try:
-            put_in_place(temporary, target)
-        except OSError:
-            if not target.is_dir():
-                raise
-            shutil.rmtree(temporary)  # another process stored the same content first
+        self._put_directory_in_place(temporary, target, ref.sha256)
+        self.publish(ref)
         return ref
+
+    def publish(self, ref: Ref, *, asked: bool = False) -> None:
+        """Have an object of this home in HUSH_STORE too; nothing where that is not set. `asked`: do not rely on the
+        note that it was published, as the storage may have lost it since.
+
+        Raises:
+            StoreError: it is not here whole.
+            SharedStoreError: the storage does not answer, or does not keep it.
+        """
+        if self._shared is None:
+            return
+        label, target = _label(ref), self._target(ref)
+        if self._shared.noted(label, asked=asked):
+            return
+        if not target.exists() or _sha256(target) != ref.sha256:
+            self._fetched(ref)
+            return
+        with self.scratch() as work:
+            self._shared.publish(label, target, Path(work), _is(ref))
 
     # reading
 
     def path(self, ref: Ref, *, verify: bool = False) -> Path:
-        """Where the object lies; with `verify`, its content is hashed first.
+        """Where the object lies; with `verify`, its content is hashed first. What is not here, or changed, is
+        fetched from HUSH_STORE and hashed.
 
         Raises:
-            StoreError: it is missing, or (with `verify`) its content has changed.
+            StoreError: it is missing, or (with `verify`) its content has changed, and HUSH_STORE does not have it.
+            SharedStoreError: the storage does not answer.
         """
         target = self._target(ref)
         if not target.exists():
-            raise StoreError(self._hint(ref, "is missing"))
+            return self._fetched(ref, "is missing")
         if verify and _sha256(target) != ref.sha256:
-            raise StoreError(self._hint(ref, "has been changed"))
+            return self._fetched(ref, "has been changed")
         return target
 
     def read_bytes(self, ref: Ref, *, verify: bool = False) -> bytes:
@@ -185,6 +204,39 @@ class Store:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
+    def _fetched(self, ref: Ref, why: str = "is missing") -> Path:
+        if self._shared is None:
+            raise StoreError(self._hint(ref, why))
+        target = self._target(ref)
+        temporary, folder = self._temporary(target), ref.suffix == DIRECTORY
+        try:
+            self._shared.fetch(_label(ref), temporary, _is(ref), folder=folder)
+            if folder:
+                self._put_directory_in_place(temporary, target, ref.sha256)
+            else:
+                sync(temporary)
+                put_in_place(temporary, target)
+        except Missing:
+            raise StoreError(self._hint(ref, f"{why}, and HUSH_STORE does not have it whole")) from None
+        finally:
+            remove(temporary)
+        return target
+
+    def _put_directory_in_place(self, temporary: Path, target: Path, digest: str) -> None:
+        if target.is_dir() and directory_sha256(target) == digest:  # another thread was first
+            shutil.rmtree(temporary)
+            return
+        if target.exists():  # damaged: move aside, as a folder cannot be replaced in one step
+            aside = self._temporary(target)
+            os.replace(target, aside)
+            shutil.rmtree(aside)
+        try:
+            put_in_place(temporary, target)
+        except OSError:
+            if not target.is_dir():
+                raise
+            shutil.rmtree(temporary)  # another process stored the same content first
+
     def _target(self, ref: Ref) -> Path:
         return self._objects / ref.sha256[:2] / (ref.sha256 + ref.suffix)
 
@@ -214,6 +266,14 @@ def directory_sha256(folder: Path) -> str:
         if path.is_file():
             listing.append([path.relative_to(folder).as_posix(), file_sha256(path)])
     return hashlib.sha256(canonical_json(listing)).hexdigest()
+
+
+def _label(ref: Ref) -> str:
+    return ref.sha256 + ref.suffix
+
+
+def _is(ref: Ref) -> Callable[[Path], bool]:
+    return lambda path: _sha256(path) == ref.sha256
 
 
 def _sha256(path: Path) -> str:

@@ -54,7 +54,7 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
         "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{closed_port()}", "MLFLOW_TRACKING_USERNAME": "hush",
         "HUSH_SIGNING_KEY": str(other), "HUSH_TRUST": str(trust), "HUSH_TRACKER_RETRIES": "soon",
         "HUSH_WEBHOOK_URL": "https://hooks.example.com/x", "HUSH_RUNNER": "tcp://10.0.0.7:8786",
-        "HUSH_HOSTS": "here; ssh gpu2",
+        "HUSH_HOSTS": "here; ssh gpu2", "HUSH_STORE": (tmp_path / "no-mount").as_uri(),
     }  # fmt: skip
     for name, value in wrong.items():
         monkeypatch.setenv(name, value)
@@ -74,6 +74,7 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
         "webhook.secret): cannot be read",
         "HUSH_TRACKER_RETRIES: is no list of seconds",
         "HUSH_RUNNER: is a scheduler without TLS on another machine",
+        "no-mount): does not answer as a storage does (NotADirectoryError)",
         "HUSH_INTERFACE: is not set: the ranks send each other sums that are not noised yet",
         "HUSH_WEBHOOK_URL: has not taken 1 promotions after 7 tries",
         "job.yaml",

@@ -8,16 +8,21 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
+from importlib.util import find_spec
 
 import polars as pl
 import pytest
 from jobs import CONFIG, ROOT, Job
 from local_servers import free_port
+from object_server import InBucket, InFolder, object_server
 
 pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed: pip install -e '.[dask]'")
 
 SECOND = "\nrepos: [{{path: repository}}, {{path: other}}]\n"
 CONFIG = re.sub(r"\nrepos: .*\n", SECOND, CONFIG).replace("unprotected: true", "unprotected: false")
+KEY = bytes(range(32))
+TLS = [f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")]
 SWEEP = ("--c", "0.1", "--c", "0.4")
 
 
@@ -83,38 +88,110 @@ def by_threads(job):
     return home
 
 
-@pytest.fixture(scope="module")
-def cluster(job, by_threads, tmp_path_factory):
-    """A scheduler and two workers of somebody's own, as docs/many_machines.md begins them; and the wire to it."""
-    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
-    address = f"tcp://127.0.0.1:{port}"
-    commands = [
-        ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"],
-        *[["worker", address, "--host", "127.0.0.1", "--nthreads", 1, "--no-dashboard", "--local-directory", folder,
-           "--preload", "tasks.runtime.dask_preload"]] * 2,
+@contextmanager
+def workers(folder, environments, certificate=None):
+    """A scheduler and workers of somebody's own, as docs/many_machines.md begins them: address and log."""
+    port = free_port()
+    address = f"{'tls' if certificate else 'tcp'}://127.0.0.1:{port}"
+    tls = (
+        ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", certificate]
+        if certificate
+        else []
+    )
+    worker = [
+        "worker", address, "--host", "127.0.0.1", "--nthreads", 1, "--no-dashboard", "--local-directory", folder,
+        "--preload", "tasks.runtime.dask_preload", *tls,
     ]  # fmt: skip
+    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", *tls]
     log = open(folder / "log", "wb")  # noqa: SIM115
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_" + command[0], *map(str, command[1:])],
-            cwd=ROOT, env=job.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            cwd=ROOT, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
         )
-        for command in commands
+        for command, environment in [(scheduler, environments[0]), *((worker, one) for one in environments)]
     ]  # fmt: skip
-    wire = Wire(port)
     try:
         import distributed
 
-        with distributed.Client(address, timeout=120, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=240)
-        yield wire, folder / "log"
+        security = distributed.Security(
+            tls_ca_file=certificate, tls_client_cert=certificate, tls_client_key=certificate
+        )
+        with distributed.Client(address, security=security, timeout=120, set_as_default=False) as client:
+            client.wait_for_workers(len(environments), timeout=240)
+        yield address, folder / "log"
     finally:
         for child in running[::-1]:
             child.terminate()
         for child in running:
             child.wait(60)
-        wire.close()
         log.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(job, by_threads, tmp_path_factory):
+    """Two workers that have the job's home; and the wire to their scheduler."""
+    with workers(tmp_path_factory.mktemp("cluster"), [job.environment] * 2) as (address, log):
+        wire = Wire(int(address.rpartition(":")[2]))
+        yield wire, log
+        wire.close()
+
+
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory):
+    """An object server where its parts are installed, else a folder."""
+    if find_spec("s3fs") is None or find_spec("moto") is None:
+        yield InFolder(tmp_path_factory.mktemp("storage") / "shared")
+        return
+    with object_server() as server:
+        yield InBucket(server, "machines")
+
+
+@pytest.fixture(scope="module")
+def apart(job, by_threads, storage, tmp_path_factory):
+    """The plan in a third home of the same keys, on two workers by TLS whose homes have its store's key alone: the
+    homes, what was printed, the workers' log and the variables."""
+    homes = [job.folder / name for name in ("third", "worker0", "worker1")]
+    shutil.copytree(by_threads, homes[0], ignore=lambda folder, names: {"store"} & set(names))
+    for home in homes:
+        (home / "keys").mkdir(parents=True, exist_ok=True)
+        (home / "keys" / "store.key").write_bytes(KEY)
+    shared = {"HUSH_STORE": storage.address, **storage.environment}
+    environments = [{**job.environment, **shared, "HUSH_HOME": str(home)} for home in homes[1:]]
+    folder = tmp_path_factory.mktemp("apart")
+    tls = {name: str(own_certificate(folder)) for name in TLS}
+    with workers(folder, environments, tls[TLS[0]]) as (address, log):
+        with elsewhere(job, homes[0], {**shared, **tls, "HUSH_RUNNER": address}) as there:
+            said = by_itself(job, "plan", job.config, *SWEEP, "--out", job.folder / "apart")
+        yield homes, said, log, there
+
+
+def by_itself(job, *arguments, status=0):
+    """The output of a command in a fresh process: Dask reads its certificates' variables as it is imported."""
+    child = job.start(*arguments)
+    said, _ = child.communicate(timeout=400)
+    assert child.returncode == status, said[-4000:]
+    return said
+
+
+def own_certificate(folder):
+    """A file with a key and a certificate that is its own authority."""
+    import distributed
+
+    made = distributed.Security.temporary()
+    (folder / "own.pem").write_text(made.tls_client_key + made.tls_client_cert)
+    return folder / "own.pem"
+
+
+@contextmanager
+def elsewhere(job, home, more):
+    """The job in another home, with more variables."""
+    ours, before = job.home, job.server
+    job.home, job.server = home, {**before, **more}
+    try:
+        yield more
+    finally:
+        job.home, job.server = ours, before
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +231,29 @@ def test_a_cluster_gives_the_tables_of_threads_to_the_byte(job, by_threads, plan
     assert tables[0].equals(tables[1]) and tables[0].height == 4
 
 
+def test_workers_without_the_home_do_what_needs_its_objects_alone(job, by_threads, apart, storage):
+    homes, said, log = *apart[:2], apart[2].read_text()
+    made = [objects(home) for home in homes]
+    assert made[0] | made[1] | made[2] == objects(by_threads) and made[1] | made[2]
+    tables = [pl.read_csv(job.folder / name / "frontier.csv") for name in ("by_threads", "apart")]
+    assert tables[0].equals(tables[1])
+    for step in ("weigh", "price"):
+        assert finished(log, step) >= 2, step
+    assert finished(log, "scan") == 0 and not list(job.folder.glob("worker?/store/extraction/*"))
+    assert len(storage.files()) >= len(made[0])
+    for value in job.values:
+        assert not any(value in data for data in storage.files().values())
+        assert value.decode() not in log + said
+
+
+def test_a_copy_of_the_home_is_no_worker(job, apart):
+    homes, _, _, there = apart
+    shutil.copy(homes[0] / "keys" / "identity.key", homes[1] / "keys" / "identity.key")
+    with elsewhere(job, homes[0], there):
+        said = by_itself(job, "plan", job.write("copied.yaml", text=CONFIG.replace("128", "96")), status=2)
+    assert "has a copy of this home, which counts for itself" in " ".join(said.split())
+
+
 def test_every_parallel_step_was_done_by_a_worker(job, planned, cluster):
     log = cluster[1].read_text()
     for step, times in (("scan", 2), ("weigh", 2), ("price", 4)):
@@ -190,6 +290,11 @@ def test_a_cluster_that_cannot_be_used_is_refused_in_a_line(job, cluster):
     wire, _ = cluster
     for runner, environment, said in (
         (f"tcp://127.0.0.1:{free_port()}", {}, "HUSH_RUNNER: cannot be used"),
+        (
+            f"tls://127.0.0.1:{wire.port}",
+            {},
+            "HUSH_RUNNER: cannot be used: TypeError. Hint: start the scheduler, or",
+        ),
         (f"tcp://127.0.0.1:{wire.port}", {"HUSH_HOME": str(job.folder / "threads")}, "another HUSH_HOME"),
     ):
         ours, home = dict(job.server), job.home

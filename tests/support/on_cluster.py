@@ -1,6 +1,7 @@
 """What tests/tasks/runtime/test_runner.py has a cluster do; a module of its own, so that workers can import it."""
 
 import os
+import re
 import threading
 import time
 
@@ -9,8 +10,9 @@ import psutil
 import pytest
 from prefect import flow, task
 
-from hush_core.errors import HushError
+from hush_core.errors import HushError, InputError
 from hush_core.mapping import map_parts
+from tasks.runtime.dask_workers import Required, facts_of_worker, new_mark
 from tasks.runtime.progress import STOPPING, progress_log
 from tasks.runtime.runner import FEW, ChosenRunner, cluster, elsewhere, in_parts
 
@@ -28,6 +30,22 @@ def steps(folder):
     found = {
         "address": address, "listens": set(listening()), "many": worked_out(40), "few": worked_out(FEW - 1),
     }  # fmt: skip
+    cluster().required = Required("", {}, apart=True)
+    with pytest.raises(HushError, match=r"the step go_on needs HUSH_HOME, which the workers of HUSH_RUNNER"):
+        go_on.submit(folder)
+    assert elsewhere(go_on) is go_on and not (folder / "begun").exists()
+    cluster().required = None
+    mark = new_mark()
+    for hush, words in (
+        (facts_of_worker(mark)["hush"], None),
+        ("another", "the worker tls://.* has another hush"),
+    ):
+        cluster().required = Required(mark, facts_of_worker(mark) | {"hush": hush}, apart=False)
+        done = touch.submit(folder / hush).result(raise_on_failure=False)
+        assert (folder / hush).exists() is (words is None), done
+        assert words is None or (isinstance(done, InputError) and re.search(words, str(done))), done
+    cluster().required.forget()
+    cluster().required = None
     threading.Thread(target=stop_when, args=(folder / "begun",), daemon=True).start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -49,6 +67,12 @@ def worked_out(many):
 
 def by_whom(part):
     return 2 * part, os.getpid()
+
+
+@task
+def touch(file):
+    """What a worker that may work does."""
+    file.touch()
 
 
 @task

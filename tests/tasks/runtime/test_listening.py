@@ -22,15 +22,16 @@ CANCELLING = {
 
 
 class Busy(BaseHTTPRequestHandler):
-    """A server that answers 504, after which no client asks again, so many times; then: cancel the run."""
+    """A server behind a proxy that answers for it so many times; then: cancel the run."""
 
-    left = 0
+    left, status, page = 0, 504, None
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         type(self).left -= 1
-        body = json.dumps([CANCELLING]).encode()
-        self.send_response(504 if self.left >= 0 else 200)
+        away = self.left >= 0
+        body = self.page if away and self.page else json.dumps([CANCELLING]).encode()
+        self.send_response(self.status if away else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -70,7 +71,13 @@ async def heard(seconds):
         return told, deaf
 
 
-def test_it_hears_after_an_outage_that_ends_prefects_own_asking(server, monkeypatch):
+@pytest.mark.parametrize(
+    ("status", "page"),
+    [(504, None), (404, None), (401, None), (403, None), (200, b"<p>soon back"), (200, b"{}")],
+)
+def test_it_hears_after_an_outage_that_ends_prefects_own_asking(server, monkeypatch, status, page):
+    monkeypatch.setattr(Busy, "status", status)
+    monkeypatch.setattr(Busy, "page", page)
     ask = observers.critical_service_loop  # another test of this process may have begun a runner
     monkeypatch.setattr(observers, "critical_service_loop", getattr(ask, "prefects_own", ask))
     Busy.left = 20

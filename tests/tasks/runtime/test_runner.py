@@ -61,15 +61,13 @@ def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
 
 @needs_dask
 def test_a_copy_of_the_home_is_told_from_it_by_a_new_file(tmp_path, monkeypatch):
-    from tasks.runtime.dask_cluster import facts_of_worker, new_mark
+    from tasks.runtime.dask_workers import facts_of_worker, new_mark
 
     monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
     home().create()
     shutil.copytree(tmp_path / "home", tmp_path / "copy")
     mark = new_mark()
-    ours = facts_of_worker(mark.name)
+    ours = facts_of_worker(mark)
     monkeypatch.setenv("HUSH_HOME", str(tmp_path / "copy"))
-    theirs = facts_of_worker(mark.name) | {
-        "HUSH_HOME": ours["HUSH_HOME"]
-    }  # at the same path of another machine
+    theirs = facts_of_worker(mark) | {"HUSH_HOME": ours["HUSH_HOME"]}  # at the same path of another machine
     assert {name for name in ours if ours[name] != theirs[name]} == {"home than this one, perhaps a copy"}

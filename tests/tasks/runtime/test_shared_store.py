@@ -1,0 +1,356 @@
+"""HUSH_STORE: objects on a real object server and in a shared folder; what is changed there, lost, cut or away."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+import pytest
+from local_servers import until
+from object_server import InBucket, InFolder, object_server
+
+from hush_core.errors import InputError
+from tasks.runtime import environment, shared_store
+from tasks.runtime.environment import home, store_address
+from tasks.runtime.sealed import seal
+from tasks.runtime.shared_store import SharedStore, SharedStoreError, check_storage
+from tasks.runtime.store import Store, StoreError
+
+ROOT = Path(__file__).parents[3]
+NO_S3 = find_spec("s3fs") is None or find_spec("moto") is None
+needs_s3 = pytest.mark.skipif(
+    NO_S3, reason="the extra `s3` or moto is not installed: pip install -e '.[test]'"
+)
+SECRET = b"ghp_9rT2xVq0LmZk4WbYhJ7sNc1D"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with object_server() as running:
+        yield running
+
+
+@pytest.fixture(params=["file", pytest.param("s3", marks=needs_s3)])
+def storage(request, tmp_path, monkeypatch):
+    if request.param == "file":
+        made = InFolder(tmp_path / "shared")
+    else:
+        made = InBucket(request.getfixturevalue("server"), tmp_path.name)
+    use(monkeypatch, made, tmp_path / "home")
+    return made
+
+
+def use(monkeypatch, storage, root):
+    for name, value in {"HUSH_STORE": storage.address, "HUSH_HOME": str(root), **storage.environment}.items():
+        monkeypatch.setenv(name, value)
+    shared_store._place.cache_clear()
+
+
+def of_home(root, monkeypatch, key=None):
+    """The store of another home, whose identity is its own."""
+    monkeypatch.setenv("HUSH_HOME", str(root))
+    if key is not None:
+        (root / "keys").mkdir(parents=True)
+        (root / "keys" / "store.key").write_bytes(key)
+    return Store(home().create().store)
+
+
+def folder(tmp_path):
+    made = tmp_path / "model"
+    (made / "deep").mkdir(parents=True)
+    (made / "deep" / "weights").write_bytes(SECRET * 1000)
+    (made / "config.json").write_text("{}")
+    return made
+
+
+def put_all(store, tmp_path):
+    frame = pl.DataFrame({"text": [SECRET, b"x"]})
+    return (
+        store.put_bytes(SECRET),
+        store.put_frame(frame),
+        store.put_directory(folder(tmp_path)),
+        store.put_json([]),
+    )
+
+
+def test_another_home_with_the_key_reads_what_one_has_made(storage, tmp_path, monkeypatch):
+    ours = of_home(tmp_path / "home", monkeypatch)
+    refs = put_all(ours, tmp_path)
+    key, identity = home().store_key(), home().identity_key()
+    theirs = of_home(tmp_path / "theirs", monkeypatch, key)
+    assert theirs.read_bytes(refs[0]) == SECRET and theirs.read_frame(refs[1])["text"][0] == SECRET
+    assert (theirs.path(refs[2]) / "deep" / "weights").read_bytes() == SECRET * 1000
+    assert all(theirs.holds(ref) for ref in refs) and home().identity_key() != identity
+    for path in home().store.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    strangers = of_home(tmp_path / "strangers", monkeypatch)
+    with pytest.raises(StoreError, match="HUSH_STORE does not have it whole"):
+        strangers.read_bytes(refs[0])
+
+
+def test_what_is_lost_or_changed_here_comes_back(storage, tmp_path, monkeypatch):
+    store = of_home(tmp_path / "home", monkeypatch)
+    refs = put_all(store, tmp_path)
+    for ref in refs:
+        path = store.path(ref)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        assert store.holds(ref)
+    store.path(refs[0]).write_bytes(b"changed")
+    (store.path(refs[2]) / "deep" / "weights").write_bytes(b"changed")
+    assert store.read_bytes(refs[0], verify=True) == SECRET and store.holds(refs[2])
+
+
+def test_nothing_can_be_read_or_recognised_there(storage, tmp_path, monkeypatch):
+    refs = put_all(of_home(tmp_path / "home", monkeypatch), tmp_path)
+    files = storage.files()
+    assert len(files) == len(refs)
+    for name, data in files.items():
+        assert (
+            SECRET not in data and SECRET[:12] not in data and b"weights" not in data and b"PAR1" not in data
+        )
+        assert not any(ref.sha256[:12] in name or ref.sha256.encode() in data for ref in refs)
+
+
+@pytest.mark.parametrize("damage", ["a byte", "cut", "another object's", "sealed by a holder", "gone"])
+def test_a_damaged_object_is_never_taken_and_is_mended_by_who_makes_it(
+    storage, tmp_path, monkeypatch, damage
+):
+    store = of_home(tmp_path / "home", monkeypatch)
+    ref = store.put_bytes(SECRET)
+    ((name, right),) = storage.files().items()
+    if damage == "gone":
+        storage.delete(name)
+    elif damage == "sealed by a holder":
+        with open(tmp_path / "plain", "w+b") as plain, open(tmp_path / "sealed", "w+b") as sealed:
+            plain.write(b"something else")
+            plain.seek(0)
+            seal(plain, sealed, home().store_key(), name)
+        storage.put(name, (tmp_path / "sealed").read_bytes())
+    else:
+        store.put_bytes(b"other")
+        (other,) = set(storage.files().values()) - {right}
+        storage.put(
+            name, {"a byte": right[:-1] + b"\0", "cut": right[:-5], "another object's": other}[damage]
+        )
+    store.path(ref).unlink()
+    with pytest.raises(StoreError, match="recomputed"):
+        store.read_bytes(ref)
+    assert not store.holds(ref) and not list((home().store / "objects").rglob(ref.sha256 + "*"))
+    assert store.put_bytes(SECRET) == ref  # computed anew
+    store.path(ref).unlink()
+    assert store.read_bytes(ref) == SECRET
+
+
+def test_two_homes_write_the_same_at_once(storage, tmp_path, monkeypatch):
+    made = of_home(tmp_path / "home", monkeypatch), home().store_key()
+    other = of_home(tmp_path / "other", monkeypatch, made[1])
+    with ThreadPoolExecutor(8) as threads:
+        work = [
+            threads.submit(store.put_bytes, b"%d" % (i % 4) * 300_000)
+            for i in range(24)
+            for store in (made[0], other)
+        ]
+        refs = {one.result() for one in work}
+    assert len(refs) == 4 == len(storage.files())
+    third = of_home(tmp_path / "third", monkeypatch, made[1])
+    with ThreadPoolExecutor(8) as threads:  # and many read it
+        assert all(threads.map(lambda _: all(third.holds(ref) for ref in refs), range(8)))
+
+
+def test_many_threads_fetch_one_folder(storage, tmp_path, monkeypatch):
+    ref = of_home(tmp_path / "home", monkeypatch).put_directory(folder(tmp_path))
+    theirs = of_home(tmp_path / "theirs", monkeypatch, home().store_key())
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: (theirs.path(ref) / "deep" / "weights").read_bytes(), range(8)))
+    assert found == [SECRET * 1000] * 8 and not list((home().store / "tmp").rglob("*.d.*"))
+
+
+def test_what_the_storage_lost_is_published_again_before_a_worker_is_given_it(storage, tmp_path, monkeypatch):
+    store = of_home(tmp_path / "home", monkeypatch)
+    ref = store.put_bytes(SECRET)
+    ((name, _),) = storage.files().items()
+    storage.delete(name)
+    store.publish(ref)
+    assert not storage.files(), "the note alone was asked"
+    store.publish(ref, asked=True)
+    assert list(storage.files()) == [name]
+
+
+class Valve:
+    """A relay that lets so many bytes through to a server, then no more."""
+
+    def __init__(self, target, most):
+        self._target, self._left, self.full = target, most, threading.Event()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            near, _ = self._server.accept()
+            far = socket.create_connection(("127.0.0.1", self._target))
+            threading.Thread(target=self._up, args=(near, far), daemon=True).start()
+            threading.Thread(target=self._down, args=(far, near), daemon=True).start()
+
+    def _up(self, near, far):
+        while data := near.recv(1 << 16):
+            self._left -= len(data)
+            if self._left < 0:
+                self.full.set()
+                return
+            far.sendall(data)
+        far.close()
+
+    def _down(self, far, near):
+        while data := far.recv(1 << 16):
+            near.sendall(data)
+
+
+PUT = """
+import sys
+from tasks.runtime.environment import home
+from tasks.runtime.store import Store
+Store(home().create().store).put_bytes(bytes(range(256)) * (1 << int(sys.argv[1])))
+"""
+
+
+def test_a_kill_amid_the_upload_leaves_nothing_that_counts(storage, tmp_path, monkeypatch):
+    store, size = of_home(tmp_path / "home", monkeypatch), 17  # 32 MiB
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if isinstance(storage, InBucket):
+        valve = Valve(storage.server.port, 4 << 20)
+        environ["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{valve.port}"
+        begun = valve.full.is_set
+    else:
+
+        def begun():
+            return any(path.name.startswith(".") for path in storage.root.rglob("*"))
+
+    child = subprocess.Popen([sys.executable, "-c", PUT, str(size)], env=environ)
+    try:
+        until(begun, "an upload", pause=0.001)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    files = {name: data for name, data in storage.files().items() if "/." not in name}
+    assert not files and not list((home().store / "published").rglob("*")), "half an object has a name"
+    ref = store.put_bytes(bytes(range(256)) * (1 << size))
+    store.path(ref).unlink()
+    assert store.holds(ref)
+
+
+@needs_s3
+def test_a_server_that_is_gone_stops_what_needs_it_and_nothing_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_store, "TRIES", 1)
+    with object_server() as server:
+        storage = InBucket(server, "p")
+        use(monkeypatch, storage, tmp_path / "home")
+        store = of_home(tmp_path / "home", monkeypatch)
+        before = store.put_bytes(b"before")
+        check_storage()
+        server.stop()
+        assert store.put_bytes(b"before") == before and store.read_bytes(before) == b"before"
+        with pytest.raises(
+            SharedStoreError, match=r"HUSH_STORE \(s3://shared/p\): cannot be used \([\w: ]+\)"
+        ) as told:
+            store.put_bytes(SECRET)
+        assert SECRET.decode() not in str(told.value)
+        with pytest.raises(InputError, match="does not answer as a storage does"):
+            check_storage()
+        store.path(before).unlink()
+        with pytest.raises(
+            SharedStoreError
+        ):  # not StoreError: it must not be taken for one that is to be made again
+            store.holds(before)
+        server.start()
+        ref = store.put_bytes(SECRET)
+        store.path(ref).unlink()
+        assert store.read_bytes(ref) == SECRET
+        with pytest.raises(StoreError, match="does not have it whole"):
+            store.read_bytes(before)
+
+
+@needs_s3
+def test_a_bucket_that_is_not_there_is_refused(server, tmp_path, monkeypatch):
+    use(monkeypatch, InBucket(server, "p"), tmp_path / "home")
+    monkeypatch.setenv("HUSH_STORE", "s3://no-such-bucket/p")
+    with pytest.raises(InputError, match=r"HUSH_STORE \(s3://no-such-bucket/p\): does not answer"):
+        check_storage()
+    with pytest.raises(SharedStoreError, match="has no such bucket"):
+        of_home(tmp_path / "home", monkeypatch).put_bytes(b"x")
+
+
+def test_a_mount_that_is_away_is_not_written_into(tmp_path, monkeypatch):
+    storage = InFolder(tmp_path / "shared")
+    use(monkeypatch, storage, tmp_path / "home")
+    store = of_home(tmp_path / "home", monkeypatch)
+    (tmp_path / "shared").rmdir()
+    with pytest.raises(SharedStoreError, match="NotADirectoryError"):
+        store.put_bytes(b"x")
+    with pytest.raises(InputError, match="does not answer as a storage does"):
+        check_storage()
+    assert not (tmp_path / "shared").exists()
+
+
+def test_a_storage_that_does_not_keep_what_it_is_given_is_told(tmp_path):
+    class Forgets(shared_store.Folder):
+        def write(self, file, name):
+            file.write_bytes(file.read_bytes()[:-1])
+            super().write(file, name)
+
+    for one in ("there", "work"):
+        (tmp_path / one).mkdir()
+    (tmp_path / "object").write_bytes(b"text")
+    shared = SharedStore(
+        Forgets(tmp_path / "there"), "file:///there", secrets.token_bytes(32), tmp_path / "notes"
+    )
+    with pytest.raises(SharedStoreError, match="gives back something else"):
+        shared.publish(
+            "label", tmp_path / "object", tmp_path / "work", lambda path: path.read_bytes() == b"text"
+        )
+    assert not shared.noted("label") and not list((tmp_path / "work").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("gs://bucket/x", "is no storage that hush can use"),
+        ("s3://key:login@bucket/x", "is no storage that hush can use"),
+        ("s3://bucket/x?endpoint=http://y", "is no storage that hush can use"),
+        ("s3://", "is no storage that hush can use"),
+        ("/mnt/shared", "is no storage that hush can use"),
+        ("file://host/mnt", "is no storage that hush can use"),
+        ("file:///mnt/../home", "is no storage that hush can use"),
+        ("file://{home}/store", "lies in HUSH_HOME, or has it inside"),
+        ("file://{above}", "lies in HUSH_HOME, or has it inside"),
+    ],
+)
+def test_what_is_no_storage_is_refused_before_anything_starts(monkeypatch, tmp_path, address, said):
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HUSH_STORE", address.format(home=tmp_path / "home", above=tmp_path))
+    with pytest.raises(InputError, match=said):
+        environment.prepare_environment()
+
+
+def test_s3_without_its_client_is_refused_with_its_mend(monkeypatch):
+    monkeypatch.setattr(environment, "find_spec", lambda name: None)
+    monkeypatch.setenv("HUSH_STORE", "s3://bucket/prefix")
+    with pytest.raises(InputError, match=r"not installed.*pip install .*hush-secrets\[s3\]"):
+        store_address()
+
+
+def test_a_home_is_a_folder(monkeypatch):
+    monkeypatch.setenv("HUSH_HOME", "s3://bucket/home")
+    with pytest.raises(InputError, match="HUSH_HOME: is a URL: the ledger of releases needs a folder"):
+        home()
