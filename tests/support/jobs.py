@@ -169,7 +169,10 @@ def _make_home(home):
     with _prefect(home, given, services=True):
         pass
     subprocess.run(
-        [sys.executable, "-c", COMPILE_RULES, home / "store" / "extraction"], env=given, check=True, timeout=300
+        [sys.executable, "-c", COMPILE_RULES, home / "store" / "extraction"],
+        env=given,
+        check=True,
+        timeout=300,
     )
     make_database(home / "mlflow.db")
 

@@ -1,7 +1,8 @@
 """A HUSH_HOME whose databases have their tables, with compiled rules: made once a test run, copied for every job.
 
 The migrations of Prefect and MLflow take ten seconds of CPU in an empty home, the rules for credentials four. A
-user's first command does both, and so does `test_main_job` (and what tests the servers); the other jobs begin where that command ended.
+user's first command does both, and so does `test_main_job` (and what tests the servers); the other jobs begin where
+that command ended.
 """
 
 from __future__ import annotations
