@@ -72,7 +72,7 @@ PLACES = (
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
           rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
-    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"(?![a-z]*-?(?:opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
+    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"(?![a-z]*-?(?:word|store|opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
           rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True),
     Place(rb"(?:^|[ \t])(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:([^\s\"'$][^\s\"']{1,256})", rb"(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:[^\s\"'$]{2}", rb"\b(?:curl|wget|http|https)\b"),
     Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|(){}]{3,128})",
@@ -173,6 +173,12 @@ def in_files(
             value, (start, end) = match[group], match.span(group)
             if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
                 continue
+            if not place.secret and (
+                _SELECTOR.fullmatch(value) or _stands_before(content, first, start, value)
+            ):
+                continue
+            if not place.secret and _SENTENCE.match(value) and _GOES_ON.match(content, end, last):
+                continue
             if is_shown(content[max(first, start - SHOWN) : start]) or says_placeholder(value):
                 continue
             if place.chosen:
@@ -209,7 +215,11 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
             match = _ENTRY.match(line) if len(line) < 16_384 else None
-            if match and not _nothing(line, match[1], encoded=block[2] == b"data"):
+            if (
+                match
+                and not _CERTIFICATE.match(line)
+                and not _nothing(line, match[1], encoded=block[2] == b"data")
+            ):
                 rule = (
                     (_encoded(match[1], pair=False) or FILE_PASSWORD)
                     if block[2] == b"data"
@@ -225,6 +235,10 @@ _LOGIN_NAME = re.compile(
 )
 
 
+_CERTIFICATE = re.compile(
+    rb"[ \t]+[\"']?(?:[\w.-]{0,64}\.(?:crt|cer|ca)|ca|certificate-authority-data)[\"']?:"
+)
+"""Certificates are for all to see."""
 _PLAIN_NAME = re.compile(rb"[A-Za-z0-9_.@:/-]+\s*")
 
 
@@ -284,6 +298,23 @@ def _encoded(value: bytes, *, pair: bool = True) -> str:
     if _TEMPLATE.search(part) or not part or (pair and is_placeholder(part)):
         return ""
     return ENCODED_SECRET if looks_made(part) or len(part) > 64 else ENCODED_PASSWORD
+
+
+_SENTENCE = re.compile(rb"(?:[a-z]+|[A-Z][a-z]+)[,.:]?\Z")
+_SELECTOR = re.compile(rb"(?:[A-Za-z_]+:){2,}\W{0,2}|id=\S+")
+_GOES_ON = re.compile(
+    rb"[ \t]+(?!(?:account|login|machine|macdef|port|user|privilege|role)\b)[a-z]+[ \t,.]+[a-z]"
+)
+"""A word, and words of a sentence behind it: `username and password without a web browser`."""
+
+
+def _stands_before(content: bytes, first: int, start: int, value: bytes) -> bool:
+    """Whether a word stands on its line before, as a user or a database that has its name for a password."""
+    return (
+        value.isalpha()
+        and re.search(rb"(?<![A-Za-z])" + value + rb"(?![A-Za-z])", content[max(first, start - 256) : start])
+        is not None
+    )
 
 
 def _dense(value: bytes) -> bool:

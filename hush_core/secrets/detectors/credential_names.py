@@ -16,6 +16,7 @@ from hush_core.secrets.detectors.credential_public import (
     is_boundary,
     is_fingerprint,
     is_identifier,
+    is_mangled,
     is_page,
     is_placeholder_login,
     is_public_key,
@@ -35,10 +36,10 @@ _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
-    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signing sig jwt hmac mnemonic "
     b"seed private privkey pk sk sas connstr api access vault "
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
-    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
+    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats activation serial".split()
 )
 _TELLING_ENDS = (
     b"key",
@@ -59,7 +60,7 @@ _NOT_TELLING = frozenset(
 _DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
-    b"guid uuid nonce cnonce opaque".split()
+    b"guid uuid nonce cnonce opaque signature".split()
 )  # fmt: skip
 _STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
@@ -163,6 +164,7 @@ def _judge(
         return None
     if (
         is_identifier(core)
+        or is_mangled(before[-1:] + core if before.endswith(b"$") else core)
         or is_public_key(token)
         or is_page(token)
         or is_fingerprint(token, before)
@@ -180,7 +182,9 @@ def _judge(
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
-        if _DIGEST_BEHIND.match(content, end, last):
+        if _DIGEST_BEHIND.match(content, end, last) or _identifies(
+            content, first, start, before, (made or made_body) == "mixed"
+        ):
             return None
         after = words(content[end : min(last, end + AFTER)])
         if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
@@ -211,6 +215,22 @@ def _judge(
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     return None
+
+
+_IDS = (b"id", b"ids", b"kid", b"jti", b"sub", b"azp", b"aud")
+_KEY_PARTS = re.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")
+KEY_REACH = 150
+"""Bytes before a part of a JSON Web Key in which its type stands: less than `changes.around` takes in."""
+
+
+def _identifies(content: bytes, first: int, start: int, before: bytes, looks_mixed: bool) -> bool:
+    """Whether the name right before a value, in which no word tells of a secret, says that it identifies something
+    (`trace_id`), or is a public part of a JSON Web Key (RFC 7517)."""
+    if words(before)[-1:] and words(before)[-1] in _IDS:
+        return True
+    if before.endswith((b'== "', b"== '", b'=="', b"=='")) and not looks_mixed:
+        return True  # what a test expects
+    return _KEY_PARTS.search(before) is not None and b'"kty"' in content[max(0, first - KEY_REACH) : start]
 
 
 def _plain(core: bytes) -> bool:

@@ -24,6 +24,7 @@ _VERSION_NAME = re.compile(
 )
 _ADDRESS = re.compile(rb"0x[0-9A-Fa-f]{40}")
 _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
+_MACED = re.compile(rb"\bmac=\\?[\"']\Z")
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
 _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
@@ -44,8 +45,9 @@ _SHOWN = re.compile(
     rb"|\|1\|[A-Za-z0-9+/]{27}=\||https?://[^\s\"'`]{1,48}\#!"
     rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
-    rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
-    rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
+    rb"|badges?(?:\.svg|/)[^\s\"'`]{0,24}\?token=|\.svg\?(?:style=[\w-]{1,24}&(?:amp;)?)?(?:circle-)?token=|site[-_]verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
+    rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash|code_challenge)[\"']?[ \t]*[=:,][ \t]*(?:u?[\"'])?|\bresponse=\\?[\"']|--recv(?:-keys?)?[ \t]+(?:0x)?"
+    rb"|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?|(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?)\Z"
 )
 _SECRETLY = re.compile(
     rb"(?i)(?:secret|token|key|pass(?:word|wd|phrase)|pwd|credentials?|signing)[\"'`]?[ \t:=_-]{0,3}\Z"
@@ -61,7 +63,7 @@ _PLACEHOLDER = re.compile(
     + rb"{0,2}|(?:test|user|db|admin|root|default|refresh|session|client|server|service|auth|jwt)"
     + _GAP
     + rb"{1,2}){0,6}"
-    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|username|value)"
+    rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|filtered|scrubbed|censored|omitted|username|value)"
     rb"(?:" + _GAP + rb"(?:here|value|string))?"
     rb")[\]>)}_*]{0,2}"
 )
@@ -89,6 +91,10 @@ def is_identifier(token: bytes) -> bool:
     """
     if not any(65 <= c <= 90 for c in token):
         return False
+    if _NAMING.fullmatch(token):
+        long = _LONG_WORDS.findall(token)
+        if sum(map(len, long)) >= WORDS_SHARE * len(token) and _words_surprise(long) < MIXED_SURPRISE:
+            return True
     most = (
         CAMEL_SURPRISE
         if _CAMEL.fullmatch(token)
@@ -96,7 +102,32 @@ def is_identifier(token: bytes) -> bool:
         if _NUMBERED.fullmatch(token)
         else 0.0
     )
-    return most > 0 and surprise(b" %b " % b" ".join(word.lower() for word in _WORDS.findall(token))) < most
+    return most > 0 and _words_surprise(_WORDS.findall(token)) < most
+
+
+def _words_surprise(found: list[bytes]) -> float:
+    return surprise(b" %b " % b" ".join(word.lower() for word in found))
+
+
+WORDS_SHARE, MIXED_SURPRISE = 0.7, 4.8
+"""A name with capitals and digits strewn in is one where so much of it is words like these: of random letters and digits
+one in 10,000 of 16 to 20 characters (`Icmp6OutMLDv2Reports`)."""
+_NAMING = re.compile(rb"[A-Za-z0-9_.-]+")
+_LONG_WORDS = re.compile(rb"[A-Z]?[a-z]{2,}")
+_MANGLED = re.compile(rb"(?:\$[sS]|_ZN?K?)([0-9]{1,2})")
+
+
+def is_mangled(token: bytes) -> bool:
+    """Whether it is a name as the compilers of Swift and C++ write them: a length, and a word as long.
+
+    >>> is_mangled(b"$s3NIO7ChannelP5write"), is_mangled(b"$s3cr3tR4nd0mXyz1234")
+    (True, False)
+    """
+    mangled = _MANGLED.match(token)
+    if mangled is None:
+        return False
+    word = token[mangled.end() : mangled.end() + int(mangled[1])]
+    return len(word) == int(mangled[1]) > 1 and word.replace(b"_", b"").isalpha()
 
 
 def is_fingerprint(token: bytes, before: bytes) -> bool:
@@ -110,6 +141,8 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
         return any(form.search(before) for form in (_PIN, _SUBJECT))
     if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token):
         return True
+    if _MACED.search(before) and _HASHED_NAME.fullmatch(token):
+        return True
     if before.endswith(b"|1|") and _HASHED_NAME.fullmatch(token):  # ssh's known_hosts
         return True
     return _DIGEST.match(token) is not None
@@ -119,6 +152,8 @@ def is_shown(before: bytes) -> bool:
     """Whether what stands before a value is for all to see: a handshake's header, an address's parameter that names a page.
 
     A word right before that says a secret follows is believed (`token: https://…`, `secret mac=…`)."""
+    if _PULL.search(before):  # a place in a change
+        return True
     shown = _SHOWN.search(before)
     return shown is not None and not _SECRETLY.search(before, 0, shown.start())
 
@@ -129,7 +164,15 @@ def is_placeholder(value: bytes) -> bool:
     >>> is_placeholder(b"base64EncodedKey"), is_placeholder(b"<your-api-key>"), is_placeholder(b"blue-horse-42")
     (True, True, False)
     """
-    return len(value) <= MAX_PLACEHOLDER and _PLACEHOLDER.fullmatch(value) is not None
+    return len(value) <= MAX_PLACEHOLDER and (
+        _PLACEHOLDER.fullmatch(value) is not None or value.lower() in _DEFAULTS
+    )
+
+
+_DEFAULTS = frozenset(
+    b"postgres postgresql mysql mariadb mongo mongodb redis rabbitmq guest minio minioadmin elastic grafana vagrant changeit".split()
+)
+"""Passwords with which products come, as their manuals say."""
 
 
 _PUBLIC_KEY = re.compile(
@@ -146,12 +189,28 @@ def is_public_key(token: bytes) -> bool:
     >>> is_public_key(b"MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALK4BUxd"), is_public_key(b"MIICdQIBADANBgkqhkiG9w0BAQEF")
     (True, False)
     """
-    return _PUBLIC_KEY.match(token) is not None
+    return _PUBLIC_KEY.match(token) is not None or _NKEY.fullmatch(token) is not None
+
+
+_NKEY = re.compile(rb"[UANCOX][A-Z2-7]{55}")
+"""Public keys of NATS; their seeds begin with S."""
 
 
 def is_page(token: bytes) -> bool:
-    """Whether it is an address without its scheme, no part of which could be a value: `//youtu.be/wGtS5qQ0bC0`."""
-    return token.startswith(b"//") and not any(looks_made(part) for part in token.split(b"/"))
+    """Whether it is an address without its scheme, no part of which could be a value: `//youtu.be/wGtS5qQ0bC0`; or one
+    of a site whose pages have such names: `//goo.gl/forms/IAkKpGgzYCiqa9Ak1`."""
+    return token.startswith(b"//") and (
+        _SITE.match(token) is not None or not any(looks_made(part) for part in token.split(b"/"))
+    )
+
+
+_SITE = re.compile(
+    rb"//(?:goo\.gl|bit\.ly|t\.co|forms\.gle|youtu\.be|www\.youtube\.com|docs\.google\.com/forms|i\.imgur\.com|imgur\.com|gist\.github\.com|jsfiddle\.net|codepen\.io"
+    rb"|(?:www\.)?github\.com/[\w.-]+/[\w.-]+/(?:commit|blob|tree|compare|pull|issues)/)"
+)
+_PULL = re.compile(
+    rb"https?://github\.com/[\w.-]+/[\w.-]+/(?:pull|commit|compare|blob|tree)/[^\s\"'`#]{0,200}#\Z"
+)
 
 
 def is_placeholder_login(token: bytes) -> bool:
@@ -190,7 +249,7 @@ def is_boundary(token: bytes) -> bool:
 
 def is_sample_token(value: bytes) -> bool:
     """Whether it is a JSON Web Token of John Doe, subject 1234567890, as jwt.io and the manuals write it, with no other
-    claim than theirs."""
+    claim than theirs; or one that claims nothing, but that foo is bar, or when it was made."""
     parts = value.split(b".")
     if not value.startswith(b"eyJ") or len(parts) not in (2, 3) or not all(map(_URL_BASE64.fullmatch, parts)):
         return False
@@ -198,7 +257,15 @@ def is_sample_token(value: bytes) -> bool:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
     except (ValueError, RecursionError):
         return False
-    return claims in _SAMPLES
+    if not isinstance(claims, dict):
+        return True
+    return claims in _SAMPLES or all(
+        c in _TIMES or (c in _METASYNTACTIC and len(str(v)) <= 16) for c, v in claims.items()
+    )
+
+
+_TIMES = ("iat", "exp", "nbf")
+_METASYNTACTIC = ("foo", "bar", "baz", "hello", "some", "test", "example", "sample", "pay")
 
 
 _URL_BASE64 = re.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?")
