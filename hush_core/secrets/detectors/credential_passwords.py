@@ -28,10 +28,10 @@ from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 _PASS_NAME = (
     rb"(?:pass[ _-]?(?:words?|wd|phrase|code|key)|passw|pass|pwd|psk|secret|token|cred(?:ential)?s?|api[ _-]{0,2}key|requirepass|masterauth|seed|dsn"
     rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
-    rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass|bindpw|rootpw|userpw|community)"
+    rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass(?:word)?|bindpw|rootpw|userpw|community)"
 )
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}\\]{0,3}"
-_SIGN = rb"[ \t]{0,16}(?:(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?|\((?=[A-Za-z@]{0,2}[\"'])|is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =|\r?\n[ \t]{0,24}[\"']?value[\"']?:)[ \t]{0,16}[\[({]?"
+_SIGN = rb"[ \t]{0,16}(?:,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|\r?\n[ \t]{0,24}[\"']?value[\"']?:|(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?|\((?=[A-Za-z@]{0,2}[\"'])|is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =)[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
 _VALUE = (
     rb"(?:"
@@ -75,7 +75,7 @@ _NOISE = re.compile(
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|passwort|kennwort|wachtwoord|heslo|geslo|lozinka|parola|parole|salasana|senha|adgangskode|passord|parool|contrase(?:n|\xc3\xb1|\\u00f1)a|has(?:l|\xc5\x82|\\u0142)o|jelsz(?:o|\xc3\xb3|\\u00f3)|l(?:o|\xc3\xb6|\\u00f6)senord|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\|-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^[\w.-]+[<>=~!]=[0-9]|^~/|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\|-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^[\w.-]+[<>=~!]=[0-9]|^~/|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
 )
 _CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
@@ -217,14 +217,21 @@ _KEPT_IN = re.compile(
 _NAME_BEFORE = re.compile(rb"[A-Za-z_]+\Z")
 
 
+_VALUE_LINE = re.compile(rb"[ \t]{0,24}[\"']?value[\"']?:")
+
+
 def _named(content: bytes, first: int, last: int) -> Iterator[re.Match[bytes]]:
     """Matches of PASSWORD on a line; where a name begins is sought by re2, as `re` is slow with many words."""
+    if first and _VALUE_LINE.match(content, first, last):
+        first = content.rfind(b"\n", max(0, first - 160), first - 1) + 1  # its name stands above
     at = first
     for name in _AT.finditer(content[first:last]):
         if first + name.start() >= at:
             match = PASSWORD.match(content, first + name.start(), last)
             if match:
-                at = match.end()
+                group = 3 if match[3] is not None else 4
+                named = _AT.match(match[group])  # `"key": "password", "value": …`
+                at = match.start(group) if named else match.end()
                 yield match
 
 
