@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core.secrets.detectors.credential_identifiers import identifies, is_identifier, is_mangled
 from hush_core.secrets.detectors.credential_public import (
     holds_text,
     is_boundary,
     is_fingerprint,
-    is_identifier,
-    is_mangled,
     is_page,
     is_placeholder_login,
     is_public_key,
@@ -182,8 +181,8 @@ def _judge(
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
-        if _DIGEST_BEHIND.match(content, end, last) or _identifies(
-            content, first, start, before, (made or made_body) == "mixed"
+        if _DIGEST_BEHIND.match(content, end, last) or identifies(
+            content, first, start, before, words(before)[-1:], mixed=(made or made_body) == "mixed"
         ):
             return None
         after = words(content[end : min(last, end + AFTER)])
@@ -215,22 +214,6 @@ def _judge(
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     return None
-
-
-_IDS = (b"id", b"ids", b"kid", b"jti", b"sub", b"azp", b"aud")
-_KEY_PARTS = re.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")
-KEY_REACH = 150
-"""Bytes before a part of a JSON Web Key in which its type stands: less than `changes.around` takes in."""
-
-
-def _identifies(content: bytes, first: int, start: int, before: bytes, looks_mixed: bool) -> bool:
-    """Whether the name right before a value, in which no word tells of a secret, says that it identifies something
-    (`trace_id`), or is a public part of a JSON Web Key (RFC 7517)."""
-    if words(before)[-1:] and words(before)[-1] in _IDS:
-        return True
-    if before.endswith((b'== "', b"== '", b'=="', b"=='")) and not looks_mixed:
-        return True  # what a test expects
-    return _KEY_PARTS.search(before) is not None and b'"kty"' in content[max(0, first - KEY_REACH) : start]
 
 
 def _plain(core: bytes) -> bool:

@@ -2,8 +2,8 @@
 
 One value that no name tells of may be a credential. Half a dozen different ones in one program are what it
 computes with: exchanged keys, digests, encoded messages. Judged over a whole content, from what was found in it, so
-versions of a file are judged alike however they were looked at. Data, settings and lists stay as they are: an export
-of keys has many, too.
+versions of a file are judged alike however they were looked at. Data, settings and lists stay as they are: an
+export of keys has many, too.
 """
 
 from __future__ import annotations

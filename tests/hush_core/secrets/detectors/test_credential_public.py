@@ -12,10 +12,10 @@ import string
 
 import pytest
 
+from hush_core.secrets.detectors.credential_identifiers import is_identifier
 from hush_core.secrets.detectors.credential_public import (
     holds_text,
     is_everybodys,
-    is_identifier,
     is_placeholder,
 )
 from hush_core.secrets.detectors.credentials import CredentialScanner
@@ -141,6 +141,10 @@ NEITHER = {
     "symbol of Swift": "conn`$s3NIO7Channel_pypypAA15EventLoopFutureCyytGIegnno_Ieggo_AaB_pxq_q0_r1_TR",
     "name with digits strewn in": "* Icmp6OutMLDv2Reports and sockaddrIn6OffsetofSin6Port",
     "secret kept elsewhere": "token: default/demo-token\n",
+    "route": "self.map.connect('app1', '/app1url', app=app1)",
+    "address of a user": "User.objects.create_user('user2', 'user2@example.com', 'p')",
+    "head of a table": "| user | password | created |\n|---|---|---|\n",
+    "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
     "id beside a secret": f'{{"client_id": "x", "client_secret": "{RANDOM}"}}',
@@ -274,6 +278,40 @@ LOST = {
     "digit in a word": ('def f():\n    password = "tr0ut.fishing"', "tr0ut.fishing"),
     "16 digits under salt": ("salt: 0a1b2c3d4e5f6071", "0a1b2c3d4e5f6071"),
     "urn": ('password = "urn:hunter2"', "urn:hunter2"),
+    "argument of a call": ('User.objects.create_user("ann", "a@b.c", "hunter2x9")', "hunter2x9"),
+    "login by place": ('client.login("ann", "tiger_1999")', "tiger_1999"),
+    "password of a builder": ('user.name("ann").password("hunter2x9").build()', "hunter2x9"),
+    "password that is checked": ("assert check_password('hunter2x9')", "hunter2x9"),
+    "typed into a page": ("page.type('#password', 'hunter2x9')", "hunter2x9"),
+    "sent to a field": ('passwordField.sendKeys("hunter2x9");', "hunter2x9"),
+    "filled in": ("fill_in 'Password', with: 'hunter2x9'", "hunter2x9"),
+    "or else": ("const x = process.env.DB_PASS || 'hunter2x9';", "hunter2x9"),
+    "or else in Rust": ('env::var("DB_PASSWORD").unwrap_or("hunter2x9".into())', "hunter2x9"),
+    "or else in Spring": ('@Value("${db.password:hunter2x9}")', "hunter2x9"),
+    "or else in a shell": ('x="${PASSWORD:-hunter2x9}"', "hunter2x9"),
+    "default of a field": ('password: str = Field(default="hunter2x9")', "hunter2x9"),
+    "parameter of Bicep": ("param adminPassword string = 'hunter2x9'", "hunter2x9"),
+    "parameter of Azure": ('"adminPassword": { "value": "hunter2x9" }', "hunter2x9"),
+    "default of a block": ('variable "db_password" {\n  type = string\n  default = "hunter2x9"\n}', "hunter2x9"),
+    "list of properties": ("<key>Password</key>\n<string>hunter2x9</string>", "hunter2x9"),
+    "value under its element": ("<AdministratorPassword>\n  <Value>hunter2x9</Value>", "hunter2x9"),
+    "name and value": ("env:\n  - name: DB_PASSWORD\n    value: hunter2x9", "hunter2x9"),
+    "name and value on a line": ('{"key": "password", "value": "hunter2x9"}', "hunter2x9"),
+    "name with another in it": ('administrator_login_password = "hunter2x9"', "hunter2x9"),
+    "said of a password": ("Use `blue-horse-42` as the smtp password until then.", "blue-horse-42"),
+    "password in bold": ("**Password:** hunter2x9", "hunter2x9"),
+    "cell of a table": ("| staging | ftp pass | otter_2021 |", "otter_2021"),
+    "field of a list": ("17,staging,admin_password,Tiger1973*,2025-01-04", "Tiger1973*"),
+    "row of SQL": ("INSERT INTO users (name, password) VALUES ('ann', 'hunter2x9');", "hunter2x9"),
+    "user of Oracle": ("CREATE USER ann IDENTIFIED BY hunter2x9;", "hunter2x9"),
+    "header": ("curl -H 'X-AdminPassword: hunter2x9' https://a.b", "hunter2x9"),
+    "chosen by its bearer": ('curl -H "Authorization: Bearer !KETTLE9795" https://a.b', "!KETTLE9795"),
+    "parameter with signs": ("https://a.b/?page=2&user_password=Dr@g0N356&sort=asc", "Dr@g0N356"),
+    "sign before a password": ('$Passwd = "*MOUNTAIN7063"', "*MOUNTAIN7063"),
+    "option of htpasswd": ("htpasswd -bc .htpasswd ann hunter2x9", "hunter2x9"),
+    "password of an archive": ("zip -P hunter2x9 a.zip b", "hunter2x9"),
+    "said to chpasswd": ('echo "ann:hunter2x9" | chpasswd', "hunter2x9"),
+    "rule of Redis": ("user ann on >hunter2x9 ~* +@all", "hunter2x9"),
 }  # fmt: skip
 """(text, the value in it) of what stands beside a public form, or in one, and was passed over as such."""
 
