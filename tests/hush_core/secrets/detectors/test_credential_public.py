@@ -158,6 +158,7 @@ BOTH = {
     "verifier of a code": f"code_verifier_secret='{RANDOM}'",
     "filtered and more": 'password = "Filtered4Coffee"',
     "word of another name": "POSTGRES_PASSWORD: sunflower\n",
+    "word that begins as its name": "DB_PASSWORD: dbsunflower\n",
     "name and more": 'client_secret = "clientSecret7x!"',
     "other user": "GRANT ALL ON *.* TO monitor@localhost IDENTIFIED BY 'sunflower';",
     "account behind a word": "machine a login b password sunflower account admin at",

@@ -208,6 +208,10 @@ def test_lists_of_values_are_no_vectors(look):
         "\n".join(f"user{n};{value}" for n, value in enumerate(values)),
         "\n".join(f"user{n}: {value}" for n, value in enumerate(values)),
         "\n".join(f"def f{n}():\n    return client(api_key='{value}')" for n, value in enumerate(values)),
+        "\n".join(
+            f"def f{n}():\n    return {'g' if n < 3 else 'api_key'} == '{value}'"
+            for n, value in enumerate(values)
+        ),
     ):
         found = look.scanner.scan(text.encode())
         assert {value.encode() for value in values} <= {one.value for one in found}
