@@ -28,7 +28,6 @@ import hyperscan
 from hush_core.files import write_whole
 from hush_core.secrets.detectors import credential_files, credential_joints
 from hush_core.secrets.detectors.credential_files import (
-    PLACES,
     alone,
     in_files,
     kubernetes,
@@ -39,6 +38,7 @@ from hush_core.secrets.detectors.credential_formats import FORMATS, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
+from hush_core.secrets.detectors.credential_places import PLACES
 
 Line = tuple[int, int]
 

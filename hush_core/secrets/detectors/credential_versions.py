@@ -29,10 +29,11 @@ import hyperscan
 
 from hush_core.corpus.changes import Change, Range, around, changed, moved
 from hush_core.secrets.detectors import credential_joints
-from hush_core.secrets.detectors.credential_files import PLACES, in_files, lined_files
+from hush_core.secrets.detectors.credential_files import in_files, lined_files
 from hush_core.secrets.detectors.credential_joined import WINDOW
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_passwords import head_of, passwords
+from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.detectors.credential_rules import (
     BLOCK,
     FAR,
