@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hush_core.errors import HushError, InputError
+from hush_core.errors import SetupError, Unavailable
 from hush_core.files import private_folder, whole_file
 from tasks.runtime.environment import STORE, Home, store_address
 from tasks.runtime.sealed import NotWhole, seal, unseal
@@ -33,7 +33,7 @@ CONNECT, ANSWER, TRIES = 10, 60, 4
 """Seconds, seconds, and how often a request is made."""
 
 
-class SharedStoreError(HushError):
+class SharedStoreError(Unavailable):
     """The shared storage does not answer, refuses, or does not keep what it is given; what is done here is kept."""
 
 
@@ -240,7 +240,7 @@ def shared_store(home: Home) -> SharedStore | None:
     """What HUSH_STORE names; None where it is not set.
 
     Raises:
-        InputError: it is no address of a storage, or its extra is not installed.
+        SetupError: it is no address of a storage, or its extra is not installed.
     """
     address = store_address()
     if not address:
@@ -252,7 +252,7 @@ def check_storage() -> None:
     """Refuse a HUSH_STORE that does not answer, before any work.
 
     Raises:
-        InputError: it is no address of a storage, does not answer this account, or has no such bucket or folder.
+        SetupError: it is no address of a storage, does not answer this account, or has no such bucket or folder.
     """
     address = store_address()
     if not address:
@@ -264,7 +264,7 @@ def check_storage() -> None:
         hint = (
             "correct it, mount the folder or make the bucket, and see to the account (docs/many_machines.md)"
         )
-        raise InputError(f"{STORE} ({address})", what, hint) from None
+        raise SetupError(f"{STORE} ({address})", what, hint) from None
 
 
 def _pack_and_seal(path: Path, into: Path, key: bytes, name: str) -> None:
