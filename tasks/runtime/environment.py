@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote
 
 from hush_core.errors import InputError, SetupError
 from hush_core.files import beside, new_file, sync
@@ -250,8 +251,10 @@ def store_address() -> str:
     if not chosen:
         return ""
     scheme, _, rest = chosen.partition("://")
-    if scheme == "file" and rest.startswith("/") and ".." not in Path(rest).parts:
-        ours, theirs = home().root, Path(rest)
+    folder = Path(unquote(rest))
+    named = rest.startswith("/") and not rest.startswith("//") and "\0" not in str(folder)
+    if scheme == "file" and named and ".." not in folder.parts:
+        ours, theirs = home().root, Path(os.path.realpath(folder))
         if ours == theirs or ours in theirs.parents or theirs in ours.parents:
             raise SetupError(STORE, "lies in HUSH_HOME, or has it inside", "name a folder apart from it")
         return chosen

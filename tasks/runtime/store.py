@@ -31,7 +31,8 @@ from hush_core.files import file_sha256, new_file, put_in_place, sync, write_who
 from tasks.ownership import temporary_folder
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
-from tasks.runtime.shared_store import Missing, remove, shared_store
+from tasks.runtime.packed import remove
+from tasks.runtime.shared_store import Missing, shared_store
 
 DIRECTORY = ".d"
 
@@ -222,6 +223,8 @@ class Store:
         try:
             self._shared.fetch(_label(ref), temporary, _is(ref), folder=folder)
             if folder:
+                for path in [temporary, *temporary.rglob("*")]:
+                    sync(path)
                 self._put_directory_in_place(temporary, target, ref.sha256)
             else:
                 sync(temporary)
