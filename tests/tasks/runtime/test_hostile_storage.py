@@ -13,18 +13,21 @@ import tarfile
 import threading
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from object_server import InBucket, InFolder, object_server
 
 from hush_core.errors import InputError
+from tasks import champion
 from tasks.runtime import packed, places, shared_store
+from tasks.runtime import store as store_module
 from tasks.runtime.environment import home, store_address
 from tasks.runtime.full_disk import is_full
 from tasks.runtime.places import Bucket, Folder
 from tasks.runtime.sealed import seal
 from tasks.runtime.shared_store import SharedStoreError, check_storage
-from tasks.runtime.store import Store, StoreError
+from tasks.runtime.store import Ref, Store, StoreError
 
 NO_S3 = find_spec("s3fs") is None or find_spec("moto") is None
 needs_s3 = pytest.mark.skipif(
@@ -331,6 +334,35 @@ def test_an_object_server_that_trickles_is_not_waited_for(tmp_path, monkeypatch)
             a_store()._shared._asked(
                 shared_store._place(storage.address, os.getpid()).read, "objects/x", tmp_path / "into", 1000
             )
+
+
+# what is fetched
+
+
+def test_the_last_model_alone_is_fetched(shared, tmp_path, monkeypatch):
+    store, ended = a_store(), []
+    for number in range(3):
+        folder = model(tmp_path / str(number))
+        (folder / "number").write_bytes(b"%d" % number)
+        ended.append((f"{number}" * 64, store.put_directory(folder, kind="model").sha256))
+    refs = [Ref(kind="model", sha256=sha256, suffix=".d") for _, sha256 in ended]
+    for ref in refs:
+        forget_here(store, ref)
+    monkeypatch.setattr(champion, "get_run_logger", lambda: SimpleNamespace(warning=print))
+    for name in ("_promoted", "_refuse_refuted"):
+        monkeypatch.setattr(champion, name, lambda *_: None)
+    assert champion.fetch_champion.fn("model", tuple(ended)).files.sha256 == refs[2].sha256
+    assert [store._target(ref).exists() for ref in refs] == [False, False, True]
+    missing = (*ended, ("3" * 64, "0" * 64))
+    assert champion.fetch_champion.fn("model", missing).files.sha256 == refs[2].sha256
+
+
+def test_a_fetched_folder_is_on_the_disk_before_it_has_its_name(shared, tmp_path, monkeypatch):
+    store, synced = a_store(), []
+    ref = store.put_directory(model(tmp_path))
+    forget_here(store, ref)
+    monkeypatch.setattr(store_module, "sync", lambda path: synced.append(path.name))
+    assert store.holds(ref) and {"deep", "weights"} <= set(synced)
 
 
 # its address
