@@ -19,7 +19,7 @@ from flows.check import check_config
 from flows.reports.comparison import ComparisonReport, build_report, markdown
 from flows.train import run_job
 from hush_core.config import Changes, HushConfig
-from hush_core.errors import HushError, InputError
+from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.rivals import Rival, mean_and_half_width, rivals_of, verdict_of
 from tasks.comparison_progress import ComparisonProgress, shown
 from tasks.leftovers import claim_flow_run
@@ -161,6 +161,8 @@ def _play_all(
             try:
                 played[name].append(_result(future))
                 progress.done()
+            except Unavailable:  # of no rival
+                raise
             except Exception as error:
                 why[name] = _reason(error)
                 log.warning("%s: %s", name, why[name])

@@ -188,7 +188,7 @@ def play_all(search: Search, config: HushConfig, extracted: Extracted, stage: St
                 stage, priced, settings, lambda step, loss, t=trial: search.step(t, step, loss), SEED
             )
         except HushError as error:  # noise too large for the grid of a release, say
-            search.refuse(trial, str(error))
+            search.refuse(trial, refusal(error))
             continue
         search.end(trial, played, facts)
         log.info("%d of %d: %s", len(search.tried()), trials, in_words(search.tried()[-1]))
@@ -223,7 +223,7 @@ def play_by_runs(
         try:
             return loss_of(stage, noisier, here.train, SEED)
         except HushError as error:  # noise too large for the grid of a release, say
-            log.info("σ = %.3g: %s", sigma, error)
+            log.info("σ = %.3g: %s", sigma, refusal(error))
             return None
 
     return [

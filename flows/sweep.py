@@ -15,7 +15,7 @@ from hush_core.config import (
     composes_over_runs,
     unit_dp,
 )
-from hush_core.errors import HushError, InputError
+from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
@@ -174,8 +174,8 @@ def _noise_of(future: PrefectFuture) -> float | None:
 
 
 def refusal(error: object) -> str:
-    """What a refused step said; anything else is a fault, and ends the flow."""
-    if isinstance(error, HushError):
+    """What a refused step said; anything else is a fault, or a storage that is away, and ends the flow."""
+    if isinstance(error, HushError) and not isinstance(error, Unavailable):
         return str(error)
     raise error if isinstance(error, BaseException) else TypeError(f"no result but {type(error).__name__}")
 

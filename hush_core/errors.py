@@ -26,6 +26,15 @@ class InputError(HushError):
         return f"{self.where}: {self.what}. Hint: {self.hint}"
 
 
+class Unavailable(HushError):
+    """What the work needs is away: a storage, an object of the store. It says nothing of what was being worked out,
+    so nobody may take it for a refusal of that and go on."""
+
+
+class SetupError(InputError, Unavailable):
+    """A machine that takes part was not set up for it: its variables, or what they name, cannot be used."""
+
+
 class CertificationError(HushError):
     """The numerics cannot certify a bound here; no number is returned in its place."""
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.correlated import Cycle, Strategy, groups_table
 from hush_core.config import CorrelatedMechanism, MechanismConfig, Method, PromiseConfig, unit_dp
-from hush_core.errors import HushError
+from hush_core.errors import HushError, Unavailable
 from hush_core.history import bounds_at_priors, bounds_without_rounds, plan_for_runs
 from hush_core.mechanisms import noise_for_unit_privacy, plan_of, records_a_round
 from hush_core.plan import ProtectionPlan
@@ -240,6 +240,8 @@ def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_ba
         theirs = paper_weights(graph, table, trainable=(ours["role"] == CERTIFIED).to_numpy(), total=total)
         rates = sampling_rates(theirs, expected_batch)
         return noise_for_all(graph, rates, table, rounds=rounds, method="kl", progress=progress_log())
+    except Unavailable:
+        raise
     except HushError as error:
         get_run_logger().warning("the paper's program: %s", error)
         return None

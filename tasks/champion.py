@@ -53,17 +53,18 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
     store = Store(home().store)
     promoted = _promoted(name, store)
     if promoted is None:
-        kept = [
+        kept = (
             (run, ref)
-            for run, sha256 in ended
+            for run, sha256 in reversed(ended)
             if store.holds(ref := Ref(kind="model", sha256=sha256, suffix=DIRECTORY))
-        ]
-        if not kept:
+        )
+        last = next(kept, None)  # no earlier one is fetched
+        if last is None:
             get_run_logger().warning(
                 "no run of the promise ended in a model: this one begins at the public start"
             )
             return None
-        run, ref = kept[-1]
+        run, ref = last
         _refuse_refuted(f"no version is promoted, and the last model, of run {run[:12]},", ref, store)
         get_run_logger().warning(
             "no version of %s is promoted: goes on from the last model, of run %s", name, run[:12]

@@ -23,6 +23,7 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from tasks.runtime.environment import home
+from tasks.runtime.full_disk import FULL
 from tasks.runtime.shared_store import SharedStoreError
 from tasks.runtime.store import Store, canonical_json, refs_in
 
@@ -101,11 +102,20 @@ def _canonical(value: Any) -> Any:
 
 
 def _alive(record: Path) -> bool:
-    """Whether a stored result can be read and every object that it refers to is whole."""
+    """Whether a stored result can be read and every object that it refers to is whole. It counts as whole where the
+    storage is away or this disk full: a record is dear, and who reads the object says what is wrong."""
     try:
         body = json.loads(record.read_bytes())
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
         store = Store(home().store)
-        return all(store.holds(ref) for ref in refs_in(result))
-    except (ValueError, KeyError, TypeError, OSError, SharedStoreError):
+        for ref in refs_in(result):
+            if not store.holds(ref):
+                return False
+            store.publish(ref, asked=True)  # it may be of before the storage was named, or another one
+        return True
+    except SharedStoreError:
+        return True
+    except OSError as error:
+        return error.errno in FULL
+    except (ValueError, KeyError, TypeError):
         return False

@@ -20,8 +20,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote
 
-from hush_core.errors import InputError
+from hush_core.errors import InputError, SetupError
 from hush_core.files import beside, new_file, sync
 
 KEY_BYTES = 32
@@ -243,23 +244,25 @@ def store_address() -> str:
     """Where objects are published for other machines; empty where they stay in HUSH_HOME.
 
     Raises:
-        InputError: it is no storage that keeps a file whole or not at all, names a login, or needs an extra.
+        SetupError: it is no storage that keeps a file whole or not at all, names a login, or needs an extra.
     """
     chosen = (os.environ.get(STORE) or "").rstrip("/")
     if not chosen:
         return ""
     scheme, _, rest = chosen.partition("://")
-    if scheme == "file" and rest.startswith("/") and ".." not in Path(rest).parts:
-        ours, theirs = home().root, Path(rest)
+    folder = Path(unquote(rest))
+    named = rest.startswith("/") and not rest.startswith("//") and "\0" not in str(folder)
+    if scheme == "file" and named and ".." not in folder.parts:
+        ours, theirs = home().root, Path(os.path.realpath(folder))
         if ours == theirs or ours in theirs.parents or theirs in ours.parents:
-            raise InputError(STORE, "lies in HUSH_HOME, or has it inside", "name a folder apart from it")
+            raise SetupError(STORE, "lies in HUSH_HOME, or has it inside", "name a folder apart from it")
         return chosen
     if scheme != "s3" or not re.fullmatch(r"[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9._=-]+)*", rest):
         hint = "write s3://bucket/prefix or file:///mnt/folder; logins and endpoints by AWS's own variables"
-        raise InputError(STORE, "is no storage that hush can use", hint)
+        raise SetupError(STORE, "is no storage that hush can use", hint)
     if find_spec("s3fs") is None:
         hint = "pip install -c constraints.txt 'hush-secrets[s3]'"
-        raise InputError(STORE, "asks for S3, whose client is not installed", hint)
+        raise SetupError(STORE, "asks for S3, whose client is not installed", hint)
     return chosen
 
 

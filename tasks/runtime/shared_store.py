@@ -11,113 +11,44 @@ docs/many_machines.md says why.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import os
 import secrets
 import shutil
-import tarfile
-from abc import ABC, abstractmethod
+import tempfile
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from hush_core.errors import HushError, InputError
-from hush_core.files import private_folder, whole_file
-from tasks.runtime.environment import STORE, Home, store_address
-from tasks.runtime.sealed import NotWhole, seal, unseal
+from hush_core.errors import SetupError, Unavailable
+from hush_core.files import private_folder
+from tasks.runtime.environment import STORE, Home, home, store_address
+from tasks.runtime.full_disk import FULL
+from tasks.runtime.packed import most_of, pack_and_seal, remove, unpack
+from tasks.runtime.places import Bucket, Folder, Place, TooLong
+from tasks.runtime.sealed import PIECE, NotWhole, unseal
 
 OBJECTS = "objects"
-CONNECT, ANSWER, TRIES = 10, 60, 4
-"""Seconds, seconds, and how often a request is made."""
+MARK = f"{OBJECTS}/hush"
+"""A file of the storage that opens for whoever has the key of its objects, and is in no empty mount point."""
 
 
-class SharedStoreError(HushError):
+OTHER_KEY = (
+    "holds objects of another keys/store.key than this HUSH_HOME has",
+    "restore keys/store.key from a backup (hush backup), or name a prefix or a folder of your own",
+)
+
+
+class SharedStoreError(Unavailable):
     """The shared storage does not answer, refuses, or does not keep what it is given; what is done here is kept."""
 
 
 class Missing(Exception):
     """No such object on the shared storage, or none that is what its name says."""
-
-
-class Place(ABC):
-    """Files by name; a name has one file, whole, or none."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """See that it answers this account."""
-
-    @abstractmethod
-    def has(self, name: str) -> bool:
-        """Whether there is a file of that name."""
-
-    @abstractmethod
-    def write(self, file: Path, name: str) -> None:
-        """Keep a file whole or not at all."""
-
-    @abstractmethod
-    def read(self, name: str, into: Path) -> None:
-        """Copy a file here.
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
-
-
-class Folder(Place):
-    """A folder that is mounted on every machine."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def check(self) -> None:
-        if not self._root.is_dir():  # never made here: an empty mount point would take all in
-            raise NotADirectoryError(20, "is no folder")
-        if not os.access(self._root, os.R_OK | os.W_OK | os.X_OK):
-            raise PermissionError(13, "may not be written to")
-
-    def has(self, name: str) -> bool:
-        self.check()
-        return (self._root / name).is_file()
-
-    def write(self, file: Path, name: str) -> None:
-        self.check()
-        target = self._root / name
-        private_folder(self._root / OBJECTS)
-        private_folder(target.parent)
-        with open(file, "rb") as found, whole_file(target) as out:
-            shutil.copyfileobj(found, out, 1 << 20)
-
-    def read(self, name: str, into: Path) -> None:
-        self.check()
-        shutil.copyfile(self._root / name, into)
-
-
-class Bucket(Place):
-    """An object store that speaks S3: a write is seen whole or not at all, by its own promise."""
-
-    def __init__(self, root: str) -> None:
-        import fsspec
-
-        limits = {"connect_timeout": CONNECT, "read_timeout": ANSWER, "retries": {"max_attempts": TRIES}}
-        self._root = root
-        self._files = fsspec.filesystem(
-            "s3", config_kwargs=limits, use_listings_cache=False, skip_instance_cache=True
-        )
-        self._files.retries = 1  # botocore tries again by itself
-
-    def check(self) -> None:
-        self._files.call_s3("head_bucket", Bucket=self._root.partition("/")[0])
-
-    def has(self, name: str) -> bool:
-        return bool(self._files.exists(f"{self._root}/{name}"))
-
-    def write(self, file: Path, name: str) -> None:
-        self._files.put_file(str(file), f"{self._root}/{name}")
-
-    def read(self, name: str, into: Path) -> None:
-        self._files.get_file(f"{self._root}/{name}", str(into))
 
 
 class SharedStore:
@@ -142,17 +73,11 @@ class SharedStore:
         """
         name = self._name(label)
         part = work / f"publish.{secrets.token_hex(8)}"
-        try:
-            if not self._there(name, part, right, folder=path.is_dir()):
-                _pack_and_seal(path, part, self._key, name)
-                try:
-                    self._asked(self._place.write, part, name)
-                except FileNotFoundError:
-                    raise SharedStoreError(self._words("has no such bucket")) from None
-                if not self._there(name, part, right, folder=path.is_dir()):
-                    raise SharedStoreError(self._words("gives back something else than it was given"))
-        finally:
-            part.unlink(missing_ok=True)
+        there = partial(self._there, name, part, right, most=most_of(path), folder=path.is_dir())
+        if not there():
+            self._write(path, part, name)
+            if not there():
+                raise SharedStoreError(self._words("gives back something else than it was given"))
         self._take_note(label)
 
     def fetch(self, label: str, into: Path, right: Callable[[Path], bool], *, folder: bool) -> None:
@@ -161,36 +86,77 @@ class SharedStore:
         Raises:
             Missing: there is none, or what lies there is something else: whoever makes it again publishes it again.
             SharedStoreError: the storage does not answer.
+            OSError: the disk is full, or would be.
         """
+        most = shutil.disk_usage(into.parent).free // 2  # sealed and opened
         try:
-            self._open(self._name(label), into, folder=folder)
+            self._open(self._name(label), into, most, folder=folder)
             if not right(into):
                 raise NotWhole("another content")
+        except TooLong:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         except (FileNotFoundError, NotWhole):
             remove(into)
             self._note(label).unlink(missing_ok=True)
             raise Missing(label) from None
         self._take_note(label)
 
-    def _there(self, name: str, part: Path, right: Callable[[Path], bool], *, folder: bool) -> bool:
+    def check(self, work: Path) -> None:
+        """See that this account may write to the storage and read it, and that it is the one of this key's objects.
+
+        Raises:
+            SetupError: it is of another key, or not the one that this home has published to.
+            Exception: it does not answer, or refuses: what its client says.
+        """
+        mark, back = work / "mark", work / "mark.back"
+        try:
+            self._open(MARK, back, PIECE, folder=False)
+        except FileNotFoundError:
+            if self._note(MARK).exists():
+                hint = "mount it; if it was emptied, delete store/published of this HUSH_HOME"
+                raise SetupError(
+                    self._where(), "is not the storage that this home publishes to", hint
+                ) from None
+        except NotWhole:
+            raise SetupError(self._where(), *OTHER_KEY) from None
+        back.unlink(missing_ok=True)
+        mark.write_bytes(b"hush")
+        self._write(mark, back, MARK)
+        self._open(MARK, back, PIECE, folder=False)
+        self._take_note(MARK)
+
+    def _there(
+        self, name: str, part: Path, right: Callable[[Path], bool], *, most: int, folder: bool
+    ) -> bool:
         """Whether what lies there opens, and is this object."""
         found = part.with_name(part.name + ".back")
         try:
-            self._open(name, found, folder=folder)
+            self._open(name, found, most, folder=folder)
             return right(found)
         except (FileNotFoundError, NotWhole):
             return False
         finally:
             remove(found)
 
-    def _open(self, name: str, into: Path, *, folder: bool) -> None:
+    def _write(self, path: Path, part: Path, name: str) -> None:
+        try:
+            pack_and_seal(path, part, self._key, name)
+            self._asked(self._place.write, part, name)
+        except FileNotFoundError:
+            raise SharedStoreError(self._words("has no such bucket")) from None
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _open(self, name: str, into: Path, most: int, *, folder: bool) -> None:
+        """Decrypt what lies there; on this disk are never more than two of its forms."""
         part, plain = (into.with_name(f"{into.name}.{end}") for end in ("sealed", "plain"))
         try:
-            self._asked(self._place.read, name, part)
+            self._asked(self._place.read, name, part, most)
             with open(part, "rb") as sealed, open(plain, "xb") as out:
                 unseal(sealed, out, self._key, name)
+            part.unlink()
             if folder:
-                _unpack(plain, into)
+                unpack(plain, into)
             else:
                 plain.chmod(0o600)
                 plain.rename(into)
@@ -202,18 +168,20 @@ class SharedStore:
         """Ask the storage. Of a failure the type alone is told: messages may quote names and addresses."""
         try:
             return call(*arguments)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotWhole):
             raise
         except Exception as error:
-            why = type(error).__name__
-            if isinstance(error, OSError) and error.errno:
-                why += f": {os.strerror(error.errno)}"
+            number = error.errno if isinstance(error, OSError) else None
+            if number in FULL and call == self._place.read:  # this disk, not the storage's
+                raise
+            why = type(error).__name__ + (f": {os.strerror(number)}" if number else "")
             raise SharedStoreError(self._words(f"cannot be used ({why})")) from None
 
     def _words(self, what: str) -> str:
-        return (
-            f"{STORE} ({self._address}): {what}; mend it and start again: what is done is kept in this home"
-        )
+        return f"{self._where()}: {what}; mend it and start again: what is done is kept in this home"
+
+    def _where(self) -> str:
+        return f"{STORE} ({self._address})"
 
     def _name(self, label: str) -> str:
         """Where an object lies: a keyed digest, as the content's own would let guesses at it be tried."""
@@ -233,14 +201,14 @@ class SharedStore:
 @lru_cache(maxsize=4)
 def _place(address: str, process: int) -> Place:  # a fork takes no connection with it
     scheme, _, rest = address.partition("://")
-    return Folder(Path(rest)) if scheme == "file" else Bucket(rest.rstrip("/"))
+    return Folder(Path(unquote(rest))) if scheme == "file" else Bucket(rest.rstrip("/"))
 
 
 def shared_store(home: Home) -> SharedStore | None:
     """What HUSH_STORE names; None where it is not set.
 
     Raises:
-        InputError: it is no address of a storage, or its extra is not installed.
+        SetupError: it is no address of a storage, or its extra is not installed.
     """
     address = store_address()
     if not address:
@@ -252,49 +220,28 @@ def check_storage() -> None:
     """Refuse a HUSH_STORE that does not answer, before any work.
 
     Raises:
-        InputError: it is no address of a storage, does not answer this account, or has no such bucket or folder.
+        SetupError: it is no address of a storage, does not answer this account, or has no such bucket or folder;
+            what lies there is of another key, or it is not the storage that this home publishes to.
     """
     address = store_address()
     if not address:
         return
+    place, storage = home(), _place(address, os.getpid())
     try:
-        _place(address, os.getpid()).check()
+        storage.check()
+        if not (place.keys / "store.key").exists():
+            if storage.has(MARK):
+                raise SetupError(f"{STORE} ({address})", *OTHER_KEY)
+            if not place.keys.is_dir():  # nobody has made this home yet
+                return
+        with tempfile.TemporaryDirectory() as work:
+            SharedStore(storage, address, place.store_key(), place.store / "published").check(Path(work))
+    except SetupError:
+        raise
     except Exception as error:  # of foreign clients: their messages may quote what they were given
-        what = f"does not answer as a storage does ({type(error).__name__})"
+        first = error.__context__ if isinstance(error, SharedStoreError) else error
+        what = f"does not answer as a storage does ({type(first).__name__})"
         hint = (
             "correct it, mount the folder or make the bucket, and see to the account (docs/many_machines.md)"
         )
-        raise InputError(f"{STORE} ({address})", what, hint) from None
-
-
-def _pack_and_seal(path: Path, into: Path, key: bytes, name: str) -> None:
-    packed = into.with_name(into.name + ".tar")
-    try:
-        if path.is_dir():
-            with tarfile.open(packed, "w", format=tarfile.PAX_FORMAT) as archive:
-                for file in sorted(path.rglob("*")):
-                    if file.is_file():
-                        archive.add(file, arcname=file.relative_to(path).as_posix(), recursive=False)
-        with open(packed if path.is_dir() else path, "rb") as plain, open(into, "xb") as out:
-            seal(plain, out, key, name)
-    finally:
-        packed.unlink(missing_ok=True)
-
-
-def remove(path: Path) -> None:
-    """A file or a folder, if it is there."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _unpack(packed: Path, into: Path) -> None:
-    into.mkdir(mode=0o700)
-    try:
-        with tarfile.open(packed) as archive:
-            archive.extractall(into, filter="data")
-    except tarfile.TarError:
-        raise NotWhole("no folder") from None
-    for path in into.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
+        raise SetupError(f"{STORE} ({address})", what, hint) from None

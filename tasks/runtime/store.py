@@ -26,16 +26,18 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
-from hush_core.errors import HushError
+from hush_core.errors import Unavailable
 from hush_core.files import file_sha256, new_file, put_in_place, sync, write_whole
 from tasks.ownership import temporary_folder
 from tasks.runtime.environment import home
-from tasks.runtime.shared_store import Missing, remove, shared_store
+from tasks.runtime.full_disk import FULL
+from tasks.runtime.packed import remove
+from tasks.runtime.shared_store import Missing, shared_store
 
 DIRECTORY = ".d"
 
 
-class StoreError(HushError):
+class StoreError(Unavailable):
     """An object of the store is missing or not what its name says; run the step that made it again."""
 
 
@@ -183,10 +185,19 @@ class Store:
         return json.loads(self.read_bytes(ref, verify=verify))
 
     def holds(self, ref: Ref) -> bool:
-        """Whether the object is here with exactly the content that its name promises."""
+        """Whether the object is here, or on HUSH_STORE, with exactly the content that its name promises.
+
+        Raises:
+            SharedStoreError: the storage does not answer, so nobody can tell.
+            OSError: the disk is full, so it cannot be fetched.
+        """
         try:
             self.path(ref, verify=True)
-        except (StoreError, OSError):
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            return False
+        except StoreError:
             return False
         return True
 
@@ -212,6 +223,8 @@ class Store:
         try:
             self._shared.fetch(_label(ref), temporary, _is(ref), folder=folder)
             if folder:
+                for path in [temporary, *temporary.rglob("*")]:
+                    sync(path)
                 self._put_directory_in_place(temporary, target, ref.sha256)
             else:
                 sync(temporary)

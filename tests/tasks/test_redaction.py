@@ -95,6 +95,15 @@ def test_examples_that_are_gone_or_edited_are_not_said_to_be_clean(made):
     assert check_redaction(verification(fingerprint)).redaction.startswith("NOT CHECKED")
 
 
+def test_a_storage_that_is_away_is_said_to_be_why(made, monkeypatch, tmp_path):
+    fingerprint = made(examples(b"see [REDACTED]"))
+    for path in (home().store / "objects").rglob("*.parquet"):
+        path.unlink()
+    monkeypatch.setenv("HUSH_STORE", (tmp_path / "not-mounted").as_uri())
+    said = check_redaction(verification(fingerprint)).redaction
+    assert said.startswith("NOT CHECKED") and "HUSH_STORE (file:///" in said and "not in this" not in said
+
+
 def test_a_note_that_names_other_examples_is_refused(made):
     """Somebody points the note at clean examples: they are not those of the certificate."""
     clean, bad = made(examples(b"clean")), made(examples(VALUE))

@@ -1,5 +1,6 @@
 """Cache keys and cached tasks, run by a real Prefect engine against its embedded server."""
 
+import errno
 from enum import Enum
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
+from tasks.runtime.shared_store import SharedStore, SharedStoreError
 from tasks.runtime.store import Ref, Store
 
 
@@ -96,3 +98,53 @@ def test_a_dead_reference_is_never_handed_out(prefect_harness, damage):
     assert Store(home().store).holds(result.parts[0])
     run(step, 7)
     assert calls == [7, 7]
+
+
+@pytest.mark.parametrize("wrong", ["away", "full"])
+def test_a_record_outlives_a_storage_that_is_away_and_a_disk_that_is_full(
+    prefect_harness, tmp_path, monkeypatch, wrong
+):
+    calls, shared = [], tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("HUSH_STORE", shared.as_uri())
+    step = make(f"cache-storage-{wrong}", calls)
+    result = run(step, 3)
+    part = Store(home().store).path(result.parts[0])
+    part.unlink()
+    with monkeypatch.context() as now:
+        if wrong == "away":
+            shared.rename(tmp_path / "away")
+        else:
+            now.setattr(SharedStore, "fetch", full)
+        assert run(step, 3) == result and calls == [3]
+        with pytest.raises(
+            SharedStoreError if wrong == "away" else OSError, match="HUSH_STORE|No space left"
+        ):
+            Store(home().store).read_bytes(result.parts[0])
+    if wrong == "away":
+        (tmp_path / "away").rename(shared)
+    assert run(step, 3) == result and calls == [3] and part.read_bytes() == b"part 3"
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_result_that_is_reused_is_published_where_the_storage_has_it_not(
+    prefect_harness, tmp_path, monkeypatch
+):
+    calls, step = [], None
+    for place in ("", "one", "two"):  # no storage yet, then one, then another
+        if place:
+            (tmp_path / place).mkdir()
+            monkeypatch.setenv("HUSH_STORE", (tmp_path / place).as_uri())
+        step = step or make("cache-published", calls)
+        result = run(step, 5)
+        for ref in (result.ref, *result.parts):
+            Store(home().store).path(ref).unlink() if place else None
+            assert Store(home().store).holds(ref)
+    for file in (tmp_path / "two" / "objects").rglob("*"):
+        if file.is_file():
+            file.unlink()  # its keeper
+    run(step, 5)
+    assert calls == [5] and sum(path.is_file() for path in (tmp_path / "two").rglob("*")) == 2

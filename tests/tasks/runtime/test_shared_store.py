@@ -21,7 +21,7 @@ from local_servers import until
 from object_server import InBucket, InFolder, object_server
 
 from hush_core.errors import InputError
-from tasks.runtime import environment, shared_store
+from tasks.runtime import environment, places, shared_store
 from tasks.runtime.environment import home, store_address
 from tasks.runtime.sealed import seal
 from tasks.runtime.shared_store import SharedStore, SharedStoreError, check_storage
@@ -252,7 +252,7 @@ def test_a_kill_amid_the_upload_leaves_nothing_that_counts(storage, tmp_path, mo
 
 @needs_s3
 def test_a_server_that_is_gone_stops_what_needs_it_and_nothing_is_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_store, "TRIES", 1)
+    monkeypatch.setattr(places, "TRIES", 1)
     with object_server() as server:
         storage = InBucket(server, "p")
         use(monkeypatch, storage, tmp_path / "home")
