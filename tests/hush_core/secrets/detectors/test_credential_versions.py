@@ -13,6 +13,7 @@ from re import _constants, _parser
 import kingfisher_sdk
 import pytest
 
+from hush_core.secrets.detectors import credential_passwords
 from hush_core.secrets.detectors.credential_rules import FAR_GATE
 from hush_core.secrets.detectors.credentials import _Look
 
@@ -185,38 +186,6 @@ def test_histories_at_random(look):
     assert found > 60
 
 
-def vectors(count: int) -> list[str]:
-    return [f'    x = encode("{drawn(24)}a1B2")' for _ in range(count)]
-
-
-def test_a_program_becomes_one_of_test_vectors_and_none_again(look):
-    """The sixth value that no name tells of makes all of them vectors; where one goes, the others are values again."""
-    program = [*(f"def step{n}(x):\n    return x + {n}" for n in range(30)), *code(20)]
-    values = vectors(6)
-    texts = ["\n".join([*values[:2], *program, *values[2:count], ""]).encode() for count in (5, 6, 6, 5, 4)]
-    texts[2] += b"more = 1\n"
-    whole = [list(look(text)) for text in texts]
-    assert [len(rows) for rows in whole] == [5, 0, 0, 5, 4]
-    assert list(look.follow(texts, [None, 0, 1, 2, 3])) == whole
-    assert [len(look.scanner.scan(text)) for text in texts] == [5, 0, 0, 5, 4]
-
-
-def test_lists_of_values_are_no_vectors(look):
-    """An export of keys, as a table and as settings; and values of one program that a name tells of."""
-    values = [drawn(24) + "a1B2" for _ in range(12)]
-    for text in (
-        "\n".join(f"user{n};{value}" for n, value in enumerate(values)),
-        "\n".join(f"user{n}: {value}" for n, value in enumerate(values)),
-        "\n".join(f"def f{n}():\n    return client(api_key='{value}')" for n, value in enumerate(values)),
-        "\n".join(
-            f"def f{n}():\n    return {'g' if n < 3 else 'api_key'} == '{value}'"
-            for n, value in enumerate(values)
-        ),
-    ):
-        found = look.scanner.scan(text.encode())
-        assert {value.encode() for value in values} <= {one.value for one in found}
-
-
 def test_a_keys_type_comes_and_goes(look):
     part = f' "n": "{drawn(120)}",'
     with_, without = (
@@ -226,6 +195,33 @@ def test_a_keys_type_comes_and_goes(look):
     whole = [list(look(text)) for text in texts]
     assert [len(rows) for rows in whole] == [0, 1, 0]
     assert list(look.follow(texts, [None, 0, 1])) == whole
+
+
+def test_a_name_above_a_value_is_sought_on_one_short_line(look, monkeypatch):
+    """Behind a longer line nothing is read: neither what a version before held, nor the file from its start."""
+    top, long = 'primary_key = "hunter2trout9"', "# " + "of the text that is long " * 8
+    pair = [long, "value: token=None"]
+    texts = [text_of([top, *code(60), *above, *code(60)]) for above in (pair, [long])]
+    assert list(look.follow(texts, [None, 0])) == [list(look(text)) for text in texts] == [[], []]
+
+    read = []
+    monkeypatch.setattr(credential_passwords, "_AT", Counted(credential_passwords._AT, read))
+    content = text_of(pair * 400)
+    assert not list(look(content)) and 0 < sum(read) < 4 * len(content)
+
+
+class Counted:
+    """A pattern that notes how many bytes it was given."""
+
+    def __init__(self, pattern, read):
+        self.pattern, self.read = pattern, read
+
+    def finditer(self, text):
+        self.read.append(len(text))
+        return self.pattern.finditer(text)
+
+    def match(self, text):
+        return self.pattern.match(text)
 
 
 FAR_RULES = {
