@@ -114,9 +114,8 @@ def workers(folder, environments, certificate=None):
     try:
         import distributed
 
-        security = distributed.Security(
-            tls_ca_file=certificate, tls_client_cert=certificate, tls_client_key=certificate
-        )
+        names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+        security = distributed.Security(**dict.fromkeys(names, certificate)) if certificate else None
         with distributed.Client(address, security=security, timeout=120, set_as_default=False) as client:
             client.wait_for_workers(len(environments), timeout=240)
         yield address, folder / "log"
