@@ -238,6 +238,7 @@ def test_workers_without_the_home_do_what_needs_its_objects_alone(job, by_thread
     assert tables[0].equals(tables[1])
     for step in ("weigh", "price"):
         assert finished(log, step) >= 2, step
+    assert list(job.folder.glob("worker?/store/results/*")), "a worker keeps its results in its own home"
     assert finished(log, "scan") == 0 and not list(job.folder.glob("worker?/store/extraction/*"))
     assert len(storage.files()) >= len(made[0])
     for value in job.values:
