@@ -1,7 +1,8 @@
 """Which workers of somebody's Dask cluster may do a flow's tasks: those of this installation that have this home,
 or a home of their own and the objects of this one (`HUSH_STORE`).
 
-All are asked before the first task; one that joins later is asked in its first one, before that does anything.
+All are asked before the first task; one that joins later is asked in its first one, before that does anything
+or looks for a result that it has already.
 """
 
 from __future__ import annotations
@@ -103,6 +104,21 @@ def asked_first(function: Callable[P, R], required: Required) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         check_this_worker(required)
         return function(*args, **kwargs)
+
+    return run
+
+
+def known_first(key: Callable[P, str | None], required: Required) -> Callable[P, str | None]:
+    """A cache key, for such a worker: none where that may not work, so that nothing which was done there before
+    passes for an answer, and the function says why."""
+
+    @wraps(key)
+    def run(*args: P.args, **kwargs: P.kwargs) -> str | None:
+        try:
+            check_this_worker(required)
+        except InputError:
+            return None
+        return key(*args, **kwargs)
 
     return run
 
