@@ -25,7 +25,7 @@ from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import PrefectDaskFuture
 from pydantic import BaseModel
 
-from hush_core.errors import HushError
+from hush_core.errors import Unavailable
 from hush_core.files import file_sha256, private_folder
 from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
 from tasks.runtime.environment import RUNNER, home
@@ -94,11 +94,11 @@ class ClusterRunner(DaskTaskRunner):
         """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one.
 
         Raises:
-            HushError: the task needs this home, and the workers have homes of their own.
+            Unavailable: the task needs this home, and the workers have homes of their own.
         """
         if not self.with_home():
             if task.name not in BY_STORE:
-                raise HushError(
+                raise Unavailable(
                     f"the step {task.name} needs HUSH_HOME, which the workers of {RUNNER} do not share"
                 )
             return self._on_storage(task, parameters, *args, **kwargs)
