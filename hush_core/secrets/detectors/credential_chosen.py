@@ -10,7 +10,7 @@ SAYS_PASSWORD = re.compile(
     rb"(?i)pass(?:w(?:or)?d|phrase)?[\"']?\W{0,12}(?:value[ \t]*=[ \t\"']*)?\Z|pwd[\"']?\W{0,12}(?:value[ \t]*=[ \t\"']*)?\Z"
 )
 _CALLED = re.compile(
-    rb"[A-Za-z@]{0,2}'.*'.*|/.*|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\w[\w.]*[(\[{<].*|.*[A-Za-z_]\w*\(.*\).*|.*[;,]|[\w.-]+(?:/[\w.-]+)+|(?:v|py|python)?[0-9]+(?:[.:-][0-9]+)*|.*(?:[=<>]=|=>|->|&&|[|][|]|::|\\[nrt]|://).*"
+    rb"[A-Za-z@]{0,2}'.*'.*|\w[\w.]*[(\[{<].*|.*[A-Za-z_]\w*\(.*\).*|.*[;,]|[\w.-]+(?:/[\w.-]+)+|(?:v|py|python)?[0-9]+(?:[.:-][0-9]+)*|.*(?:[=<>]=|=>|->|&&|[|][|]|::|\\[nrt]|://).*"
 )
 """A call, an index, a path, a version: what programs and lists have behind the names of passwords."""
 _PROSE = frozenset(

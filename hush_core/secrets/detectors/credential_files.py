@@ -71,12 +71,6 @@ def in_files(
             value, (start, end) = match[group], match.span(group)
             if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
                 continue
-            if not place.secret and (
-                _SELECTOR.fullmatch(value) or _stands_before(content, first, start, value)
-            ):
-                continue
-            if not place.secret and _SENTENCE.match(value) and _GOES_ON.match(content, end, last):
-                continue
             if is_shown(content[max(first, start - SHOWN) : start]) or says_placeholder(value):
                 continue
             if place.chosen:
@@ -113,11 +107,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             if line.strip() and len(line) - len(line.lstrip()) <= indent:
                 break
             match = _ENTRY.match(line) if len(line) < 16_384 else None
-            if (
-                match
-                and not _CERTIFICATE.match(line)
-                and not _nothing(line, match[1], encoded=block[2] == b"data")
-            ):
+            if match and not _nothing(line, match[1], encoded=block[2] == b"data"):
                 rule = (
                     (_encoded(match[1], pair=False) or FILE_PASSWORD)
                     if block[2] == b"data"
@@ -133,10 +123,6 @@ _LOGIN_NAME = re.compile(
 )
 
 
-_CERTIFICATE = re.compile(
-    rb"[ \t]+[\"']?(?:[\w.-]{0,64}\.(?:crt|cer|ca)|ca|certificate-authority-data)[\"']?:"
-)
-"""Certificates are for all to see."""
 _PLAIN_NAME = re.compile(rb"[A-Za-z0-9_.@:/-]+\s*")
 
 
@@ -196,23 +182,6 @@ def _encoded(value: bytes, *, pair: bool = True) -> str:
     if _TEMPLATE.search(part) or not part or (pair and is_placeholder(part)):
         return ""
     return ENCODED_SECRET if looks_made(part) or len(part) > 64 else ENCODED_PASSWORD
-
-
-_SENTENCE = re.compile(rb"(?:[a-z]+|[A-Z][a-z]+)[,.:]?\Z")
-_SELECTOR = re.compile(rb"(?:[A-Za-z_]+:){2,}\W{0,2}|id=\S+")
-_GOES_ON = re.compile(
-    rb"[ \t]+(?!(?:account|login|machine|macdef|port|user|privilege|role)\b)[a-z]+[ \t,.]+[a-z]"
-)
-"""A word, and words of a sentence behind it: `username and password without a web browser`."""
-
-
-def _stands_before(content: bytes, first: int, start: int, value: bytes) -> bool:
-    """Whether a word stands on its line before, as a user or a database that has its name for a password."""
-    return (
-        value.isalpha()
-        and re.search(rb"(?<![A-Za-z])" + value + rb"(?![A-Za-z])", content[max(first, start - 256) : start])
-        is not None
-    )
 
 
 def _dense(value: bytes) -> bool:

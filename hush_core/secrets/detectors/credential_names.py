@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hush_core.secrets.detectors.credential_identifiers import identifies, is_identifier, is_mangled
 from hush_core.secrets.detectors.credential_public import (
     holds_text,
     is_boundary,
     is_fingerprint,
+    is_identifier,
+    is_key_part,
     is_page,
     is_placeholder_login,
     is_public_key,
@@ -35,10 +36,10 @@ _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
-    b"cookie cookies session sessionid sessid sid webhook webhooks signing sig jwt hmac mnemonic "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
     b"seed private privkey pk sk sas connstr api access vault "
     b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
-    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats activation serial".split()
+    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
 )
 _TELLING_ENDS = (
     b"key",
@@ -59,7 +60,7 @@ _NOT_TELLING = frozenset(
 _DENYING = frozenset(
     b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
     b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
-    b"guid uuid nonce cnonce opaque signature".split()
+    b"guid uuid nonce cnonce opaque".split()
 )  # fmt: skip
 _STRONG = frozenset(
     b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
@@ -163,7 +164,6 @@ def _judge(
         return None
     if (
         is_identifier(core)
-        or is_mangled(before[-1:] + core if before.endswith(b"$") else core)
         or is_public_key(token)
         or is_page(token)
         or is_fingerprint(token, before)
@@ -181,9 +181,7 @@ def _judge(
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
-        if _DIGEST_BEHIND.match(content, end, last) or identifies(
-            content, first, start, before, words(before)[-1:], mixed=(made or made_body) == "mixed"
-        ):
+        if _DIGEST_BEHIND.match(content, end, last) or is_key_part(content, start, before):
             return None
         after = words(content[end : min(last, end + AFTER)])
         if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):

@@ -72,10 +72,10 @@ _NO_VALUE_TAIL = frozenset(
 _NOISE = re.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
-    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|passwort|kennwort|wachtwoord|heslo|geslo|lozinka|parola|parole|salasana|senha|adgangskode|passord|parool|contrase(?:n|\xc3\xb1|\\u00f1)a|has(?:l|\xc5\x82|\\u0142)o|jelsz(?:o|\xc3\xb3|\\u00f3)|l(?:o|\xc3\xb6|\\u00f6)senord|base(?:16|32|64|85)|urllib2?)"
+    rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\|-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^[\w.-]+[<>=~!]=[0-9]|^~/|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.]\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
 )
 _CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
@@ -117,9 +117,6 @@ _OTHER_WORDS = re.compile(
     rb"(?i)(?:pass(?:ing|ed|es|age|ive|able|port|eng)|auth(?:or(?!iz)|entic)|pinn|token(?:iz|is))"
 )
 """Words that begin as telling ones do."""
-_SHORT_NAMES = (b"pin", b"psk", b"auth", b"seed", b"salt", b"cred", b"creds", b"dsn")
-_INSIDE = re.compile(rb"[a-z][a-z]|[A-Z][A-Z]")
-"""A short name is one only where a word begins: `mapping` and `author` have others in them."""
 _PUBLIC = re.compile(
     rb"(?i)(?:pub(?:lic)?|cache|sort|partition|primary|foreign|routing|shard|lookup|index|group)[_ .-]?\Z"
 )
@@ -133,8 +130,8 @@ def passwords(
     unsettled: takes in where values stand that are some only if the content's head is one of a settings file.
     """
     settings: bool | None = None
-    for first, last in lines:
-        for match in _named(content, first, last):
+    for begin, last in lines:
+        for first, match in _named(content, begin, last):
             group = 3 if match[3] is not None else 4
             value, (start, end) = match[group], match.span(group)
             if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
@@ -146,10 +143,6 @@ def passwords(
             if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
                 continue  # its digest
             if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
-                continue
-            if match[1].lower() in _SHORT_NAMES and _INSIDE.search(
-                content, max(first, match.start() - 1), match.start() + 1
-            ):
                 continue
             if looks_made(value) and RUN.fullmatch(value):
                 if is_file(value) or is_path(value) or says_placeholder(value):
@@ -165,10 +158,7 @@ def passwords(
                 or is_placeholder(value)
                 or says_placeholder(value)
                 or _EXPRESSION.search(value)
-                or value.lower().rstrip(b":") in (name, name + _CLOSED.sub(b"", match[2].lower()))
-                or _repeats(content, first, match, value)
-                or _KEPT_IN.fullmatch(value)
-                or (not human and _REFERENCE.fullmatch(value))
+                or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
             ):
                 continue
             given = content[match.end(2) : start] == b"=" and not _DOTTED.search(
@@ -198,32 +188,16 @@ def passwords(
             yield ASSIGNED_PASSWORD, start, end
 
 
-def _repeats(content: bytes, first: int, match: re.Match[bytes], value: bytes) -> bool:
-    """Whether a password is a word of its own name, or all of it: `KONG_PASSWORD: kong`, `client_secret = "clientSecret"`."""
-    if not value.replace(b"_", b"").isalpha():
-        return False
-    before = _NAME_BEFORE.search(content, max(first, match.start() - 48), match.start())
-    name = words((before[0] if before else b"") + match[1] + match[2])
-    return value.lower() in name or words(value) == name
-
-
-_REFERENCE = re.compile(
-    rb"(?:[a-z][a-z0-9]*[-/])*(?:secret|token|cred|credential|cert|ca|tls|auth)s?[0-9]{0,3}(?:-[a-z0-9]{1,12})*|(?:[a-z][a-z0-9]*[-/])+key[0-9]{0,3}"
-)
-"""The name of a secret that is kept elsewhere: `default/demo-secret`."""
-_KEPT_IN = re.compile(
-    rb"[\w./-]*\w\.(?:json|ya?ml|toml|txt|pem|p12|pfx|jks|crt|cer|key|gpg|conf|cnf|ini|env)"
-)
-_NAME_BEFORE = re.compile(rb"[A-Za-z_]+\Z")
-
-
 _VALUE_LINE = re.compile(rb"[ \t]{0,24}[\"']?value[\"']?:")
+ABOVE = 160
+"""Longest line above it that is read for the name: no more than `changes.around` takes in."""
 
 
-def _named(content: bytes, first: int, last: int) -> Iterator[re.Match[bytes]]:
-    """Matches of PASSWORD on a line; where a name begins is sought by re2, as `re` is slow with many words."""
+def _named(content: bytes, first: int, last: int) -> Iterator[tuple[int, re.Match[bytes]]]:
+    """Where the line of the name begins, and a match of PASSWORD; where a name begins is sought by re2, as `re` is slow with many words."""
     if first and _VALUE_LINE.match(content, first, last):
-        first = content.rfind(b"\n", max(0, first - 160), first - 1) + 1  # its name stands above
+        above = content.rfind(b"\n", max(0, first - ABOVE), first - 1)  # its name stands above
+        first = above + 1 if above >= 0 else 0 if first <= ABOVE else first
     at = first
     for name in _AT.finditer(content[first:last]):
         if first + name.start() >= at:
@@ -232,7 +206,7 @@ def _named(content: bytes, first: int, last: int) -> Iterator[re.Match[bytes]]:
                 group = 3 if match[3] is not None else 4
                 named = _AT.match(match[group])  # `"key": "password", "value": …`
                 at = match.start(group) if named else match.end()
-                yield match
+                yield first, match
 
 
 _SIGNED = re.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")

@@ -175,18 +175,13 @@ def says_text(token: bytes) -> bool:
         part = plain[skip:]
         part = part[: len(part) - len(part) % 4]
         said = base64.b64decode(part)
-        if not skip and (said.startswith(_FILES) or _counts(said)):
+        if not skip and said.startswith(_FILES):
             return True
         if not skip and _says_words(said):
             return True
         if sum(c in _TEXT for c in said) >= 0.95 * len(said):
             return not _mostly_made(said)
     return False
-
-
-def _counts(said: bytes) -> bool:
-    """Whether nearly every byte is the one before and one more, or the same."""
-    return sum([b - a in (0, 1) for a, b in itertools.pairwise(said)]) >= 0.8 * (len(said) - 1)
 
 
 def _says_words(said: bytes) -> bool:

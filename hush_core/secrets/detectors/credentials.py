@@ -22,16 +22,13 @@ from hush_core.corpus.changes import Change
 from hush_core.files import private_folder
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
-from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, keep_in
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
-from hush_core.secrets.detectors.credential_vectors import vectors
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
     MIN_BYTES,
     Known,
-    Row,
     known,
     nearby,
     next_known,
@@ -67,13 +64,10 @@ class CredentialScanner:
 
     def scan(self, content: bytes) -> list[Detection]:
         """Every credential in one whole file, sorted by place; overlaps are kept."""
-        found = self.look(content)[0]
-        if vectors(content, _rows(found)):
-            found = [d for d in found if d.rule != RANDOM_TOKEN]
-        return found
+        return self.look(content)[0]
 
     def look(self, content: bytes) -> tuple[list[Detection], Gated]:
-        """`scan`, test vectors among it, and what our gates saw."""
+        """`scan`, and what our gates saw."""
         found = set()
         for f in self._native.scan(content):
             if not f.visible and f.rule_id in self._public_helpers:
@@ -182,16 +176,10 @@ class _Look:
             else:
                 found = list(state.rows)
                 states.append(state)
-            yield _without_vectors(text, found)
+            yield found
 
 
-def _without_vectors(content: bytes, rows: list[Row]) -> list[Row]:
-    if not vectors(content, rows):
-        return rows
-    return [row for row in rows if row[2].removesuffix(INNER) != RANDOM_TOKEN]
-
-
-def _rows(detections: Iterable[Detection]) -> list[Row]:
+def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
     return [(d.start, d.end, d.rule if d.exact else d.rule + INNER) for d in detections]
 
 
@@ -240,4 +228,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="12", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="13", prepare=_rules, scan=_scan)

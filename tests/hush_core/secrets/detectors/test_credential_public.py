@@ -12,10 +12,10 @@ import string
 
 import pytest
 
-from hush_core.secrets.detectors.credential_identifiers import is_identifier
 from hush_core.secrets.detectors.credential_public import (
     holds_text,
     is_everybodys,
+    is_identifier,
     is_placeholder,
 )
 from hush_core.secrets.detectors.credentials import CredentialScanner
