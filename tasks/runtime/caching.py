@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
 from enum import Enum
-from pathlib import Path, PurePath
+from pathlib import Path, PosixPath, PurePath
 from typing import Any
 
 from prefect import Task, task
@@ -43,6 +43,17 @@ def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
     return home().fingerprint(canonical_json(body).decode())
 
 
+class Results(PosixPath):
+    """A home's folder of results. A task that travels to a worker finds the one of the worker's own home."""
+
+    def __reduce__(self) -> Any:
+        return _results_here, ()
+
+
+def _results_here() -> Results:
+    return Results(home().results)
+
+
 def cached_task(
     *, name: str, version: int | str, ignore: Sequence[str] = (), **options: Any
 ) -> Callable[[Callable[..., Any]], Task[..., Any]]:
@@ -51,12 +62,12 @@ def cached_task(
     Arguments named in `ignore` (a progress callback, a folder to work in) do not change the result and are
     left out of the key. Further `options` go to `prefect.task`.
     """
-    results = home().results
+    results = Results(home().results)
 
     def key(_context: Any, arguments: dict[str, Any]) -> str:
         inputs = {k: v for k, v in arguments.items() if k not in ignore}
         value = content_key(name, version, inputs)
-        record = results / value
+        record = Path(results, value)
         if record.exists() and not _alive(record):
             record.unlink(missing_ok=True)
             get_run_logger().warning("%s: a stored object is gone or damaged; computing it again", name)

@@ -10,11 +10,14 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 import dask
 import distributed
+from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_dask import DaskTaskRunner
@@ -22,11 +25,12 @@ from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import PrefectDaskFuture
 from pydantic import BaseModel
 
-from hush_core.errors import HushError
-from hush_core.files import private_folder
-from tasks.runtime.dask_workers import Required, asked_first, check_workers
+from hush_core.errors import Unavailable
+from hush_core.files import file_sha256, private_folder
+from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
 from tasks.runtime.environment import RUNNER, home
-from tasks.runtime.store import Store, refs_in
+from tasks.runtime.shared_store import shared_store
+from tasks.runtime.store import Ref, Store, StoreError, directory_sha256, refs_in
 
 BY_STORE = frozenset({"weigh", "price", "parts"})
 """Steps that are functions of stored objects alone. The others keep something in the home: scans, the ledger."""
@@ -90,16 +94,30 @@ class ClusterRunner(DaskTaskRunner):
         """Begin a task in a worker. Its records go to the Prefect server of this process, where that began one.
 
         Raises:
-            HushError: the task needs this home, and the workers have homes of their own.
+            Unavailable: the task needs this home, and the workers have homes of their own.
         """
         if not self.with_home():
             if task.name not in BY_STORE:
-                raise HushError(
+                raise Unavailable(
                     f"the step {task.name} needs HUSH_HOME, which the workers of {RUNNER} do not share"
                 )
-            store = Store(home().store)
-            for ref in refs_in(_plain(parameters)):
-                store.publish(ref, asked=True)
+            return self._on_storage(task, parameters, *args, **kwargs)
+        return self._begun(task, parameters, *args, **kwargs)
+
+    def _on_storage(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
+        """Begin a task whose objects a worker fetches from HUSH_STORE."""
+        store, refs = Store(home().store), list(refs_in(_plain(parameters)))
+        for ref in refs:
+            store.publish(ref, asked=True)
+
+        def again() -> PrefectDaskFuture[Any]:
+            for ref in refs:
+                _put_right(store, ref)
+            return self._begun(task, parameters, *args, **kwargs)
+
+        return Mended(self._begun(task, parameters, *args, **kwargs), again)
+
+    def _begun(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
         with get_client(sync_client=True) as prefect:
             url = str(prefect.api_url)
         with temporary_settings({PREFECT_API_URL: url}):
@@ -111,6 +129,9 @@ class ClusterRunner(DaskTaskRunner):
             return task
         asking = copy(task)
         asking.fn = asked_first(task.fn, self.required)
+        if task.cache_key_fn is not None:
+            asking.cache_key_fn = known_first(task.cache_key_fn, self.required)
+            asking.cache_policy = CacheKeyFnPolicy(cache_key_fn=asking.cache_key_fn)
         return asking
 
     def with_home(self) -> bool:
@@ -132,6 +153,40 @@ class ClusterRunner(DaskTaskRunner):
         super().__exit__(*failure)
         if self.required is not None:
             self.required.forget()
+
+
+class Mended(PrefectDaskFuture[Any]):
+    """What a worker without this home does. Where it does not find an object whole in HUSH_STORE, which is asked
+    for names alone when a task begins, the task's objects are put right there and it is done again, once."""
+
+    def __init__(self, first: PrefectDaskFuture[Any], again: Callable[[], PrefectDaskFuture[Any]]) -> None:
+        super().__init__(wrapped_future=first.wrapped_future, task_run_id=first.task_run_id)
+        self._again: Callable[[], PrefectDaskFuture[Any]] | None = again
+        self._second: PrefectDaskFuture[Any] | None = None
+        self._asking = threading.Lock()
+
+    def result(self, timeout: float | None = None, raise_on_failure: bool = True) -> Any:
+        with self._asking:
+            if self._again is not None:
+                found = super().result(timeout, raise_on_failure=False)
+                if isinstance(found, StoreError):
+                    self._second = self._again()
+                self._again = None
+        if self._second is not None:
+            return self._second.result(timeout, raise_on_failure)
+        return super().result(timeout, raise_on_failure)
+
+
+def _put_right(store: Store, ref: Ref) -> None:
+    """Read what HUSH_STORE has of an object, whatever was noted, and replace it where it is something else."""
+    shared, path = shared_store(home()), store.path(ref, verify=True)
+    if shared is not None:
+        with store.scratch() as work:
+            shared.publish(path.name, path, Path(work), lambda found: _digest(found) == ref.sha256)
+
+
+def _digest(path: Path) -> str:
+    return directory_sha256(path) if path.is_dir() else file_sha256(path)
 
 
 def _plain(value: Any) -> Any:

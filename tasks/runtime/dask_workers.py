@@ -1,7 +1,8 @@
 """Which workers of somebody's Dask cluster may do a flow's tasks: those of this installation that have this home,
 or a home of their own and the objects of this one (`HUSH_STORE`).
 
-All are asked before the first task; one that joins later is asked in its first one, before that does anything.
+All are asked before the first task; one that joins later is asked in its first one, before that does anything
+or looks for a result that it has already.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import ParamSpec, TypeVar
 
 import distributed
 
-from hush_core.errors import InputError
+from hush_core.errors import InputError, SetupError
 from tasks.ownership import temporary_folder
 from tasks.runtime.environment import RUNNER, STORE, Home, home, store_address
 
@@ -47,15 +48,16 @@ class Required:
         Raises:
             InputError: it may not.
         """
-        if self.apart and facts[IDENTITY] == self.facts[IDENTITY] and facts[MARK] != self.facts[MARK]:
+        copied = bool(facts[IDENTITY]) and facts[IDENTITY] == self.facts[IDENTITY]
+        if self.apart and copied and facts[MARK] != self.facts[MARK]:
             what = f"the worker {worker} has a copy of this home, which counts for itself"
-            raise InputError(RUNNER, what, "give it a new HUSH_HOME with this one's keys/store.key alone")
+            raise SetupError(RUNNER, what, "give it a new HUSH_HOME with this one's keys/store.key alone")
         for name, value in facts.items():
             if value != self.facts[name] and not (self.apart and name in OF_HOME):
                 hint = "give it this installation, and HUSH_HOME on a file system that all machines share"
                 if self.apart:
                     hint = "give it this installation, HUSH_STORE, and keys/store.key of this home"
-                raise InputError(RUNNER, f"the worker {worker} has another {name}", hint)
+                raise SetupError(RUNNER, f"the worker {worker} has another {name}", hint)
 
     def forget(self) -> None:
         """Take the mark away: nobody will be asked any more."""
@@ -71,7 +73,7 @@ def check_workers(address: str) -> Required:
     """
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"
-        raise InputError(
+        raise SetupError(
             "PREFECT_API_URL", f"is not set: {what}", "begin a server, and set it to its address"
         )
     mark = new_mark()
@@ -80,7 +82,7 @@ def check_workers(address: str) -> Required:
         with distributed.Client(address, timeout=30, set_as_default=False) as client:
             found = client.run(facts_of_worker, mark)
         if not found:
-            raise InputError(RUNNER, "has no worker", "start one: dask worker ADDRESS")
+            raise SetupError(RUNNER, "has no worker", "start one: dask worker ADDRESS")
         shared = all(facts[MARK] == required.facts[MARK] for facts in found.values())
         required = Required(mark, required.facts, apart=bool(store_address()) and not shared)
         for worker, facts in found.items():
@@ -91,7 +93,7 @@ def check_workers(address: str) -> Required:
             # TypeError: no certificate is named
             what = f"cannot be used: {type(error).__name__}"
             hint = "start the scheduler, or correct address and certificates"
-            raise InputError(RUNNER, what, hint) from None
+            raise SetupError(RUNNER, what, hint) from None
         raise
     return required
 
@@ -103,6 +105,21 @@ def asked_first(function: Callable[P, R], required: Required) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         check_this_worker(required)
         return function(*args, **kwargs)
+
+    return run
+
+
+def known_first(key: Callable[P, str | None], required: Required) -> Callable[P, str | None]:
+    """A cache key, for such a worker: none where that may not work, so that nothing which was done there before
+    passes for an answer, and the function says why."""
+
+    @wraps(key)
+    def run(*args: P.args, **kwargs: P.kwargs) -> str | None:
+        try:
+            check_this_worker(required)
+        except InputError:
+            return None
+        return key(*args, **kwargs)
 
     return run
 

@@ -114,9 +114,8 @@ def workers(folder, environments, certificate=None):
     try:
         import distributed
 
-        security = distributed.Security(
-            tls_ca_file=certificate, tls_client_cert=certificate, tls_client_key=certificate
-        )
+        names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+        security = distributed.Security(**dict.fromkeys(names, certificate)) if certificate else None
         with distributed.Client(address, security=security, timeout=120, set_as_default=False) as client:
             client.wait_for_workers(len(environments), timeout=240)
         yield address, folder / "log"
@@ -239,6 +238,7 @@ def test_workers_without_the_home_do_what_needs_its_objects_alone(job, by_thread
     assert tables[0].equals(tables[1])
     for step in ("weigh", "price"):
         assert finished(log, step) >= 2, step
+    assert list(job.folder.glob("worker?/store/results/*")), "a worker keeps its results in its own home"
     assert finished(log, "scan") == 0 and not list(job.folder.glob("worker?/store/extraction/*"))
     assert len(storage.files()) >= len(made[0])
     for value in job.values:

@@ -12,9 +12,12 @@ from prefect import flow, task
 
 from hush_core.errors import HushError, InputError
 from hush_core.mapping import map_parts
+from tasks.runtime.caching import cached_task
 from tasks.runtime.dask_workers import Required, facts_of_worker, new_mark
+from tasks.runtime.environment import home
 from tasks.runtime.progress import STOPPING, progress_log
 from tasks.runtime.runner import FEW, ChosenRunner, cluster, elsewhere, in_parts
+from tasks.runtime.store import Ref, Store
 
 
 @flow(task_runner=ChosenRunner())
@@ -55,7 +58,31 @@ def steps(folder):
     until = time.monotonic() + 60
     while not (folder / "dismissed").exists() and time.monotonic() < until:
         time.sleep(0.05)
+    with_homes_of_their_own(folder)
     return found
+
+
+def with_homes_of_their_own(folder):
+    """The workers in another home with this one's store.key, and a storage in between (`HUSH_STORE`)."""
+    theirs, store = folder / "worker", Store(home().store)
+    (theirs / "keys").mkdir(parents=True)
+    (theirs / "keys" / "store.key").write_bytes(home().store_key())
+    cluster().client.run(live_in, str(theirs))
+    home().fingerprint("")  # makes the key that tells a copy of this home
+    mark, text = new_mark(), os.urandom(50)
+    facts = facts_of_worker(mark)
+    given, ours = store.put_bytes(text), set(home().results.iterdir())
+    (there,) = (path for path in (folder / "shared").rglob("*") if path.is_file())
+    there.write_bytes(there.read_bytes()[:-1])  # damaged after it was noted as published
+    cluster().required = Required(mark, facts, apart=True)
+    assert store.read_bytes(twice.submit(given).result()) == 2 * text
+    assert set(home().results.iterdir()) == ours, "a worker writes into its own home alone"
+    assert list((theirs / "store" / "results").iterdir())
+    cluster().required = Required(mark, facts | {"hush": "another"}, apart=True)
+    again = twice.submit(given).result(raise_on_failure=False)
+    assert isinstance(again, InputError) and "has another hush" in str(again), "answered by a result it had"
+    cluster().required.forget()
+    cluster().required = None
 
 
 @task
@@ -73,6 +100,17 @@ def by_whom(part):
 def touch(file):
     """What a worker that may work does."""
     file.touch()
+
+
+def live_in(folder):
+    os.environ["HUSH_HOME"] = folder
+
+
+@cached_task(name="price", version=1)
+def twice(text: Ref) -> Ref:
+    """A step of those that a worker with a home of its own may do."""
+    store = Store(home().store)
+    return store.put_bytes(2 * store.read_bytes(text))
 
 
 @task

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 
 import psutil
@@ -48,6 +50,8 @@ def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     from on_cluster import spread
 
     monkeypatch.setenv("HUSH_RUNNER", "dask")
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setenv("HUSH_STORE", f"file://{tmp_path}/shared")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     seen = spread(tmp_path)
     doubled, who = zip(*seen["many"], strict=True)
@@ -57,6 +61,20 @@ def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     assert seen["address"].startswith("tls://127.0.0.1:") and seen["listens"] == {"127.0.0.1"}
     assert (tmp_path / "dismissed").read_text() == "Dismissed"
     assert not [child for child in psutil.Process().children(recursive=True) if child.pid in who]
+
+
+def test_a_worker_that_begins_removes_the_files_of_one_that_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path))
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    begun = "import os, signal, tasks.runtime.dask_preload\n"
+    killed = (
+        "from tasks.ownership import temporary_folder as f; from tasks.runtime.environment import home as h\n"
+        "(f(h(), h().store) / 'half').touch(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", begun + killed], check=False).returncode == -9
+    assert len(list((tmp_path / "store" / "tmp").glob("*/half"))) == 1
+    subprocess.run([sys.executable, "-c", begun], check=True)
+    assert not list((tmp_path / "store" / "tmp").iterdir()) and not list((tmp_path / "run").iterdir())
 
 
 @needs_dask
