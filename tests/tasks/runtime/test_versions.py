@@ -90,15 +90,15 @@ def test_an_artifact_of_a_run_is_missing_or_refused(version, tmp_path):
 def test_a_refuted_model_of_others_that_may_not_be_read_stops_no_job(version, caplog):
     """It is told, as nobody here can know whose run was refuted; a store that is out of order still stops it."""
     with store(403) as source:
-        uri = version("theirs", source)
-        mlflow.MlflowClient().set_model_version_tag("theirs", "1", "audit", "refuted")
+        uri = version("of-others", source)
+        mlflow.MlflowClient().set_model_version_tag("of-others", "1", "audit", "refuted")
         note_elsewhere({"0" * 64})
         assert f"{uri} was refuted by an audit, and this account may not read of which run" in caplog.text
-        assert not refuted_runs()
-    mlflow.MlflowClient().delete_registered_model("theirs")
+        assert "0" * 64 not in refuted_runs()
+    mlflow.MlflowClient().delete_registered_model("of-others")
     with store(500) as source:
-        version("broken", source)
-        mlflow.MlflowClient().set_model_version_tag("broken", "1", "audit", "refuted")
+        version("out-of-order", source)
+        mlflow.MlflowClient().set_model_version_tag("out-of-order", "1", "audit", "refuted")
         with pytest.raises(MlflowException, match="500"):
             note_elsewhere({"0" * 64})
-    mlflow.MlflowClient().delete_registered_model("broken")
+    mlflow.MlflowClient().delete_registered_model("out-of-order")
