@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from hush_core.files import whole_file
-from tasks.runtime.sealed import NotWhole
+from tasks.runtime.sealed import PIECE, NotWhole
 
 CONNECT, ANSWER, TRIES = 10, 60, 4
 """Seconds, seconds, and how often a request is made."""
 SLOWEST = 1 << 16
 """Bytes a second, below which a file that comes from an object store is not waited for."""
-PIECE = 1 << 20
 
 
 class TooLong(NotWhole):

@@ -4,8 +4,13 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 
+import pytest
 from local_servers import ROOT, answers, free_port, stop, until
+
+from tasks.runtime import shared_store
+from tasks.runtime.environment import home
 
 LOGIN = {
     "AWS_ACCESS_KEY_ID": "hush",
@@ -13,6 +18,18 @@ LOGIN = {
     "AWS_DEFAULT_REGION": "us-east-1",
 }
 BUCKET = "shared"
+needs_s3 = pytest.mark.skipif(
+    find_spec("s3fs") is None or find_spec("moto") is None,
+    reason="the extra `s3` or moto is not installed: pip install -e '.[test]'",
+)
+
+
+def use(monkeypatch, storage, root):
+    """Have this process keep its objects in a storage, and all else in a HUSH_HOME that is made at `root`."""
+    for name, value in {"HUSH_STORE": storage.address, "HUSH_HOME": str(root), **storage.environment}.items():
+        monkeypatch.setenv(name, value)
+    shared_store._place.cache_clear()
+    home().create()
 
 
 class ObjectServer:

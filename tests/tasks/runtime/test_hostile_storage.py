@@ -11,12 +11,11 @@ import shutil
 import socket
 import tarfile
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from object_server import InBucket, InFolder, object_server
+from object_server import InBucket, InFolder, needs_s3, use
 
 from hush_core.errors import InputError
 from tasks import champion
@@ -29,40 +28,14 @@ from tasks.runtime.sealed import seal
 from tasks.runtime.shared_store import SharedStoreError, check_storage
 from tasks.runtime.store import Ref, Store, StoreError
 
-NO_S3 = find_spec("s3fs") is None or find_spec("moto") is None
-needs_s3 = pytest.mark.skipif(
-    NO_S3, reason="the extra `s3` or moto is not installed: pip install -e '.[test]'"
-)
 TEXT = b"some text of a protected example"
-
-
-@pytest.fixture(scope="module")
-def server():
-    with object_server() as running:
-        yield running
-
-
-@pytest.fixture(params=["file", pytest.param("s3", marks=needs_s3)])
-def storage(request, tmp_path, monkeypatch):
-    if request.param == "file":
-        made = InFolder(tmp_path / "shared")
-    else:
-        made = InBucket(request.getfixturevalue("server"), tmp_path.name)
-    return use(monkeypatch, made, tmp_path)
 
 
 @pytest.fixture
 def shared(tmp_path, monkeypatch):
-    return use(monkeypatch, InFolder(tmp_path / "shared"), tmp_path)
-
-
-def use(monkeypatch, storage, tmp_path):
-    given = {"HUSH_STORE": storage.address, "HUSH_HOME": str(tmp_path / "home"), **storage.environment}
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    shared_store._place.cache_clear()
-    home().create()
-    return storage
+    made = InFolder(tmp_path / "shared")
+    use(monkeypatch, made, tmp_path / "home")
+    return made
 
 
 def a_store():
@@ -232,7 +205,7 @@ def test_a_folder_of_another_account_is_refused(shared, tmp_path):
 
 
 def test_asking_makes_no_home(tmp_path, monkeypatch):
-    use(monkeypatch, InFolder(tmp_path / "shared"), tmp_path)
+    use(monkeypatch, InFolder(tmp_path / "shared"), tmp_path / "home")
     shutil.rmtree(tmp_path / "home")
     check_storage()
     assert not (tmp_path / "home").exists()
@@ -317,7 +290,7 @@ class Served:
 @pytest.mark.parametrize("length", [1 << 40, None], ids=["claimed", "unsaid"])
 def test_an_object_server_that_sends_without_end_is_cut_off(tmp_path, monkeypatch, length):
     with answers_with(bytes(1 << 20), length=length) as storage:
-        use(monkeypatch, storage, tmp_path)
+        use(monkeypatch, storage, tmp_path / "home")
         place = shared_store._place(storage.address, os.getpid())
         with pytest.raises(places.TooLong):
             place.read("objects/x", tmp_path / "into", 5 << 20)
@@ -329,7 +302,7 @@ def test_an_object_server_that_trickles_is_not_waited_for(tmp_path, monkeypatch)
     monkeypatch.setattr(places, "TRIES", 2)
     monkeypatch.setattr(places, "ANSWER", 1)
     with answers_with(b"x", length=1000, pause=0.2) as storage:
-        use(monkeypatch, storage, tmp_path)
+        use(monkeypatch, storage, tmp_path / "home")
         with pytest.raises(SharedStoreError, match=r"cannot be used \((FS)?TimeoutError"):
             a_store()._shared._asked(
                 shared_store._place(storage.address, os.getpid()).read, "objects/x", tmp_path / "into", 1000
@@ -370,7 +343,7 @@ def test_a_fetched_folder_is_on_the_disk_before_it_has_its_name(shared, tmp_path
 
 def test_an_address_is_read_as_others_read_it(tmp_path, monkeypatch):
     (tmp_path / "with blank").mkdir()
-    use(monkeypatch, InFolder(tmp_path / "shared of blanks"), tmp_path)
+    use(monkeypatch, InFolder(tmp_path / "shared of blanks"), tmp_path / "home")
     a_store().put_bytes(TEXT)
     assert len(InFolder.files(Found(tmp_path / "shared of blanks"))) == 1
     (tmp_path / "link").symlink_to(home().store)

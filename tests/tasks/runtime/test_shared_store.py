@@ -12,13 +12,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 import pytest
 from local_servers import until
-from object_server import InBucket, InFolder, object_server
+from object_server import InBucket, InFolder, needs_s3, object_server, use
 
 from hush_core.errors import InputError
 from tasks.runtime import environment, places, shared_store
@@ -28,33 +27,7 @@ from tasks.runtime.shared_store import SharedStore, SharedStoreError, check_stor
 from tasks.runtime.store import Store, StoreError
 
 ROOT = Path(__file__).parents[3]
-NO_S3 = find_spec("s3fs") is None or find_spec("moto") is None
-needs_s3 = pytest.mark.skipif(
-    NO_S3, reason="the extra `s3` or moto is not installed: pip install -e '.[test]'"
-)
 SECRET = b"ghp_9rT2xVq0LmZk4WbYhJ7sNc1D"
-
-
-@pytest.fixture(scope="module")
-def server():
-    with object_server() as running:
-        yield running
-
-
-@pytest.fixture(params=["file", pytest.param("s3", marks=needs_s3)])
-def storage(request, tmp_path, monkeypatch):
-    if request.param == "file":
-        made = InFolder(tmp_path / "shared")
-    else:
-        made = InBucket(request.getfixturevalue("server"), tmp_path.name)
-    use(monkeypatch, made, tmp_path / "home")
-    return made
-
-
-def use(monkeypatch, storage, root):
-    for name, value in {"HUSH_STORE": storage.address, "HUSH_HOME": str(root), **storage.environment}.items():
-        monkeypatch.setenv(name, value)
-    shared_store._place.cache_clear()
 
 
 def of_home(root, monkeypatch, key=None):
@@ -282,8 +255,8 @@ def test_a_server_that_is_gone_stops_what_needs_it_and_nothing_is_lost(tmp_path,
 
 
 @needs_s3
-def test_a_bucket_that_is_not_there_is_refused(server, tmp_path, monkeypatch):
-    use(monkeypatch, InBucket(server, "p"), tmp_path / "home")
+def test_a_bucket_that_is_not_there_is_refused(s3_server, tmp_path, monkeypatch):
+    use(monkeypatch, InBucket(s3_server, "p"), tmp_path / "home")
     monkeypatch.setenv("HUSH_STORE", "s3://no-such-bucket/p")
     with pytest.raises(InputError, match=r"HUSH_STORE \(s3://no-such-bucket/p\): does not answer"):
         check_storage()
