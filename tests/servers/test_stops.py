@@ -75,6 +75,10 @@ def serve(job, log):
 def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
     job = Job(tmp_path, seed=43, empty=True)
     job.config = job.write(rounds=ROUNDS)
+
+    def goes_on_after(kept):
+        return f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
+
     with job.served(services=True):
         child, deployment = serve(job, tmp_path / "serve.log")
         try:
@@ -92,7 +96,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
 
             call(job, f"/flow_runs/{run}/resume", {})
             until(lambda: released(job) > kept, "further rounds")
-            assert f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
+            until(lambda: goes_on_after(kept), "the round after the last one")  # counted first, then told
 
             kept = released(job)
             cancelling = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
@@ -107,7 +111,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             until(
                 lambda: released(job) > kept, "the rounds of a run that goes on where the cancelled one ended"
             )
-            assert f"train: {kept + 1} of {ROUNDS}" in (tmp_path / "serve.log").read_text()
+            until(lambda: goes_on_after(kept), "the round after the last one")
             child.send_signal(signal.SIGTERM)  # a supervisor stops `hush serve`
             assert child.wait(120) == 130
             at_end = released(job)
