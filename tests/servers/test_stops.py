@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from jobs import Job
+from local_servers import PATIENCE, until
 
 pytestmark = pytest.mark.servers
 ROUNDS = 4000
-PATIENCE = 150
 
 
 def call(job, path, body=None):
@@ -35,14 +35,6 @@ def call(job, path, body=None):
             time.sleep(0.5)
 
 
-def until(check, what):
-    deadline = time.monotonic() + PATIENCE
-    while not (value := check()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.3)
-    return value
-
-
 def released(job):
     """Rounds in the ledger of the one run that has begun."""
     return sum(len(file.read_bytes().splitlines()) - 1 for file in job.home.rglob("work/*/releases.jsonl"))
@@ -52,6 +44,11 @@ def open_runs(job, kind):
     body = {kind: {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}}
     body["flows"] = {"name": {"any_": ["train"]}}  # a watch may be due
     return [run["name"] for run in call(job, f"/{kind}/filter", body)]
+
+
+def nothing_open(job):
+    """Tasks tell their states by events, which the server writes down a moment later."""
+    return open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
 
 
 def serve(job, log):
@@ -92,7 +89,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             time.sleep(3)
             assert released(job) == kept, "it goes on"
             assert call(job, f"/flow_runs/{run}")["state_name"] == "Suspended"
-            assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
 
             call(job, f"/flow_runs/{run}/resume", {})
             until(lambda: released(job) > kept, "further rounds")
@@ -105,7 +102,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             until(lambda: call(job, f"/flow_runs/{run}")["state_type"] == "CANCELLED", "a cancelled run")
             kept, _ = released(job), time.sleep(2)
             assert released(job) == kept < ROUNDS, "it goes on"
-            assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
 
             call(job, f"/deployments/{deployment}/create_flow_run", {})
             until(
@@ -117,7 +114,7 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             at_end = released(job)
             time.sleep(2)
             assert kept < released(job) == at_end < ROUNDS
-            assert open_runs(job, "flow_runs") == open_runs(job, "task_runs") == []
+            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
