@@ -43,6 +43,7 @@ def draw(mirror: Path, checkout: Path, peers: dict[str, Path], work: Path) -> No
     texts: dict[str, str] = {}
     sizes: dict[str, float] = {}
     frame: dict[str, dict[str, set]] = {tool: {} for tool in (OURS, *peers)}
+    marks: list[tuple[str, int, int]] = []
     for name, seed in SEEDS.items():
         hosted = host_files(hosts, seed)
         planted, _ = plant(hosted, seed)
@@ -52,7 +53,11 @@ def draw(mirror: Path, checkout: Path, peers: dict[str, Path], work: Path) -> No
         texts |= clean
         with tempfile.TemporaryDirectory() as folder:
             tree = repository(Path(folder) / "planted", planted)
-            frame[OURS][name] = reported_lines(clean, hush_found(tree, checkout)) - proven
+            found = hush_found(tree, checkout)
+            frame[OURS][name] = reported_lines(clean, found) - proven
+            marks += [
+                (p, *span) for how in ("tagged", "dropped") for p in clean for span in found[how].get(p, [])
+            ]
             for peer, environment in peers.items():
                 lines, _ = outside_peers.reported(peer, environment, tree)
                 frame[peer][name] = {(path, line) for path, line in lines - proven if path in clean}
@@ -67,15 +72,20 @@ def draw(mirror: Path, checkout: Path, peers: dict[str, Path], work: Path) -> No
     rows, pages = [], []
     for number, (path, line) in enumerate(order):
         host, inside = _origin(path, texts[path], hosts)
+        before = sum(len(each.encode()) + 1 for each in texts[path].split("\n")[: line - 1])
+        until = before + len(texts[path].split("\n")[line - 1].encode())
+        marked = any(p == path and start < until and before < end for p, start, end in marks)
         rows.append({"host": HOSTS[host], "commit": git(hosts[host], "rev-parse", "HEAD").decode().strip(),
-                     "path": inside, "line": line, **{tool: " ".join(sample[path, line].get(tool, []))
-                                                      for tool in frame}})  # fmt: skip
+                     "path": inside, "line": line, "marked": "yes" if marked else "no",
+                     **{tool: " ".join(sample[path, line].get(tool, [])) for tool in frame}})  # fmt: skip
         pages.append(f"##{number} {HOSTS[host]} {inside}:{line}\n{_around(texts[path], line)}\n")
     work.mkdir(parents=True, exist_ok=True)
     (work / "sample.txt").write_text("\n".join(pages))
     commit = git(checkout, "rev-parse", "--short", "HEAD").decode().strip()
-    lines = {tool: {name: len(found) for name, found in seeds.items()} for tool, seeds in frame.items()}
-    facts = {"commit": commit, "peers": outside_peers.versions(peers), "megabytes": sizes, "lines": lines}
+    lines = {tool: {name: len(each) for name, each in seeds.items()} for tool, seeds in frame.items()}
+    files = {tool: Counter(p for p, _ in seeds["both"]).most_common(3) for tool, seeds in frame.items()}
+    facts = {"commit": commit, "peers": outside_peers.versions(peers), "megabytes": sizes, "lines": lines,
+             "files_with_most": files}  # fmt: skip
     (work / "key.json").write_text(json.dumps({"facts": facts, "rows": rows}))
 
 
@@ -125,7 +135,7 @@ def shares(rows: list[dict], facts: dict, tool: str, part: str) -> dict:
 
 def table(rows: list[dict], facts: dict) -> str:
     """Markdown: a row a tool and seed, 95 % intervals in brackets; then what the rest is."""
-    head = ["", "lines a MB", "read", "credential, %", *VERDICTS[1:], "none, a MB", "… unclear ones aside"]
+    head = ["", "lines a MB", "read", "credential, %", *VERDICTS[1:], "no credential, a MB", "so for certain"]
     lines, rest = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)], []
     for tool in facts["lines"]:
         for part in (*SEEDS, "both"):
@@ -138,6 +148,10 @@ def table(rows: list[dict], facts: dict) -> str:
             lines.append("| " + " | ".join(map(str, cells)) + " |")
         kinds = (f"{n} {verdict}: {kind}" for (verdict, kind), n in said["rest"].most_common())
         rest.append(f"{tool}, the rest: {', '.join(kinds)}")
+        true = [row["marked"] for row in rows if row[tool] and row["verdict"] == "credential"]
+        rest.append(
+            f"{tool}, credentials: {len(true)}; hush marks text of {true.count('yes')} of these lines"
+        )
     return "\n".join([*lines, "", *rest])
 
 

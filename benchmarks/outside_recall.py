@@ -14,7 +14,7 @@ edge ties to a credential, or was dropped for a credential too weak; what is cov
 lines are crossed out does not count. Mild for the others: found if ANY line of the planting is reported. Lines
 reported in files without plantings are counted as false, for all alike, but for those of private keys that lie in
 the hosts' own files, and of the certificates that are proven to be of those keys (`outside_keys.py`: a committed
-key is a credential by its form, and its certificate determines it); a few others may be true.
+key is a credential by its form, and its certificate determines it). What the others are: `outside_judged.py`.
 """
 
 import argparse
