@@ -119,7 +119,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 _DOCUMENT = re.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
 _LOGIN_NAME = re.compile(
-    rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,64}(?:user(?:name)?|login|email|host(?:name)?|port|db|database)[\"']?:"
+    rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,64}(?:user(?:name)?|login|email|host(?:name)?|port|db|database|type|provider)[\"']?:"
 )
 
 

@@ -57,8 +57,8 @@ PLACES = (
     Place(rb"(?i)jdbc:oracle:[a-z]{1,8}:[^\s/\"']{1,64}/([^\s@\"']{2,128})@", rb"(?i:jdbc:oracle:[a-z]{1,8}:[^\s/\"']{1,64}/[^\s@\"']{2,128}@)"),
     Place(rb"(?i)(?:sqlplus|sqlldr|exp|imp|rman target)[ \t]+[\"']?[A-Za-z0-9_]{1,30}/([^\s@\"'/]{2,64})@", rb"(?i:sqlplus|sqlldr|rman target)[ \t]+[\"']?[A-Za-z0-9_]{1,30}/[^\s@\"'/]{2,64}@"),
     Place(rb"(?i)DriverManager\.getConnection\([^\n]{1,200},[ \t]*\"[^\"\n]{1,64}\",[ \t]*\"([^\"\n]{1,128})\"", rb"DriverManager\.getConnection\([^\n]{1,200},[ \t]*\"[^\"\n]{1,64}\",[ \t]*\""),
-    # URLs with a password, in any scheme
-    Place(rb"[A-Za-z][A-Za-z0-9+.-]{0,24}://[^\s:/@\"'`<>\[\]{}()]{0,128}:([^\s\"'`<>/]{3,256})@(?=[A-Za-z0-9\[_$%{.-])", rb"[A-Za-z0-9]://[^\s:/@\"'`<>]{0,128}:[^\s\"'`<>/]{3,256}@[A-Za-z0-9\[_$%{.-]"),
+    # URLs with a password, in any scheme; Perl escapes the @ behind it
+    Place(rb"[A-Za-z][A-Za-z0-9+.-]{0,24}://[^\s:/@\"'`<>\[\]{}()]{0,128}:([^\s\"'`<>/]{2,255}[^\s\"'`<>/\\])\\?@(?=[A-Za-z0-9\[_$%{.-])", rb"[A-Za-z0-9]://[^\s:/@\"'`<>]{0,128}:[^\s\"'`<>/]{3,256}@[A-Za-z0-9\[_$%{.-]"),
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
           rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
