@@ -34,6 +34,7 @@ from tasks.runtime.environment import (
 )
 from tasks.runtime.shared_store import check_storage
 from tasks.runtime.trust import SIGNING_KEY, signing_key, trust_root
+from tasks.wording import counted
 
 KNOWN = frozenset(
     {
@@ -78,8 +79,9 @@ def _untold() -> None:
     since = (datetime.now(UTC) - LATE).isoformat(timespec="seconds")
     late = [one for one in webhook.messages() if one.moved and one.at < since]
     if late:
+        most = max(one.tries for one in late)
         raise InputError(
-            webhook.URL, f"has not taken {len(late)} promotions after {max(one.tries for one in late)} tries",
+            webhook.URL, f"has not taken {counted(len(late), 'promotion')} after {most} tries",
             "mend the receiver; hush watch tries again, each time that it runs",
         )  # fmt: skip
 

@@ -76,7 +76,7 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
         "HUSH_RUNNER: is a scheduler without TLS on another machine",
         "no-mount): does not answer as a storage does (NotADirectoryError)",
         "HUSH_INTERFACE: is not set: the ranks send each other sums that are not noised yet",
-        "HUSH_WEBHOOK_URL: has not taken 1 promotions after 7 tries",
+        "HUSH_WEBHOOK_URL: has not taken 1 promotion after 7 tries",
         "job.yaml",
     )
     missing = [part for part in expected if not any(part in line for line in found)]
