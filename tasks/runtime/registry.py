@@ -186,7 +186,7 @@ def _in_run(known: Registered, experiment_id: str, run_id: str) -> Registered:
 
 def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
     """The version of `model_name` that has this very certificate, if there is one; where there is a key to sign
-    with, one that was signed with it. Not one whose run was deleted for good (`mlflow gc`): the report went with it,
+    with, one that was signed with it. Not one whose run `mlflow gc` deleted for good: its report went with it,
     so the model is registered anew, with a run."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
