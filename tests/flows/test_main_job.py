@@ -118,6 +118,12 @@ def test_a_repository_goes_in_and_a_verified_model_comes_out(job, first, tmp_pat
         assert "arnings" in page and "protected 7." in " ".join(re.sub(r"[|]", " ", page).split()), place
         assert "No other version is champion" in page, place
         assert not any(value.decode() in page for value in job.values), place
+    assert (
+        told(job, "mlflow.db", "SELECT value FROM params WHERE key = 'c'") == "0.4"
+    )  # as the config says it
+    stages = re.findall(r" - ([a-z ]+): (\d+) of (\d+)", first)
+    ends = {stage: (int(done), int(total)) for stage, done, total in stages}
+    assert len(ends) > 4 and all(done == total for done, total in ends.values()), ends
     assert "custom_model_development" in told(job, "mlflow.db", "SELECT value FROM experiment_tags")
     assert "| `quants` |" in pages["orchestrator"] and ">quants<" in html
     assert "train job" in told(job, "prefect/prefect.db", "SELECT name FROM flow_run")
