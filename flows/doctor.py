@@ -34,6 +34,7 @@ from tasks.runtime.environment import (
 )
 from tasks.runtime.shared_store import check_storage
 from tasks.runtime.trust import SIGNING_KEY, signing_key, trust_root
+from tasks.wording import counted
 
 KNOWN = frozenset(
     {
@@ -68,6 +69,7 @@ def examine(place: Home, config_file: Path | None = None) -> Iterator[HushError]
     ):
         yield from _refusal(ask)
     yield from _refusal(_untold)
+    yield from _first_key()
     if config_file is not None:
         yield from _refusal(lambda: check_config(config_file))
         yield from _promised(config_file)
@@ -78,10 +80,30 @@ def _untold() -> None:
     since = (datetime.now(UTC) - LATE).isoformat(timespec="seconds")
     late = [one for one in webhook.messages() if one.moved and one.at < since]
     if late:
+        most = max(one.tries for one in late)
         raise InputError(
-            webhook.URL, f"has not taken {len(late)} promotions after {max(one.tries for one in late)} tries",
+            webhook.URL, f"has not taken {counted(len(late), 'promotion')} after {most} tries",
             "mend the receiver; hush watch tries again, each time that it runs",
         )  # fmt: skip
+
+
+def _first_key() -> Iterator[HushError]:
+    """With an organisation's key, approvals by the home's own count no more: such champions go at the next look."""
+    try:
+        if trust_root() is None:
+            return
+    except HushError:  # told already
+        return
+    from tasks.runtime.approvals import champions_by_own_key  # with MLflow
+
+    if unsigned := champions_by_own_key():
+        yield InputError(
+            ", ".join(unsigned),
+            "is champion by this home's own key alone, and the organisation's counts now: hush watch would take "
+            "the alias away",
+            "run the job again (it registers the model anew, signed, without training) and review that version, "
+            "before hush serve starts with the key",
+        )
 
 
 def _refusal(ask: Callable[[], object]) -> Iterator[HushError]:

@@ -158,9 +158,18 @@ def describe(
 ) -> str:
     """The registry's description of the version, in markdown, for the reviewer; at most MOST_CHARACTERS."""
     facts = _facts(store, config, outcome)
-    told = ["", "**Against the champion**", "", *difference(against), "", "**Warnings**", ""]
+    told = ["", "**Against the champion**", "", *apart(difference(against)), "", "**Warnings**", ""]
     room = MOST_CHARACTERS - len("\n".join([*facts, *told])) - 100
     return "\n".join([*facts, *told, *(_fitting(warnings, room) or ["- none"])])
+
+
+def apart(lines: list[str]) -> list[str]:
+    """Markdown's tables with room before each column but the first: MLflow's page leaves none."""
+    head = "|---"
+    return [
+        line if line.startswith(head) else line.replace(" | ", " | &emsp;") if line.startswith("| ") else line
+        for line in lines
+    ]
 
 
 def _facts(store: Store, config: HushConfig, outcome: Outcome) -> list[str]:

@@ -38,6 +38,8 @@ def verify(
     """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
+    if delta is not None and not 0 < delta < 1:
+        raise InputError("--delta", f"{delta!r} does not lie between 0 and 1", "give δ, as 1e-6")
     if any(name.startswith("models:") for name in (target, after or "")):
         command_line.prepare()
         command_line.answer()

@@ -10,6 +10,7 @@ import typer
 from flows import command_line
 from flows.output import give, with_result
 from hush_core.errors import InputError
+from tasks.wording import counted
 
 
 def serve(
@@ -90,7 +91,8 @@ def doctor(
     from flows.results import Examined
 
     found = [str(mistake) for mistake in examine(place, config)]
-    said = [f"- {mistake}" for mistake in found] + [f"{len(found)} mistakes" if found else "nothing is wrong"]
+    total = counted(len(found), "mistake") if found else "nothing is wrong"
+    said = [*(f"- {mistake}" for mistake in found), total]
     give(Examined(mistakes=found), lambda: print("\n".join(said)))
     if found:
         raise typer.Exit(1)

@@ -31,7 +31,9 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     for entry, facts in coverage["secrets"].items():
         dropped = facts["only_in_dropped"]
         unseen = facts["without_example"] - dropped
-        if protects_nothing(facts):
+        if protects_nothing(facts) and facts["kind"] == "credentials":
+            notes.append(f"{entry}: no text holds a credential that hush finds, so it protects nothing")
+        elif protects_nothing(facts):
             notes.append(
                 f"{entry}: protects NOTHING: no example holds it. Are its names, globs or file right?"
             )

@@ -78,6 +78,7 @@ def privacy_report(
     if inherited.any():
         progress("composing by dp_accounting", len(chosen), len(chosen) + 1)
         epsilon[inherited] = _dominating_epsilon(profiles, inherited, delta, mechanism)
+    progress("composing by dp_accounting", len(chosen) + 1, len(chosen) + 1)
     of = profiles.of_secret
     rows = table.select("secret_id", "name").with_columns(
         examples=pl.Series(profiles.examples[of], dtype=pl.UInt32),

@@ -125,7 +125,7 @@ def verify_certificate(
 def check_files(certificate: Certificate, directory: Path, model_dir: Path | None) -> None:
     """The tables in `directory`, and the model's files, have the certificate's hashes; VerificationError if not."""
     failures = [
-        f"{directory / name}: missing or edited"
+        f"{directory.name}/{name}: missing or edited"
         for name, digest in certificate.tables.items()
         if not (directory / name).is_file() or file_sha256(directory / name) != digest
     ]
@@ -133,9 +133,10 @@ def check_files(certificate: Certificate, directory: Path, model_dir: Path | Non
         present = hash_directory(model_dir)
         for name, digest in certificate.model_files.items():
             if present.get(name) != digest:
-                failures.append(f"{model_dir / name}: missing or not the model that was certified")
+                failures.append(f"{model_dir.name}/{name}: missing or not the model that was certified")
         failures += [
-            f"{model_dir / name}: not part of the model" for name in present.keys() - certificate.model_files
+            f"{model_dir.name}/{name}: not part of the model"
+            for name in present.keys() - certificate.model_files
         ]
     if failures:
         raise VerificationError(sorted(failures))
@@ -160,6 +161,8 @@ def _check_numbers(
         progress("recomputing (ε, δ)", 0, 1)
     if failures := check_unit_privacy(plan.mechanism, edges, rates, secrets, sigma, rounds):
         raise VerificationError(failures)
+    if plan.mechanism.epsilon is not None:
+        progress("recomputing (ε, δ)", 1, 1)
 
     progress("recomputing every bound", 0, bounds.height)
     again = bounds_again(plan, weight, edges, secrets)

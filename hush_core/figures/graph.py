@@ -159,7 +159,7 @@ def _draw_overlap(axes: Axes, edges: pl.DataFrame, largest: pl.DataFrame) -> Non
     axes.xaxis.tick_top()
     for side in axes.spines.values():
         side.set_visible(False)
-    axes.set_title("Of the row's examples, % that also hold the column's secret", fontsize=11)
+    axes.set_title("Of the row's examples, % that\nalso hold the column's secret", fontsize=11)
 
 
 def _shares(edges: pl.DataFrame, largest: pl.DataFrame) -> np.ndarray:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from hush_core.figures.canvas import BLUE, GREY, ORANGE, drawing
+from hush_core.figures.canvas import BLUE, GREY, ORANGE, drawing, legend_below
 
 
 def bound_by_run(runs: pl.DataFrame, path: Path, *, promised: int | None = None) -> Path:
@@ -17,7 +17,10 @@ def bound_by_run(runs: pl.DataFrame, path: Path, *, promised: int | None = None)
         runs: run (its number, counted from 1) · alone · together, which is null where nothing is promised of all.
         promised: for so many runs the targets are to hold.
     """
-    with drawing(path, height=3.6) as (axes,):
+    title = "The bound nearest to its target, run by run"
+    if lost := runs.filter(pl.col("together").is_null()).height:
+        title += f"\n(nothing is promised of all after {lost} of {runs.height} runs)"
+    with drawing(path, height=4.0) as (axes,):
         for column, label, color in (
             ("together", "all runs so far", BLUE),
             ("alone", "each run alone", GREY),
@@ -28,20 +31,17 @@ def bound_by_run(runs: pl.DataFrame, path: Path, *, promised: int | None = None)
         last = max([promised or 1, *runs["run"]])
         if promised:
             axes.axvline(promised, color=ORANGE, lw=1, ls=":", label=f"{promised} runs were promised")
-        if lost := runs.filter(pl.col("together").is_null()).height:
-            axes.text(0.99, 0.03, f"nothing is promised of all after {lost} of {runs.height} runs", ha="right",
-                      transform=axes.transAxes, color=GREY)  # fmt: skip
         axes.set_xlim(0.5, last + 0.5)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(
-            title="The bound nearest to its target, run by run",
+            title=title,
             xlabel="run",
             ylabel="bound / target (log scale)",
         )
-        axes.legend(loc="lower right")
+        legend_below(axes, 4)
         axes.grid(axis="y")
     return path
 

@@ -21,7 +21,7 @@ from hush_core.errors import VerificationError
 from hush_core.files import write_whole
 from hush_core.signing import TrustRoot, open_statement, sign_statement
 from tasks.runtime.environment import home
-from tasks.runtime.promotions import last_promotion
+from tasks.runtime.promotions import last_promotion, promotions
 from tasks.runtime.trust import signing_key, trust_root
 from tasks.runtime.versions import DIGEST, STATUS, versions_of
 
@@ -125,6 +125,16 @@ def approved_since(model: str, at: str, trust: TrustRoot | None) -> Iterator[Mod
         except VerificationError:
             continue
         yield other
+
+
+def champions_by_own_key() -> list[str]:
+    """The versions that this home promoted last, and with its own key: no approval beside a trust root."""
+    found = []
+    for one in promotions():
+        last = _last(one.model, one.version) if one.version else None
+        if last is not None and last.is_file() and not last.read_bytes().startswith(b"{"):  # no envelope
+            found.append(f"models:/{one.model}/{one.version}")
+    return found
 
 
 def _signer(entry: ModelVersion, trust: TrustRoot | None, given: str) -> str:

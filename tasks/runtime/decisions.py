@@ -173,7 +173,8 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
     """Take the champion's alias from a version, if it has it. Whether that was done: not where anybody decided on
     the model since it was `seen`, as the look at it, which takes minutes, is then of something else.
 
-    failed: its files or its certificate are what does not hold; it must be reviewed anew.
+    failed: its files or its certificate are what does not hold; it must be reviewed anew. Else only the way it was
+        promoted: an approval that nobody made is `pending` again.
     """
     name, version = seen.entry.name, seen.entry.version
     with _refused_in_words(), one_at_a_time(home(), "decisions"):
@@ -186,7 +187,18 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
         _take_alias(now)
         if failed:
             tracker().set_model_version_tag(name, version, STATUS, "failed")
+        elif _only_says_so(now):
+            tracker().set_model_version_tag(name, version, STATUS, "pending")
         return True
+
+
+def _only_says_so(entry: ModelVersion) -> bool:
+    """Whether a version says that it was approved, and no decision that counts did that."""
+    try:
+        check_approval(entry)
+    except VerificationError:
+        return entry.tags.get(STATUS) == APPROVED
+    return False
 
 
 def _take_alias(entry: ModelVersion) -> bool:

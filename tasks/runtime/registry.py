@@ -186,11 +186,23 @@ def _in_run(known: Registered, experiment_id: str, run_id: str) -> Registered:
 
 def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
     """The version of `model_name` that has this very certificate, if there is one; where there is a key to sign
-    with, one that was signed with it."""
+    with, one that was signed with it. Not one whose run `mlflow gc` deleted for good: its report went with it,
+    so the model is registered anew, with a run."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
-    known = (v for v in versions_of(model_name) if wanted.items() <= v.tags.items())
-    return next((_finished(client, version) for version in known), None)
+    known = [v for v in versions_of(model_name) if wanted.items() <= v.tags.items()]
+    with_run = next((version for version in known if _has_run(client, version)), None)
+    return with_run and _finished(client, with_run)
+
+
+def _has_run(client: mlflow.MlflowClient, version: ModelVersion) -> bool:
+    try:
+        client.get_run(version.run_id)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        return False
+    return True
 
 
 def _signer() -> dict[str, str]:

@@ -9,7 +9,7 @@ import mlflow
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
-from hush_core.certificate import Certificate, read_certificate
+from hush_core.certificate import Certificate, check_files, read_certificate
 from hush_core.certificate.older import OlderCertificate, check_unchanged
 from hush_core.errors import InputError, VerificationError
 from hush_core.files import file_sha256
@@ -119,9 +119,19 @@ def model_files(model_uri: str, into: Path) -> Path:
     root = _download(model_uri, "", into / "artifact")
     if not (root / "model").is_dir():
         raise VerificationError([f"{model_uri}: model is missing from the artifact store"])
-    if failures := check_package(root, read_certificate(root / "certificate")):
-        raise VerificationError(failures)
+    certificate = read_certificate(root / "certificate")
+    if failures := check_package(root, certificate):
+        raise VerificationError([*_edited(certificate, root), *failures])
     return root / "model"
+
+
+def _edited(certificate: Certificate, root: Path) -> list[str]:
+    """The certified files that are others now: what is made from them does not fit then, and is not to blame."""
+    try:
+        check_files(certificate, root / "certificate", root / "model")
+    except VerificationError as error:
+        return error.failures
+    return []
 
 
 def older_files(model_uri: str, into: Path) -> tuple[Path, OlderCertificate]:

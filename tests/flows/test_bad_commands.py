@@ -124,7 +124,7 @@ CASES = {
     ("verify", "empty"): "no certificate",
     ("verify", "models:/"): "does not name a version",
     ("verify", "models:/nowhere@champion"): "not in the registry",
-    ("verify", "empty", "--delta", "2"): "empty",
+    ("verify", "empty", "--delta", "2"): "--delta",
     ("verify", "empty", "--delta", "some"): "--delta",
     ("verify", "empty", "--secret", "x"): "--delta",
     ("verify", "empty", "--key", "nowhere"): "nowhere",

@@ -11,7 +11,9 @@ from signing_keys import write_pair
 
 from flows import doctor
 from flows.doctor import KNOWN, examine
+from tasks.runtime.approvals import note_last
 from tasks.runtime.environment import Home
+from tasks.runtime.promotions import Promotion
 from tasks.runtime.webhook import Message
 
 
@@ -33,9 +35,27 @@ TOLD = {"model": "m", "version": "1", "certificate_sha256": "0", "by": "ada", "d
 def test_nothing_is_said_where_nothing_is_wrong(place):
     now = datetime.now(UTC).isoformat(timespec="seconds")
     Message(**TOLD, at=now, moved=True, tries=1, due=time.time() + 7200).keep()
+    promoted("0" * 64)
     before = sorted(place.root.rglob("*"))
     assert list(examine(place)) == []
     assert sorted(place.root.rglob("*")) == before
+
+
+def promoted(signature):
+    """A version that this home made champion, by a decision with this signature."""
+    Promotion(model="m", version="1", at="2026-11-23T02:00:00+00:00", moved=True).keep()
+    note_last("m", "1", signature)
+
+
+def test_a_champion_by_the_homes_own_key_is_told_where_an_organisation_signs(place, monkeypatch, tmp_path):
+    key, trust = write_pair(tmp_path / "pair", "acme")
+    monkeypatch.setenv("HUSH_TRUST", str(trust))
+    monkeypatch.setenv("HUSH_SIGNING_KEY", str(key))
+    promoted("0" * 64)
+    (found,) = map(str, examine(place))
+    assert found.startswith("models:/m/1: is champion by this home's own key alone")
+    promoted('{"payload": ""}')
+    assert not list(examine(place))
 
 
 def closed_port():
@@ -76,7 +96,7 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
         "HUSH_RUNNER: is a scheduler without TLS on another machine",
         "no-mount): does not answer as a storage does (NotADirectoryError)",
         "HUSH_INTERFACE: is not set: the ranks send each other sums that are not noised yet",
-        "HUSH_WEBHOOK_URL: has not taken 1 promotions after 7 tries",
+        "HUSH_WEBHOOK_URL: has not taken 1 promotion after 7 tries",
         "job.yaml",
     )
     missing = [part for part in expected if not any(part in line for line in found)]

@@ -13,7 +13,7 @@ from flows.audit import audit
 from flows.review import review
 from flows.watch import HOLDS, NOBODY, NOT_CHECKED, watch
 from hush_core.errors import InputError, VerificationError
-from tasks.runtime import registry, webhook
+from tasks.runtime import decisions, registry, webhook
 from tasks.runtime.environment import Home, home
 from tasks.runtime.versions import find_version
 
@@ -76,6 +76,25 @@ def test_an_alias_that_no_review_set_is_taken_away_and_the_version_stays_to_be_r
     assert find_version(uri).tags["validation_status"] == "pending"
     approve(uri)
     assert watch(models=["watched-alias"]).models[0].found == HOLDS
+
+
+def test_an_approval_that_nobody_made_is_pending_again_and_one_of_its_time_stays(register):
+    """Whoever reaches MLflow can set the status, too; a moved alias says nothing of an approval that was signed."""
+    client = mlflow.MlflowClient()
+    forged = register("watched-forged").model_uri
+    client.set_model_version_tag("watched-forged", "1", "validation_status", "approved")
+    client.set_registered_model_alias("watched-forged", "champion", "1")
+    with pytest.raises(VerificationError, match="no review with the key of this home"):
+        watch(models=["watched-forged"])
+    assert find_version(forged).tags["validation_status"] == "pending" and champion("watched-forged") is None
+
+    signed = register("watched-moved").model_uri
+    approve(signed)
+    review(signed, reviewer="bob", decision="reject", reason="no")
+    approve(signed)
+    client.delete_registered_model_alias("watched-moved", "champion")
+    decisions.withdraw(decisions.standing(find_version(signed)), failed=False)
+    assert find_version(signed).tags["validation_status"] == "approved"
 
 
 def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_away(register, monkeypatch):

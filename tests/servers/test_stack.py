@@ -62,6 +62,9 @@ def test_a_scheduled_run_ends_in_a_registered_model(scheduled):
     assert run["auto_scheduled"] and run["state_type"] == "COMPLETED", run["state"]["message"]
     version = servers.registry().get_model_version("tiny", "1")
     assert version.tags["validation_status"] == "pending"
+    assert (
+        "untrained 7." in version.description and "pretrained" not in version.description
+    )  # it has no steps
 
 
 def test_a_paused_review_is_resumed_and_promotes(scheduled):

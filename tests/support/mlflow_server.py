@@ -10,8 +10,8 @@ import urllib.request
 
 
 class MlflowServer:
-    def __init__(self, folder):
-        self.folder, self._child = folder, None
+    def __init__(self, folder, *options):
+        self.folder, self.options, self._child = folder, options, None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -20,7 +20,7 @@ class MlflowServer:
     def start(self, patience=150):
         command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
         command += ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--serve-artifacts"]
-        command += ["--artifacts-destination", str(self.folder / "artifacts")]
+        command += ["--artifacts-destination", str(self.folder / "artifacts"), *self.options]
         environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         with open(self.folder / "log", "ab") as log:
             self._child = subprocess.Popen(

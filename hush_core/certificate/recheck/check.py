@@ -130,6 +130,7 @@ def recheck_bounds(
         found.second[j], found.route[j] = second, route
         if problem := _problem(row, second, tight=not inherited and row["method"] == "blow_up"):
             found.failures.append(f"{names[j]}: {problem}")
+    progress("second route", len(order), len(order))
     return found
 
 
@@ -174,6 +175,7 @@ def recheck_curves(
             tight = row["method"] == "blow_up" and examples is None
             if second is not None and (problem := _problem(row, second, tight=tight)):
                 failures.append(f"curve {number} at prior {row['prior']:.3g}: {problem}")
+    progress("second route of the curves", len(tables), len(tables))
     return failures, (confirmed, looked, curves.height)
 
 

@@ -92,6 +92,7 @@ def recheck_cycle(
         found.second[j], found.route[j] = done[key], BY_OWN
         if problem := _problem(row, done[key], done[key]):
             found.failures.append(f"{names[j]}: {problem}")
+    progress("second route", len(rows), len(rows))
     failures, found.points = _curves(moved, bounds["curve"].to_list(), curves, run)
     found.failures += failures
     return found

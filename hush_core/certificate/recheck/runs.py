@@ -33,7 +33,7 @@ def recheck_all_runs(
     rows = [row for row in rows if row["all_runs_method"] in ("blow_up", "renyi", "kl")]
     confirmed = looked = 0
     done: dict[tuple, float | None] = {}
-    names = secrets["name"].to_list()
+    names, most = secrets["name"].to_list(), min(len(rows), OWN_PROFILES)
     for row in sorted(rows, key=lambda row: -row["all_runs"] / row["posterior"]):
         secret = row["secret_id"]
         key = (own.rates[secret], before[secret], row["prior"])
@@ -41,7 +41,7 @@ def recheck_all_runs(
             if len(done) >= OWN_PROFILES:
                 continue
             if not len(done) % _TOLD:
-                progress("second route of all runs", len(done), min(len(rows), OWN_PROFILES))
+                progress("second route of all runs", len(done), most)
             mine = (*own.profile(secret), mechanism.noise_multiplier, mechanism.rounds)
             done[key] = _posterior([mine, *map(_drawn, before[secret])], row["prior"])
         second, stated, lower = done[key], row["all_runs"], row["all_runs_lower"]
@@ -55,6 +55,8 @@ def recheck_all_runs(
             failures.append(
                 f"{names[secret]}: all_runs_lower lies above {second:.6g}, the second route's bound"
             )
+    if done:
+        progress("second route of all runs", most, most)
     return failures, (confirmed, looked, len(rows))
 
 

@@ -198,6 +198,7 @@ def _blames(corpus: Corpus, t: int, numbers: list[int], context: DetectorContext
             known[number] = blamed
             if done % 64 == 0:
                 context.progress("blame", done, len(missing))
+    context.progress("blame", len(missing), len(missing))
     return (known[n] for n in numbers)
 
 

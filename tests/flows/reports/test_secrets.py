@@ -148,6 +148,16 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     assert "1 binary" in text and "empty: protects NOTHING" in text and "gone" not in text
 
 
+def test_credentials_may_well_be_none(report):
+    """Any other entry that finds nothing is asked about."""
+    summary, _, _ = report(FILES)
+    coverage = copy.deepcopy(summary.coverage)
+    found = coverage["secrets"]["creds"]
+    found |= {name: 0 for name, value in found.items() if isinstance(value, int)}
+    (note,) = (note for note in coverage_notes(coverage) if note.startswith("creds: "))
+    assert note == "creds: no text holds a credential that hush finds, so it protects nothing"
+
+
 def test_an_entry_that_names_much_of_the_text_is_asked_about(report):
     summary, _, _ = report(FILES)
     (repository,) = summary.coverage["repositories"].values()

@@ -12,6 +12,7 @@ from hush_core.certificate.document import (
     TABLES,
     read_certificate,
 )
+from hush_core.certificate.privacy import privacy_report
 from hush_core.errors import CertificationError, VerificationError
 from hush_core.files import file_sha256
 
@@ -39,6 +40,19 @@ def test_what_was_written_verifies_by_two_routes(made):
     assert (rows["bound"] <= rows["posterior"]).all()
     assert rows["second"].null_count() == 0
     assert np.allclose(rows["second"], rows["bound"], rtol=0.02)
+
+
+def test_whatever_is_told_of_its_progress_ends_at_its_total(made):
+    told = {}
+    found = verify_certificate(
+        made / "certificate",
+        made / "model",
+        lambda stage, done, total: told.setdefault(stage, []).append((done, total)),
+    )
+    privacy_report(found, delta=1e-6, progress=lambda stage, *at: told.setdefault(stage, []).append(at))
+    assert {"second route", "second route of the curves", "composing by dp_accounting"} <= told.keys()
+    for stage, steps in told.items():
+        assert steps == sorted(steps) and steps[-1][0] == steps[-1][1] > 0, stage
 
 
 def test_any_edited_byte_of_any_file_is_refused(copied):

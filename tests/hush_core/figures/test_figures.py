@@ -8,9 +8,11 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
+from legible import drawn_pages, flaws
 from PIL import Image
 
 from hush_core import figures
+from hush_core.figures.canvas import drawing
 
 
 def secrets(count: int) -> pl.DataFrame:
@@ -145,6 +147,31 @@ DRAWINGS = {
     "scale, none": lambda path: figures.certificate_scale(*seconds(0), path),
     "exposure, none": lambda path: figures.exposure(exposed(0, 1.0), None, path),
 }
+
+
+@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS.keys())
+def test_no_point_is_cut_off_and_no_words_lie_on_each_other(draw, tmp_path, monkeypatch):
+    pages = drawn_pages(monkeypatch)
+    draw(tmp_path / "a.png")
+    assert len(pages) == 1 and flaws(pages[0]) == []
+
+
+@pytest.mark.parametrize(
+    "limits, words, told",
+    [
+        ((0, 4), "far", "is cut off"),
+        ((0, 12), "on\nall", "lies on"),
+        ((0, 12), "far" * 60, "leaves the page"),
+    ],
+)
+def test_what_cannot_be_read_would_be_seen(tmp_path, monkeypatch, limits, words, told):
+    pages = drawn_pages(monkeypatch)
+    with drawing(tmp_path / "a.png", height=3.0) as (axes,):
+        axes.plot([1, 5, 10], [1, 2, 3])
+        axes.set_xlim(*limits)
+        axes.text(limits[1] / 2, 2, "near")
+        axes.text(limits[1] / 2, 2 if "on" in words else 1.2, words)
+    assert any(told in flaw for flaw in flaws(pages[0])), flaws(pages[0])
 
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS.keys())

@@ -79,6 +79,30 @@ def test_a_strange_part_or_tokenizer_is_refused(register, tmp_path):
         download_certificate(uri, tmp_path / "b")
 
 
+def test_the_certified_file_that_was_edited_is_named_first(register, tmp_path):
+    """What MLflow was told of a model is made from its files, so that an edit of one shows there, too."""
+    uri = register("edited-first").model_uri
+    with open(artifact(uri) / "model" / "tokenizer_config.json", "a") as file:
+        file.write(" ")
+    with pytest.raises(VerificationError) as caught:
+        model_files(uri, tmp_path / "a")
+    first, second = caught.value.failures
+    assert first == "model/tokenizer_config.json: missing or not the model that was certified"
+    assert "components/tokenizer" in second
+
+
+def test_a_model_whose_run_was_deleted_for_good_is_registered_anew(register):
+    """As `mlflow gc` deletes it: the version stays, and leads to a run that is not there."""
+    first = register("run-gone")
+    client = mlflow.MlflowClient()
+    client.delete_run(first.run_id)
+    assert register("run-gone") == first  # in MLflow's bin it is there still
+    client._tracking_client.store._hard_delete_run(first.run_id)
+    again = register("run-gone")
+    assert again.model_uri == "models:/run-gone/2" == register("run-gone").model_uri
+    assert client.get_run(again.run_id).info.status == "FINISHED"
+
+
 # what a kill, or a server that goes away, leaves half done
 
 
