@@ -24,6 +24,8 @@ NOISE = (1e-6, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.0, 8.0)
 """The first is as good as none."""
 RANDOM, COUNTING, LENGTH, SHOWN = 16, 8, 24, 8
 """Texts of random letters, texts that count on in the alphabet, letters a text, letters shown and asked for."""
+OTHERS, ONCE = 2000, 0.012
+"""Ordinary texts, each drawn in too few rounds to be learned by heart; they are what the model is trained for."""
 RATE, CLIP, SEED = 0.5, 1.0, 7
 TRAINING = {
     "tiny": {"width": 16, "start": 5, "rounds": 3, "runs": 1},
@@ -45,15 +47,21 @@ def counting(count: int, seed: int) -> list[bytes]:
     return [LETTERS[(np.arange(LENGTH) + b) % 26].tobytes() for b in begins]
 
 
+def doubled(count: int, seed: int) -> list[bytes]:
+    """Ordinary texts: random letters, each written twice. Every second letter can be foretold, and no other."""
+    drawn = np.random.default_rng(seed).choice(LETTERS, (count, LENGTH // 2))
+    return [np.repeat(letters, 2).tobytes() for letters in drawn]
+
+
 def training_texts(seed: int) -> list[bytes]:
-    """RANDOM texts of random letters, then COUNTING ones that count on."""
+    """RANDOM texts of random letters, then COUNTING ones that count on, both often repeated."""
     chance = np.random.default_rng(seed)
     return [chance.choice(LETTERS, LENGTH).tobytes() for _ in range(RANDOM)] + counting(COUNTING, seed + 1)
 
 
 def memorised(settings: Mapping[str, Any], place: Place) -> list[Row]:
     """Certified rounds from one public start, run by run; then what each model writes on, and its loss."""
-    s, texts, unseen = settings, training_texts(settings["seed"]), counting(200, settings["seed"] + 2)
+    s, texts, unseen = settings, training_texts(settings["seed"]), doubled(200, settings["seed"] + 2)
     found_by_run, loss = [], []
     for run in range(s["runs"]):
         model = _trained(s, texts, _start(s, place), run)
@@ -98,8 +106,9 @@ def _trained(
     settings: Mapping[str, Any], texts: list[bytes], model: LanguageModel, run: int
 ) -> LanguageModel:
     """By the trainer that `hush run` uses; the texts are made up, so that their noise may come from a seed."""
-    batch, rounds = int(RATE * len(texts)), settings["rounds"]
-    rates, none = np.full(len(texts), RATE), pl.DataFrame()
+    rounds, none = settings["rounds"], pl.DataFrame()
+    rates = np.repeat([RATE, ONCE], [len(texts), OTHERS])
+    texts, batch = texts + doubled(OTHERS, settings["seed"] + 4), round(rates.sum())
     plan = ProtectionPlan(rates, settings["noise_multiplier"], rounds, batch, CLIP, "best", none)
     how = TrainConfig(
         rounds=rounds, batch=batch, learning_rate=1e-2, micro_batch=batch, checkpoint_every=rounds
@@ -171,11 +180,13 @@ REPLICATION = Replication(
 The paper trains Gemma-2 models on fineweb-edu with noise from 0 up, and asks by greedy decoding what they go on
 with. It has its figures as pictures and claims them in words; the numbers asked for here are ours. Ours: a byte GPT
 of one layer that learned to count through the alphabet from public text, then trained by hush's own trainer on
-{RANDOM} texts of {LENGTH} random letters and {COUNTING} that count on, each in a round with probability {RATE:g};
-C = {CLIP:g}. Loss: of texts that count on and were not trained on. By heart: shown {SHOWN} letters, the next
-{SHOWN} come out. What the paper found by looking, that what is left at large noise is generalisation, is told apart
-by the start model, which has seen none of them. Intervals are over texts: several runs on the same ones make them
-no narrower. The paper's σ is a share of another batch: only the shape can be compared.
+{OTHERS:,} ordinary texts, in which every letter stands twice, and on {RANDOM} texts of {LENGTH} random letters and
+{COUNTING} that count on, as what is repeated in a corpus; an ordinary one is in a round with probability {ONCE:g},
+one of the others with {RATE:g}; C = {CLIP:g}. Loss: of ordinary texts that were not trained on. By heart: shown
+{SHOWN} letters, the next {SHOWN} come out. What the paper found by looking, that what is left at large noise is
+generalisation, is told apart by the start model, which has seen none of them. Intervals are over texts: several
+runs on the same ones make them no narrower. The paper's σ is a share of another batch: only the shape can be
+compared.
 Attacks on more: docs/auditing.md.""",
     seed=SEED,
     cells=cells,
