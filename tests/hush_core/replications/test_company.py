@@ -45,7 +45,7 @@ def values():
 
 
 def test_every_planted_credential_is_found_where_it_stands(made, data):
-    tree = repository._text_files(made, "hush")
+    tree = repository.text_files(made, "hush")
     names = dict(data.secrets.select("secret_id", "name").iter_rows())
     found = {}
     for secret, example, start, end in data.occurrences.select(
@@ -77,7 +77,7 @@ def test_what_is_held_back_holds_a_secret_and_is_in_no_other_table(data):
 
 
 def test_entries_name_the_share_of_files_once_each_and_teams_stand_in_codeowners(made, data):
-    files = repository._text_files(made, (made.parent / "built").read_text())
+    files = repository.text_files(made, (made.parent / "built").read_text())
     entries = repository.entries_of(files, SEED)
     named = [path for entry in entries for path in entry["_files"]]
     assert len(named) == len(set(named)) >= len(files) / 5
