@@ -87,9 +87,10 @@ def model_of(settings: Mapping[str, Any], part: str, place: Place) -> LanguageMo
 
 
 def parts_of(settings: Mapping[str, Any], place: Place) -> dict[str, list[tuple[str, bytes]]]:
+    """(path, line with its end, cut to CONTEXT) of each part: every n-th, so that there are `lines` at most."""
     found = three_parts(place.data["repository.bundle"], place.work, settings["seed"])
     return {
-        part: [(file, (line + END)[:CONTEXT]) for file, line in lines[: settings["lines"]]]
+        part: [(file, (line + END)[:CONTEXT]) for file, line in lines[:: -(-len(lines) // settings["lines"])]]
         for part, lines in zip(PARTS, found, strict=True)
     }
 
