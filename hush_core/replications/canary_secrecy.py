@@ -178,9 +178,12 @@ The paper fine-tunes GPT-2 on Wikitext-103: B = 1024, q = 2.81e-4, 186,000 steps
 "John Doe's credit card number is", drawn 280 times as often as other texts. Ours: a byte GPT, publicly
 pre-trained on other abstracts, on arXiv abstracts cut to 64 bytes, C = 1, AdamW; σ = 0 neither clips nor noises.
 The canary is drawn at the paper's rate, 0.079 a step. The paper stopped without noise when the canary was known;
-the short size makes four times as many steps there as with noise. Secrecy is −log2 p1
-given the prompt: as the model has it, and for an adversary who knows that digits follow (left). The bounds are for
-what the adversary of a promise sees, every noisy step.""",
+the short size makes four times as many steps there as with noise. Secrecy is −log2 p1 given the prompt: as the
+model has it, and for an adversary who knows that digits follow (left). The bounds are for what the adversary of a
+promise sees, every noisy step. Expected of the short size before it ran: without noise 315 draws of the canary in
+place of an earlier run's 200, and fewer bits left than its 5.6, near the paper's 0.58; bounds that leave bits for
+some 100 steps, and no more leaked than they allow. In the earlier run, with the canary in half of few steps, they
+left nothing from the first look on.""",
     seed=SEED,
     cells=cells,
     compute={"secrecy": secrecy},
