@@ -15,7 +15,7 @@ from hush_core.errors import InputError
 from hush_core.replications import lazy_reconstruction as lazy
 from hush_core.replications.measured_lines import CONTEXT, END, TOP_K, write_lines
 from hush_core.replications.noisy_rounds import small_model
-from hush_core.replications.replication import Place
+from hush_core.replications.replication import Cell, Place
 from hush_core.replications.repository_lines import three_parts
 from hush_core.training import fit_plain
 
@@ -70,7 +70,7 @@ def measured(log10_p, nats, group="train"):
 
 @pytest.fixture
 def rows(monkeypatch, tmp_path):
-    """Rows of the tables by the paper's own table 1 and two more groups; `table` may be replaced."""
+    """Rows of the tables by the paper's own table 1 and of two more groups; or of others."""
     train = measured([-2.5, -3.5, -3.6, -10.0, -21.0, -math.inf], [0.10, -0.18, -9.81, -11.3, 1.29, -40.0])
     test, written = (
         measured([-5.0] * 3, [-1.0, 0.0, 1.0], "test"),
@@ -79,11 +79,9 @@ def rows(monkeypatch, tmp_path):
 
     def of(*tables):
         monkeypatch.setattr(lazy, "measured_lines", lambda settings, place: pl.concat(tables))
-        settings, place = {"seed": 1, "shown": 10}, Place({}, tmp_path)
-        return {
-            name: lazy.REPLICATION.compute[name](settings, place)
-            for name in ("groups", "sorts", "sampling", "points")
-        }
+        settings, place = {"seed": 1, "shown": 10, "steps": 5}, Place({}, tmp_path)
+        cells = (Cell(name, settings) for name in lazy.REPLICATION.compute if name != "models")
+        return {cell.table: lazy.REPLICATION.rows_of(cell, place) for cell in cells}
 
     of.train, of.test, of.written = train, test, written
     return of
@@ -131,9 +129,9 @@ def test_what_came_out_is_held_against_the_probabilities_of_different_lines(rows
     out = pl.concat([measured([-1.0], [0.0])] * 11 + [measured([-3.0] * 89, [0.0] * 89, "x")])
     out = out.with_columns(group=pl.lit("written"))
     found = rows(twice, rows.test, out)
-    assert found["sampling"] == [
-        {"written": 100, "came_out": 11, "foretold": pytest.approx(11.0), "different": 2}
-    ]
+    (drawn,) = found["sampling"]
+    assert (drawn["written"], drawn["came_out"], drawn["different"]) == (100, 11, 2)
+    assert drawn["foretold"] == pytest.approx(11.0)
     assert lazy.claims(found)[-1].mark == "reproduced"
-    off = {**found, "sampling": [{**found["sampling"][0], "came_out": 14}]}
+    off = {**found, "sampling": [{**drawn, "came_out": 14}]}
     assert lazy.claims(off)[-1].mark == "not reached"
