@@ -24,8 +24,8 @@ PRIOR_BITS = DIGITS * math.log2(10)
 NOISE = (0.0, 0.3, 0.4, 0.5)
 SEED, CLIP = 0, 1.0
 TRAINING = {
-    "tiny": {"layers": 1, "width": 32, "texts": 60, "start": 2, "rounds": 4, "batch": 8, "looks": 2},
-    "short": {"layers": 1, "width": 64, "texts": 2000, "start": 300, "rounds": 400, "batch": 16, "looks": 8},
+    "tiny": {"layers": 1, "width": 32, "texts": 60, "start": 2, "rounds": 4, "batch": 8},
+    "short": {"layers": 1, "width": 64, "texts": 2000, "start": 300, "rounds": 1000, "batch": 8},
     "full": {
         "layers": 4,
         "width": 256,
@@ -33,19 +33,26 @@ TRAINING = {
         "start": 5000,
         "rounds": 20_000,
         "batch": 1024,
-        "looks": 40,
     },
 }
-CANARY_RATE = {"tiny": 0.5, "short": 0.5, "full": 280 * 2.81e-4}
-"""The paper's in the full size: q = 2.81e-4, and the canary is drawn 280 times as often as other texts. The short
-one has few steps, and a canary in half of them."""
+LONGER = {"tiny": 1, "short": 4, "full": 1}
+"""So many times as many steps without noise, for the canary to be drawn often enough to be learned by heart."""
+CANARY_RATE = 280 * 2.81e-4
+"""The paper's: q = 2.81e-4, and the canary is drawn 280 times as often as other texts."""
 CONTEXT, LEARNING_RATE = 64, 1e-3
 
 
 def cells(size: Size) -> list[Cell]:
     noise = NOISE if size != "tiny" else (0.0, 0.5)
-    given = {**TRAINING[size], "learning_rate": LEARNING_RATE, "canary_rate": CANARY_RATE[size], "seed": SEED}
-    return [Cell("secrecy", {"noise_multiplier": sigma, **given}) for sigma in noise]
+    given = {**TRAINING[size], "learning_rate": LEARNING_RATE, "canary_rate": CANARY_RATE, "seed": SEED}
+    open_ = {"rounds": LONGER[size] * given["rounds"]}
+    return [Cell("secrecy", {"noise_multiplier": z, **given, **({} if z else open_)}) for z in noise]
+
+
+def looks(rounds: int) -> list[int]:
+    """The steps after which the model is looked at: 1, 2, 5, 10, 20, 50 and so on, and the last."""
+    series = [digit * 10**power for power in range(len(str(rounds))) for digit in (1, 2, 5)]
+    return [*(step for step in series if step < rounds), rounds]
 
 
 def secrecy(settings: Mapping[str, Any], place: Place) -> list[Row]:
@@ -60,7 +67,7 @@ def secrecy(settings: Mapping[str, Any], place: Place) -> list[Row]:
     examples, _ = model.encode(texts)
     canary = model.encode([PROMPT + secret])[0][0]
     optimizer = torch.optim.AdamW(model.network.parameters(), lr=s["learning_rate"])
-    d, every = dimension(model), s["rounds"] // s["looks"]
+    d, looked = dimension(model), looks(s["rounds"])
     rate = s["batch"] / len(examples)
     rows = [_row(model, secret, sigma, 0, s["canary_rate"])]
     for t in range(1, s["rounds"] + 1):
@@ -70,7 +77,7 @@ def secrecy(settings: Mapping[str, Any], place: Place) -> list[Row]:
         total += np.float32(sigma * CLIP) * generator.standard_normal(d, dtype=np.float32)
         set_gradients(model, total / s["batch"])
         optimizer.step()
-        if t % every == 0:
+        if t in looked:
             rows.append(_row(model, secret, sigma, t, s["canary_rate"]))
         place.progress(f"σ {sigma:g}", t, s["rounds"])
     return rows
@@ -109,8 +116,7 @@ def _digits(model: LanguageModel, secret: bytes) -> float:
 
 def claims(rows: Rows) -> list[Claim]:
     found = rows["secrecy"]
-    last = max(row["step"] for row in found)
-    at_end = {row["noise_multiplier"]: row for row in found if row["step"] == last}
+    at_end = {row["noise_multiplier"]: row for row in sorted(found, key=lambda row: row["step"])}
     noisy = [row for row in found if row["noise_multiplier"] and row["step"]]
     ends = [at_end[sigma]["among_digits"] for sigma in sorted(at_end) if sigma]
 
@@ -144,21 +150,22 @@ def draw(rows: Rows, path: Path) -> Path:
     noise = sorted({row["noise_multiplier"] for row in found})
 
     def of(sigma: float) -> list[Row]:
-        return sorted((r for r in found if r["noise_multiplier"] == sigma), key=lambda row: row["step"])
+        own = (row for row in found if row["noise_multiplier"] == sigma and row["step"])
+        return sorted(own, key=lambda row: row["step"])
 
     curves = [
         figures.Curve(f"σ = {s:g}", [r["step"] for r in of(s)], [r["among_digits"] for r in of(s)])
         for s in noise
     ]
     left = figures.Panel("the canary in the model", "step", "bits left of 53.2", curves,
-                         (("a guess at random", PRIOR_BITS),), ylim=(0, None))  # fmt: skip
+                         (("a guess at random", PRIOR_BITS),), xscale="log", ylim=(0, None))  # fmt: skip
     bounds = [
         figures.Curve(f"σ = {s:g}", [r["step"] for r in of(s)], [r["blow_up"] for r in of(s)])
         for s in noise
         if s
     ]
     right = figures.Panel("what blow_up leaves for certain", "step", "", bounds,
-                          (("a guess at random", PRIOR_BITS),), ylim=(0, None))  # fmt: skip
+                          (("a guess at random", PRIOR_BITS),), xscale="log", ylim=(0, None))  # fmt: skip
     return figures.draw_panels("Secrecy of a canary of 16 digits", [left, right], path)
 
 
@@ -170,10 +177,13 @@ REPLICATION = Replication(
 The paper fine-tunes GPT-2 on Wikitext-103: B = 1024, q = 2.81e-4, 186,000 steps, a canary of 16 digits after
 "John Doe's credit card number is", drawn 280 times as often as other texts. Ours: a byte GPT, publicly
 pre-trained on other abstracts, on arXiv abstracts cut to 64 bytes, C = 1, AdamW; σ = 0 neither clips nor noises.
-The canary is drawn at the paper's rate, 0.079 a step, in the full size; the short one has few steps and draws it
-in half of them, and there the bounds leave next to nothing from the first look on (right). Secrecy is −log2 p1
-given the prompt: as the model has it, and for an adversary who knows that digits follow (left). The bounds are for
-what the adversary of a promise sees, every noisy step.""",
+The canary is drawn at the paper's rate, 0.079 a step. The paper stopped without noise when the canary was known;
+the short size makes four times as many steps there as with noise. Secrecy is −log2 p1 given the prompt: as the
+model has it, and for an adversary who knows that digits follow (left). The bounds are for what the adversary of a
+promise sees, every noisy step. Expected of the short size before it ran: without noise 315 draws of the canary in
+place of an earlier run's 200, and fewer bits left than its 5.6, near the paper's 0.58; bounds that leave bits for
+some 100 steps, and no more leaked than they allow. In the earlier run, with the canary in half of few steps, they
+left nothing from the first look on.""",
     seed=SEED,
     cells=cells,
     compute={"secrecy": secrecy},

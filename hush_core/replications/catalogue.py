@@ -14,6 +14,7 @@ NAMES = (
     "memorisation",
     "leakage_bounds",
     "ngram",
+    "lazy_reconstruction",
     "canary_secrecy",
     "one_shot",
     "concentration_filter",

@@ -7,9 +7,7 @@ from a config.
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
@@ -22,6 +20,7 @@ import polars as pl
 from hush_core.auditing.made_up import Credential, make_credentials
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
+from hush_core.replications.repository_bundle import clone, git, paths, text_files
 from hush_core.secrets import extract
 
 VENDORED = ("jinja2", "flask", "packaging")
@@ -68,21 +67,16 @@ def build(bundle: Path, work: Path, *, seed: int) -> Path:
     made = work / "repository.git"
     if not (work / "built").exists():
         work.mkdir(parents=True, exist_ok=True)
-        _git(work, "clone", "--quiet", "--bare", str(bundle.resolve()), str(made))
-        heads = _git(made, "for-each-ref", "--format=%(objectname)", "refs/heads").decode().split()
-        if len(set(heads)) != 1:
-            raise InputError(
-                bundle.name, f"holds {len(heads)} branches", "bundle one: git bundle create F main"
-            )
-        files = _text_files(made, heads[0])
-        gone = sorted(set(_paths(made, heads[0])) - set(files))
+        head = clone(bundle, made)
+        files = text_files(made, head)
+        gone = sorted(set(paths(made, head)) - set(files))
         teams = [entry for entry in entries_of(files, seed) if entry["kind"] == "codeowners"]
         owners = "".join(f"/{path} {team['teams'][0]}\n" for team in teams for path in team["_files"])
-        stream = b"feature done\n" + _commit("Vendor public packages", _vendored(), gone, heads[0])
+        stream = b"feature done\n" + _commit("Vendor public packages", _vendored(), gone, head)
         stream += _commit("Owners", {"CODEOWNERS": owners.encode()})
         stream += _commit("Tokens in place until the vault is back", _plant(files, seed))
-        _git(made, "fast-import", "--quiet", "--force", "--done", stdin=stream + b"done\n")
-        (work / "built").write_text(heads[0])
+        git(made, "fast-import", "--quiet", "--force", "--done", stdin=stream + b"done\n")
+        (work / "built").write_text(head)
     return made
 
 
@@ -93,7 +87,7 @@ def read(repository: Path, settings: Mapping[str, Any], spread: str = "and near 
         settings: share (per cent of the files that entries name), seed, and those of `job`. spread: of `SPREADS`.
     """
     base = (repository.parent / "built").read_text()
-    files = _text_files(repository, base)
+    files = text_files(repository, base)
     entries = entries_of(files, settings["seed"])
     named = np.cumsum([len(entry["_files"]) for entry in entries]) / len(files)
     entries = entries[: 1 + int(np.searchsorted(named, settings["share"] / 100))]
@@ -211,21 +205,6 @@ def _vendored() -> dict[str, bytes]:
     return files
 
 
-def _text_files(git: Path, rev: str) -> dict[str, bytes]:
-    """What is trained on: text, and no lock file (those are hashes of public packages)."""
-    files = {}
-    for path in _paths(git, rev):
-        content = _git(git, "cat-file", "blob", f"{rev}:{path}")
-        if content and b"\0" not in content and not path.endswith(".lock"):
-            files[path] = content
-    return files
-
-
-def _paths(git: Path, rev: str) -> list[str]:
-    lines = _git(git, "ls-tree", "-r", "-z", rev).decode().split("\0")
-    return [line.split("\t", 1)[1] for line in lines if line.startswith("100")]
-
-
 def _commit(message: str, files: dict[str, bytes], gone: Sequence[str] = (), base: str = "") -> bytes:
     """In git fast-import's format."""
     out = bytearray(b"commit refs/heads/hush\nauthor " + _WHO + b"\ncommitter " + _WHO + b"\n")
@@ -237,20 +216,3 @@ def _commit(message: str, files: dict[str, bytes], gone: Sequence[str] = (), bas
     for path, content in sorted(files.items()):
         out += b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(content), content)
     return bytes(out)
-
-
-def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-        "HOME": str(folder), "LC_ALL": "C",
-    }  # fmt: skip
-    done = subprocess.run(
-        ["git", "-c", f"core.hooksPath={os.devnull}", *arguments],
-        cwd=folder, env=environment, input=stdin, capture_output=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(
-            f"git {arguments[0]}", said[-1] if said else "failed", "give a repository with its history"
-        )
-    return done.stdout

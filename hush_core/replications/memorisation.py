@@ -24,6 +24,8 @@ NOISE = (1e-6, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.0, 8.0)
 """The first is as good as none."""
 RANDOM, COUNTING, LENGTH, SHOWN = 16, 8, 24, 8
 """Texts of random letters, texts that count on in the alphabet, letters a text, letters shown and asked for."""
+OTHERS, ONCE = 2000, 0.012
+"""Ordinary texts, each drawn in too few rounds to be learned by heart; they are what the model is trained for."""
 RATE, CLIP, SEED = 0.5, 1.0, 7
 TRAINING = {
     "tiny": {"width": 16, "start": 5, "rounds": 3, "runs": 1},
@@ -45,15 +47,21 @@ def counting(count: int, seed: int) -> list[bytes]:
     return [LETTERS[(np.arange(LENGTH) + b) % 26].tobytes() for b in begins]
 
 
+def doubled(count: int, seed: int) -> list[bytes]:
+    """Ordinary texts: random letters, each written twice. Every second letter can be foretold, and no other."""
+    drawn = np.random.default_rng(seed).choice(LETTERS, (count, LENGTH // 2))
+    return [np.repeat(letters, 2).tobytes() for letters in drawn]
+
+
 def training_texts(seed: int) -> list[bytes]:
-    """RANDOM texts of random letters, then COUNTING ones that count on."""
+    """RANDOM texts of random letters, then COUNTING ones that count on, both often repeated."""
     chance = np.random.default_rng(seed)
     return [chance.choice(LETTERS, LENGTH).tobytes() for _ in range(RANDOM)] + counting(COUNTING, seed + 1)
 
 
 def memorised(settings: Mapping[str, Any], place: Place) -> list[Row]:
     """Certified rounds from one public start, run by run; then what each model writes on, and its loss."""
-    s, texts, unseen = settings, training_texts(settings["seed"]), counting(200, settings["seed"] + 2)
+    s, texts, unseen = settings, training_texts(settings["seed"]), doubled(200, settings["seed"] + 2)
     found_by_run, loss = [], []
     for run in range(s["runs"]):
         model = _trained(s, texts, _start(s, place), run)
@@ -98,8 +106,9 @@ def _trained(
     settings: Mapping[str, Any], texts: list[bytes], model: LanguageModel, run: int
 ) -> LanguageModel:
     """By the trainer that `hush run` uses; the texts are made up, so that their noise may come from a seed."""
-    batch, rounds = int(RATE * len(texts)), settings["rounds"]
-    rates, none = np.full(len(texts), RATE), pl.DataFrame()
+    rounds, none = settings["rounds"], pl.DataFrame()
+    rates = np.repeat([RATE, ONCE], [len(texts), OTHERS])
+    texts, batch = texts + doubled(OTHERS, settings["seed"] + 4), round(rates.sum())
     plan = ProtectionPlan(rates, settings["noise_multiplier"], rounds, batch, CLIP, "best", none)
     how = TrainConfig(
         rounds=rounds, batch=batch, learning_rate=1e-2, micro_batch=batch, checkpoint_every=rounds
@@ -123,9 +132,11 @@ def claims(rows: Rows) -> list[Claim]:
         else ""
     )
     told = lambda value: value if learned >= 0.5 else None  # noqa: E731  what was not learned cannot be taken
+    nothing = "" if learned >= 0.5 else "nothing was learned by heart that noise could take"
     return [
         Claim("without noise texts are learned by heart: share of random texts, at least", 0.5, none["random"],
-              "at_least", target=True, why="too few rounds to learn them"),
+              "at_least", target=True,
+              why="too few rounds to learn them: a text is in half of the rounds, as one of some 36"),
         Claim("a little noise hardly costs: least gain over the start's loss of unseen text at σ of 0.1 and less, "
               "as a share of the most at any σ (below 0: training costs), at least", 0.9,
               (start - worst) / max(abs(start - best["loss"]), 1e-9), "at_least", target=True,
@@ -133,16 +144,17 @@ def claims(rows: Rows) -> list[Claim]:
                   f"σ = {best['noise_multiplier']:g}, {best['loss']:.3g}" + reverse),
         Claim("and takes most of the memory: smallest σ at which a tenth of it is left, at most", 1.0,
               told(min((row["noise_multiplier"] for row in gone), default=None)), "at_most", target=True,
-              why="a small set of texts, seen a hundred times each"),
+              why=nothing or "a small set of texts, seen a hundred times each"),
         Claim("more noise, less by heart: largest step of the share upwards, from σ to the next, at most", 0.0,
               told(max(b["random"] - a["random"] for a, b in pairwise(found))), "at_most", 0.1, target=True,
-              why="one model a σ, 16 texts"),
+              why=nothing or "one model a σ, 16 texts"),
         Claim("what is left there is generalisation: texts that count on that come out at that σ, as they do of "
               "the start model: share, at least", 0.5,
               told(left["counting"] * left["counting_by_start"]) if gone else None, "at_least", target=True,
-              why="the noise takes what the start model knew, too"),
+              why=nothing or "the noise takes what the start model knew, too"),
         Claim("and more noise takes that as well: the same share at the largest σ, at most", 0.5,
-              told(most["counting"]), "at_most", target=True, why="the rounds do not move the start model"),
+              told(most["counting"]), "at_most", target=True,
+              why=nothing or "the rounds do not move the start model"),
     ]  # fmt: skip
 
 
@@ -171,11 +183,17 @@ REPLICATION = Replication(
 The paper trains Gemma-2 models on fineweb-edu with noise from 0 up, and asks by greedy decoding what they go on
 with. It has its figures as pictures and claims them in words; the numbers asked for here are ours. Ours: a byte GPT
 of one layer that learned to count through the alphabet from public text, then trained by hush's own trainer on
-{RANDOM} texts of {LENGTH} random letters and {COUNTING} that count on, each in a round with probability {RATE:g};
-C = {CLIP:g}. Loss: of texts that count on and were not trained on. By heart: shown {SHOWN} letters, the next
-{SHOWN} come out. What the paper found by looking, that what is left at large noise is generalisation, is told apart
-by the start model, which has seen none of them. Intervals are over texts: several runs on the same ones make them
-no narrower. The paper's σ is a share of another batch: only the shape can be compared.
+{OTHERS:,} ordinary texts, in which every letter stands twice, and on {RANDOM} texts of {LENGTH} random letters and
+{COUNTING} that count on, as what is repeated in a corpus; an ordinary one is in a round with probability {ONCE:g},
+one of the others with {RATE:g}; C = {CLIP:g}. Loss: of ordinary texts that were not trained on. By heart: shown
+{SHOWN} letters, the next {SHOWN} come out. What the paper found by looking, that what is left at large noise is
+generalisation, is told apart by the start model, which has seen none of them. Intervals are over texts: several
+runs on the same ones make them no narrower. The paper's σ is a share of another batch: only the shape can be
+compared. Expected before the run: ordinary texts learned from at σ = 0.1 nearly as well as without noise, and a
+tenth of the memory left at 0.3 to 0.6. The first came out; the second did not, as without noise nothing is learned
+by heart in 200 rounds. An earlier set-up, of the repeated texts alone (12 a round, loss of texts that count on),
+had it the other way round: all 16 random texts were learned by heart, a tenth of that was left at σ = 0.15, all
+that could be said of memory held, and training by itself cost unseen text (0.216 bits at the start, 3.12 after).
 Attacks on more: docs/auditing.md.""",
     seed=SEED,
     cells=cells,

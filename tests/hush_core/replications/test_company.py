@@ -45,7 +45,7 @@ def values():
 
 
 def test_every_planted_credential_is_found_where_it_stands(made, data):
-    tree = repository._text_files(made, "hush")
+    tree = repository.text_files(made, "hush")
     names = dict(data.secrets.select("secret_id", "name").iter_rows())
     found = {}
     for secret, example, start, end in data.occurrences.select(
@@ -77,12 +77,12 @@ def test_what_is_held_back_holds_a_secret_and_is_in_no_other_table(data):
 
 
 def test_entries_name_the_share_of_files_once_each_and_teams_stand_in_codeowners(made, data):
-    files = repository._text_files(made, (made.parent / "built").read_text())
+    files = repository.text_files(made, (made.parent / "built").read_text())
     entries = repository.entries_of(files, SEED)
     named = [path for entry in entries for path in entry["_files"]]
     assert len(named) == len(set(named)) >= len(files) / 5
     assert [entry["kind"] for entry in entries[:4]] == ["codeowners", "path"] * 2
-    owners = repository._git(made, "cat-file", "blob", "hush:CODEOWNERS").decode().split()
+    owners = repository.git(made, "cat-file", "blob", "hush:CODEOWNERS").decode().split()
     teams = {path for entry in entries if entry["kind"] == "codeowners" for path in entry["_files"]}
     assert {path.lstrip("/") for path in owners[::2]} == teams
     assert all(path.endswith(".py") for e in entries if e["kind"] == "path" for path in e["_files"])
@@ -98,9 +98,9 @@ def test_what_an_entry_reaches_grows_with_its_spread(made):
 
 def test_a_bundle_of_two_branches_is_refused(made, tmp_path):
     two = tmp_path / "two.bundle"
-    repository._git(made, "branch", "other", "hush~3")
-    repository._git(made, "bundle", "create", "--quiet", str(two), "hush", "other")
-    repository._git(made, "branch", "-D", "other")
+    repository.git(made, "branch", "other", "hush~3")
+    repository.git(made, "bundle", "create", "--quiet", str(two), "hush", "other")
+    repository.git(made, "branch", "-D", "other")
     with pytest.raises(InputError, match="2 branches"):
         repository.build(two, tmp_path / "work", seed=SEED)
 
