@@ -1,4 +1,8 @@
-"""A limit of time for all of a piece of work: libraries limit each read, and the look-up of a name not at all."""
+"""Calls that may never return, and cannot be interrupted: those to a mounted folder whose server is gone.
+
+>>> within(5.0, lambda: "an answer")
+'an answer'
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,29 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
-def within(seconds: float, work: Callable[[], Result]) -> Result:
-    """The result of `work`, or what it raised. What has not ended by then is left to itself, in a thread that ends
-    with the process.
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What the call returns or raises. It is made in a thread, as the system does not let go of one that waits there.
 
     Raises:
-        TimeoutError: it has not ended in time.
+        TimeoutError: it has not ended by then. Its thread is left behind, and does not outlive the process.
     """
-    done: list[Result] = []
-    failed: list[Exception] = []
+    answers: list[T] = []
+    errors: list[BaseException] = []
 
-    def run() -> None:
+    def made() -> None:
         try:
-            done.append(work())
-        except Exception as error:
-            failed.append(error)
+            answers.append(call())
+        except BaseException as error:
+            errors.append(error)
 
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=made, daemon=True)
     thread.start()
     thread.join(seconds)
-    if failed:
-        raise failed[0]
-    if not done:
+    if errors:
+        raise errors[0]
+    if not answers:
         raise TimeoutError
-    return done[0]
+    return answers[0]
