@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """What the call returns or raises. It is made in a thread, as the system does not let go of one that waits there.
+    """What the call returns or raises, made in a thread: the system does not let go of one that waits there.
 
     Raises:
         TimeoutError: it has not ended by then. Its thread is left behind, and does not outlive the process.

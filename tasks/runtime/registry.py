@@ -189,8 +189,7 @@ def registered_version(model_name: str, certificate_dir: Path) -> Registered | N
     with, one that was signed with it."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
-    known = (v for v in versions_of(model_name) if wanted.items() <= v.tags.items())
-    return next((_finished(client, version) for version in known), None)
+    return next((_finished(client, version) for version in versions_of(model_name, **wanted)), None)
 
 
 def _signer() -> dict[str, str]:

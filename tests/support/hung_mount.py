@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def hung_mount(folder):
-    """Whoever looks into the folder waits there, until he is killed. Says False where this process may mount none."""
+    """Whoever looks into the folder waits there until he is killed. False where this process may mount none."""
     try:
         unanswered = os.open("/dev/fuse", os.O_RDWR)
     except OSError:
