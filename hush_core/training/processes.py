@@ -33,7 +33,7 @@ from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress, Watch
-from hush_core.training.failed_ranks import raise_failure
+from hush_core.training.failed_ranks import INTERRUPTED, raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.meeting import MET, Meeting
 
@@ -268,7 +268,8 @@ def _wait(
     progress: Progress | None,
     watch: Watch | None,
 ) -> list[int | None]:
-    """The exit statuses, when all have ended; or one has failed, and the others had their grace."""
+    """The exit statuses, when all have ended; or one has failed, and the others had their grace. Of ranks that were
+    asked to stop the first may take longer than the others: it writes the checkpoint."""
     rest, failed_at = b"", None
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ)
@@ -283,7 +284,7 @@ def _wait(
                         watch(told)
                     elif isinstance(told, list) and progress is not None:
                         progress(*told)
-            if failed_at is None and any(codes):
+            if failed_at is None and any(code not in (None, 0, INTERRUPTED) for code in codes):
                 failed_at = time.monotonic()
             if None not in codes or (failed_at is not None and time.monotonic() - failed_at > _GRACE):
                 return codes

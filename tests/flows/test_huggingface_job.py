@@ -94,7 +94,7 @@ def same_as_base_plus_adapter(base, saved, merged):
     torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
 
 
-ROUNDS = 60
+ROUNDS = 40
 
 
 @pytest.fixture(scope="module")
