@@ -415,7 +415,9 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         os.kill(os.getpid(), signal.SIGINT)
 
     grace = processes._GRACE
-    monkeypatch.setattr(processes, "_GRACE", 0.0)  # for those that fail: who writes the checkpoint takes its time
+    monkeypatch.setattr(
+        processes, "_GRACE", 0.0
+    )  # for those that fail: who writes the checkpoint takes its time
     with pytest.raises(KeyboardInterrupt):  # after the round, with a checkpoint: no round is lost
         fit_in_processes(2, *job(tmp_path), at(3, interrupt))
     monkeypatch.setattr(processes, "_GRACE", grace)
