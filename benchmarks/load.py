@@ -68,6 +68,7 @@ def main() -> int:
     parser.add_argument("--queued", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--history", type=int, default=10_000)
+    parser.add_argument("--mlflow-alone", action="store_true", help="copy no history in Prefect's database")
     parser.add_argument("--browser", action="store_true", help="time pages in Chromium, too (playwright)")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -82,8 +83,8 @@ def main() -> int:
                 "at once": given.plans
                 and (lambda: at_once(stack, given.plans, given.trainings, given.minutes)),
                 "queued": given.queued and (lambda: queued(stack, given.queued, given.minutes)),
-                "before": given.history and (lambda: history(stack, 0, given.browser)),
-                "history": given.history and (lambda: history(stack, given.history, given.browser)),
+                "before": given.history and (lambda: history(stack, 0, given)),
+                "history": given.history and (lambda: history(stack, given.history, given)),
             }
             for part, made in parts.items():
                 if not made:
@@ -169,18 +170,19 @@ def cancelled(stack: Stack, runs: list[str]) -> Counter[str]:
     return states
 
 
-def history(stack: Stack, copies: int, browser: bool) -> dict[str, Any]:
+def history(stack: Stack, copies: int, given: argparse.Namespace) -> dict[str, Any]:
     """The calls, pages and commands, with so many copies of the finished training."""
     found: dict[str, Any] = {}
     if copies:
         began = time.monotonic()
-        fill(stack.databases(), copies)
+        places = stack.databases()
+        fill({"mlflow": places["mlflow"]} if given.mlflow_alone else places, copies)
         found["copied in s"] = round(time.monotonic() - began)
     found["sizes, MiB"] = sizes(stack.databases())
     found["Prefect"] = timed(stack, stack.prefect_calls())
     found["MLflow"] = timed(stack, stack.mlflow_calls())
     found["commands"] = {name: stack.hush(*command) for name, command in COMMANDS.items()}
-    if browser:
+    if given.browser:
         from load_pages import pages
 
         found["pages, s"] = pages(stack)

@@ -137,7 +137,7 @@ def _refuted_elsewhere(runs: set[str]) -> dict[str, AuditDocument]:
     """
     found: dict[str, AuditDocument] = {}
     wanted = runs - refuted_runs().keys()
-    for entry in versions_tagged(OUTCOME, REFUTED) if wanted else ():
+    for entry in versions_tagged(**{OUTCOME: REFUTED}) if wanted else ():
         try:
             with tempfile.TemporaryDirectory() as folder:
                 certificate = certificate_of(entry, Path(folder))

@@ -10,6 +10,8 @@ be one that nobody else can read.
 from __future__ import annotations
 
 import shlex
+import shutil
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ from dataclasses import dataclass
 from hush_core.errors import InputError
 
 HERE = "here"
+HOSTS, INTERFACE = "HUSH_HOSTS", "HUSH_INTERFACE"
+"""Where users name them: what a refusal says is wrong."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +45,17 @@ class Hosts:
             words = [()]
         if not all(words):
             hint = "write here for this machine and a command for each other, as: here; ssh gpu2"
-            raise InputError("HUSH_HOSTS", "has an entry without a command", hint)
+            raise InputError(HOSTS, "has an entry without a command", hint)
         if words[0] != (HERE,) or len({*words}) < len(words):
             raise InputError(
-                "HUSH_HOSTS",
+                HOSTS,
                 "has to begin with this machine, and to name each machine once",
                 "write here first: the first rank keeps the count of releases, and its progress is read here",
             )
         commands = tuple(() if one == (HERE,) else one for one in words)
         if len(commands) > 1 and not interface:
             raise InputError(
-                "HUSH_INTERFACE",
+                INTERFACE,
                 "is not set: the ranks send each other sums that are not noised yet",
                 "name an interface that is encrypted or nobody else's, as wg0; all hosts call it so",
             )
@@ -77,6 +81,29 @@ class Hosts:
                 "give each machine one process at least",
             )  # fmt: skip
 
+    def check_here(self) -> None:
+        """Raises:
+        InputError: this machine has not the interface, or not a program that begins ranks elsewhere.
+        """
+        check_interface(self.interface)
+        for command in filter(None, self.commands):
+            if shutil.which(command[0]) is None:
+                hint = "install it, or give its whole path"
+                raise InputError(HOSTS, f"{command[0]} is no program of this machine", hint)
+
+
+def check_interface(name: str) -> None:
+    """Raises:
+    InputError: this machine has no interface of that name.
+    """
+    known = [known for _, known in socket.if_nameindex()]
+    if name not in known:
+        raise InputError(
+            INTERFACE,
+            f"{name} is no interface of {socket.gethostname()}, which has {', '.join(known)}",
+            "name one that all machines of HUSH_HOSTS have; they call it alike",
+        )
+
 
 def elsewhere(command: tuple[str, ...], environment: Mapping[str, str], own: list[str]) -> list[str]:
     """The whole command line of a rank on another machine; a shell there may read it once more.
@@ -87,7 +114,7 @@ def elsewhere(command: tuple[str, ...], environment: Mapping[str, str], own: lis
     given = ["env", *(f"{name}={value}" for name, value in environment.items()), *own]
     if any(shlex.quote(word) != word for word in given):
         raise InputError(
-            "HUSH_HOSTS", "cannot be used with paths that hold spaces or characters of a shell",
+            HOSTS, "cannot be used with paths that hold spaces or characters of a shell",
             "give HUSH_HOME and the installation plain paths",
         )  # fmt: skip
     return [*command, *given]

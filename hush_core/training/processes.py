@@ -13,7 +13,6 @@ import json
 import os
 import selectors
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -34,10 +33,10 @@ from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress, Watch
+from hush_core.training.failed_ranks import INTERRUPTED, raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
+from hush_core.training.meeting import MET, Meeting
 
-INTERRUPTED = 130
-"""A worker's exit status after it was asked to stop."""
 _TICK = 0.1
 _GRACE = 5.0
 """Seconds that the other ranks have to end by themselves after one has failed."""
@@ -51,7 +50,6 @@ _HANDED_ON = (
     "TRANSFORMERS_OFFLINE",
 )
 """To ranks on other machines, which have an environment of their own."""
-_AGAIN = "start again: training goes on from the last checkpoint"
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,8 @@ def fit_in_processes(
 
     Raises:
         InputError: from any process, as it was raised there; fewer devices than processes; another process
-            trains in `work_dir`.
-        RuntimeError: a process failed or was killed: says which, and names its log. Those are
+            trains in `work_dir`. SetupError: another machine does not begin its processes, or is not reached.
+        RankFailed: a process failed or was killed: says which, and names its log. Those are
             `work_dir/rank-N.log`; they hold types and places of errors, and no text.
         KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written. Whatever else is
             raised in this thread while it waits (by `progress`, by an orchestrator that cancels) has the same
@@ -199,19 +197,22 @@ def _run(
     """Start the ranks, relay the progress of the first, and leave none alive, whatever happens."""
     children: list[subprocess.Popen[bytes]] = []
     reading, writing = os.pipe()
+    meeting = Meeting(folder, count, hosts)
     try:
         for rank in range(count):
             children.append(_start(folder, rank, count, hosts, writing, work_dir / f"rank-{rank}.log"))
         try:
-            codes = _wait(children, reading, progress, watch)
+            codes = _wait(children, reading, meeting, progress, watch)
         except BaseException:
+            if not meeting.over:  # nothing is released, and who waits for another machine hears nobody
+                raise
             for child in children:
                 with suppress(BrokenPipeError):
                     child.stdin.write(b"s")
-            _wait(children, reading, None, None)
+            _wait(children, reading, meeting, None, None)
             raise
         if any(codes):
-            _raise_failure(codes, folder, work_dir)
+            raise_failure(codes, folder, work_dir, meeting)
     finally:
         for child in children:
             child.kill()
@@ -261,9 +262,14 @@ def _cores() -> int:
 
 
 def _wait(
-    children: Sequence[subprocess.Popen[bytes]], reading: int, progress: Progress | None, watch: Watch | None
+    children: Sequence[subprocess.Popen[bytes]],
+    reading: int,
+    meeting: Meeting,
+    progress: Progress | None,
+    watch: Watch | None,
 ) -> list[int | None]:
-    """The exit statuses, when all have ended; or one has failed, and the others had their grace."""
+    """The exit statuses, when all have ended; or one has failed, and the others had their grace. Of ranks that were
+    asked to stop the first may take longer than the others: it writes the checkpoint."""
     rest, failed_at = b"", None
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ)
@@ -273,30 +279,14 @@ def _wait(
                 *lines, rest = (rest + os.read(reading, 1 << 16)).split(b"\n")
                 for line in lines:
                     told = json.loads(line)
+                    meeting.over |= told == MET
                     if isinstance(told, dict) and watch is not None:
                         watch(told)
                     elif isinstance(told, list) and progress is not None:
                         progress(*told)
-            if failed_at is None and any(codes):
+            if failed_at is None and any(code not in (None, 0, INTERRUPTED) for code in codes):
                 failed_at = time.monotonic()
             if None not in codes or (failed_at is not None and time.monotonic() - failed_at > _GRACE):
                 return codes
-
-
-def _raise_failure(codes: Sequence[int | None], folder: Path, work_dir: Path) -> None:
-    """The cause, where several ranks failed: a refusal before a kill before the first other error."""
-    files = sorted(folder.glob("failure.*.json"), key=lambda path: path.stat().st_mtime_ns)
-    failures = [(path.name.split(".")[1], json.loads(path.read_text())) for path in files]
-    for _, failure in failures:
-        if "input" in failure:
-            raise InputError(*failure["input"])
-    for rank, code in enumerate(codes):
-        if code is not None and code < 0 and code != -signal.SIGINT:
-            name = signal.Signals(-code).name
-            why = " (the kernel does this when memory runs out)" if name == "SIGKILL" else ""
-            raise RuntimeError(f"the process of rank {rank} was ended by {name}{why}; {_AGAIN}")
-    if INTERRUPTED in codes or -signal.SIGINT in codes:
-        raise KeyboardInterrupt
-    rank, failure = failures[0] if failures else (next(i for i, c in enumerate(codes) if c), {})
-    what = failure.get("what", f"exit status {codes[int(rank)]}")
-    raise RuntimeError(f"the process of rank {rank} failed: {what} (see {work_dir / f'rank-{rank}.log'})")
+            if failed_at is None:
+                meeting.check()

@@ -34,9 +34,11 @@ from hush_core.corpus.prompted import text_with
 from hush_core.corpus.records import ItemText, Records
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
+from hush_core.training.failed_ranks import INTERRUPTED
+from hush_core.training.hosts import INTERFACE, check_interface
 from hush_core.training.lora import adapted
+from hush_core.training.meeting import MET, REACH, say_begun
 from hush_core.training.models import load_model, save_model
-from hush_core.training.processes import INTERRUPTED
 from hush_core.training.ranks import Ranks
 from hush_core.training.run import Fitted, fit_private
 
@@ -74,6 +76,7 @@ def main(folder: Path, progress: int) -> int:
     threading.Thread(target=_obey_parent, daemon=True).start()
     rank = int(os.environ["RANK"])
     try:
+        say_begun(folder, rank)
         if rank == 0 and not stat.S_ISFIFO(os.fstat(progress).st_mode):  # it may be the ledger, by its number
             raise RuntimeError("the first rank was not handed its parent's pipe")
         fitted = _train(folder, Ranks(rank, int(os.environ["WORLD_SIZE"])), progress)
@@ -82,6 +85,7 @@ def main(folder: Path, progress: int) -> int:
     except BaseException as error:
         with suppress(OSError):  # a full disk: an exception that nobody catches would print its message
             (folder / f"failure.{rank}.json").write_text(json.dumps(_failure(error)))
+        with suppress(OSError):
             sys.stderr.write(report(error) + "\n")
         return 1
     if rank == 0:
@@ -95,6 +99,7 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     _meet(folder / "meeting", ranks)
     ranks.any(False)  # waits for all
     if ranks.first:  # all have mapped the texts: a kill from here on leaves none of them behind
+        os.write(progress, json.dumps(MET).encode() + b"\n")
         for name in TEXT_FILES:
             (folder / f"{name}.arrow").unlink()
     cycle = None
@@ -126,7 +131,13 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
 
 
 def _meet(file: Path, ranks: Ranks) -> None:
-    """Make the process group, through a file: no port is opened but those of the interface that ranks talk over."""
+    """Make the process group, through a file: no port is opened but those of the interface that ranks talk over.
+
+    Raises:
+        InputError: the interface is not there, has no address, or does not reach the others.
+    """
+    interface = os.environ["GLOO_SOCKET_IFNAME"]
+    check_interface(interface)
     backend = "gloo"
     if torch.cuda.is_available():
         own, devices = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
@@ -139,9 +150,13 @@ def _meet(file: Path, ranks: Ranks) -> None:
         torch.cuda.set_device(own)
         backend = "cpu:gloo,cuda:nccl"
     store = distributed.FileStore(str(file), ranks.count)
-    distributed.init_process_group(
-        backend, store=store, rank=ranks.rank, world_size=ranks.count, timeout=_NEVER
-    )
+    try:
+        distributed.init_process_group(
+            backend, store=store, rank=ranks.rank, world_size=ranks.count, timeout=_NEVER
+        )
+    except RuntimeError as error:
+        what = f"the processes do not meet over {interface}"
+        raise InputError(INTERFACE, what, REACH) from error
 
 
 def _public(fitted: Fitted) -> dict[str, object]:

@@ -117,8 +117,8 @@ def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
 def approved_since(model: str, at: str, trust: TrustRoot | None) -> Iterator[ModelVersion]:
     """The versions that were approved later than `at` by a signature that counts here: a time that nobody signed
     says nothing."""
-    for other in versions_of(model):
-        if other.tags.get(STATUS) != APPROVED or not other.tags.get(AT, "") > at:
+    for other in versions_of(model, **{STATUS: APPROVED}):
+        if not other.tags.get(AT, "") > at:
             continue
         try:
             _signer(other, trust, other.tags.get(SIGNATURE, ""))

@@ -190,7 +190,7 @@ def registered_version(model_name: str, certificate_dir: Path) -> Registered | N
     so the model is registered anew, with a run."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
-    known = [v for v in versions_of(model_name) if wanted.items() <= v.tags.items()]
+    known = versions_of(model_name, **wanted)
     with_run = next((version for version in known if _has_run(client, version)), None)
     return with_run and _finished(client, with_run)
 

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 
 from hush_core.errors import SetupError, Unavailable
 from hush_core.files import private_folder
-from tasks.runtime.environment import STORE, Home, home, store_address
+from tasks.runtime.environment import STORE, Home, home, of_mount, store_address
 from tasks.runtime.full_disk import FULL
 from tasks.runtime.packed import most_of, pack_and_seal, remove, unpack
 from tasks.runtime.places import Bucket, Folder, Place, TooLong
@@ -220,12 +220,18 @@ def check_storage() -> None:
     """Refuse a HUSH_STORE that does not answer, before any work.
 
     Raises:
-        SetupError: it is no address of a storage, does not answer this account, or has no such bucket or folder;
-            what lies there is of another key, or it is not the storage that this home publishes to.
+        SetupError: it is no address of a storage, does not answer this account (of a folder: in time), or has no
+            such bucket or folder; what lies there is of another key, or it is not the storage that this home
+            publishes to.
     """
     address = store_address()
-    if not address:
-        return
+    if address.startswith("file:"):
+        of_mount(address, lambda: _check(address))
+    elif address:  # its client gives up by itself
+        _check(address)
+
+
+def _check(address: str) -> None:
     place, storage = home(), _place(address, os.getpid())
     try:
         storage.check()

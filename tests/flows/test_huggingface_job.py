@@ -3,11 +3,16 @@
 Folders with small random weights stand for pre-trained ones; everything else is the real job.
 """
 
+import os
 import re
+import signal
+from contextlib import contextmanager
 
 import pytest
 import torch
 from jobs import CONFIG, Job
+from local_servers import until
+from machines import second_machine
 from tiny_models import write_model
 
 LLAMA = (
@@ -89,11 +94,92 @@ def same_as_base_plus_adapter(base, saved, merged):
     torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
 
 
-def test_a_bert_in_two_processes_and_bf16(job):
-    output = job.hush("run", job.write("bert.yaml", text=BERT))
+ROUNDS = 60
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """A second machine for the job of two processes, where this process may make one."""
+    with second_machine() as made:
+        yield made
+
+
+@contextmanager
+def trained_on(machine, job, **given):
+    """Commands inside train here and there."""
+    before = job.server
+    job.server = {**before, **(machine.environment if machine else {}), **given}
+    try:
+        yield
+    finally:
+        job.server = before
+
+
+def bert(job):
+    return job.write("bert.yaml", text=BERT, rounds=ROUNDS)
+
+
+def counted(job):
+    """Rounds in the ledger of each run of this home."""
+    ledgers = (job.home / "store" / "work").glob("*/releases.jsonl")
+    return [len(file.read_bytes().splitlines()) - 1 for file in ledgers]
+
+
+def released(job):
+    return sum(counted(job))
+
+
+def ended(child, status):
+    output, _ = child.communicate(timeout=300)
+    assert child.returncode == status, output[-4000:]
+    assert "Traceback" not in output
+    return " ".join(output.split())
+
+
+def test_on_two_machines_it_is_stopped_and_then_one_loses_its_process(job, machine):
+    """No release is lost; the next test goes on from here."""
+    if machine is None:
+        pytest.skip("needs root and ip netns")
+    begun = released(job)
+
+    @contextmanager
+    def running(rounds, **given):
+        """The command, and the process there, from this round on."""
+        with trained_on(machine, job, **given):
+            child = job.start("run", bert(job))
+        try:
+            until(lambda: child.poll() is not None or machine.processes(), "the process there", 300)
+            there = min(machine.processes())  # what it may begin for a moment has a later number
+            until(lambda: child.poll() is not None or released(job) >= rounds, "rounds", 300, pause=0.02)
+            yield child, there
+        finally:
+            child.kill()
+
+    with running(begun + 2) as (child, there):
+        child.send_signal(signal.SIGINT)
+        assert "hush: interrupted" in ended(child, 130)
+    kept = released(job)
+    assert begun + 2 <= kept < begun + ROUNDS and not machine.processes()
+    assert list(job.home.rglob("work/*/checkpoint.pt"))
+
+    hosts = f"here; sh -c '\"$@\" || exit 255' as-ssh {' '.join(machine.command)}"  # a process of its own
+    with running(kept + 1, HUSH_HOSTS=hosts) as (child, there):
+        os.kill(there, signal.SIGKILL)
+        said = ended(child, 1)
+    assert re.search(
+        "hush: `sh .*` ended with status 255 amid rank 1: .*; start again: training goes on", said
+    )
+    assert kept + 1 <= released(job) < begun + ROUNDS and not machine.processes()
+
+
+def test_a_bert_in_two_processes_and_bf16(job, machine):
+    """On two machines where there can be; it goes on where the run of the last test was killed."""
+    with trained_on(machine, job):
+        output = job.hush("run", bert(job))
+    assert counted(job).count(ROUNDS) == 1
     flat = " ".join(output.split())
     assert "models:/bert/1" in output and "bits per masked token on held-out text" in flat
-    assert "4 of 4 rounds released" in flat
+    assert f"{ROUNDS} of {ROUNDS} rounds released" in flat
     job.hush("verify", "models:/bert/1")
     pipeline = loaded(job, "models:/bert/1")
     assert len(pipeline("def [MASK]")) == 5
@@ -120,5 +206,5 @@ def test_mistakes_name_the_key_and_the_mend(job):
 def test_other_ways_of_working_do_not_begin_a_run_again(job):
     """More processes, smaller micro-batches: the same run, whose releases are spent already."""
     text = BERT.replace("processes: 2", "processes: 1, micro_batch: 3")
-    output = job.hush("run", job.write("bert-again.yaml", text=text))
+    output = job.hush("run", job.write("bert-again.yaml", text=text, rounds=ROUNDS))
     assert "reused" in output and "models:/bert/1" in output

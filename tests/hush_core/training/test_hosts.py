@@ -1,29 +1,38 @@
-"""Two network namespaces as two machines: one model to the bit, and no release uncounted when a rank dies.
+"""Two network namespaces as two machines: one model to the bit; and machines that cannot be, or do not come.
 
-Needs root and `ip` (iproute2); skipped visibly otherwise.
+A whole job on two machines, stopped and killed: `tests/flows/test_huggingface_job.py`. Needs root and `ip`
+(iproute2); skipped visibly otherwise.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import psutil
 import pytest
 from tiny_models import write_model
+from torch import distributed
 
 from hush_core.config import ByteGptModel, TrainConfig
-from hush_core.errors import InputError
+from hush_core.errors import InputError, SetupError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, load_model, save_model
+from hush_core.training import byte_gpt, meeting, save_model
+from hush_core.training.failed_ranks import raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.processes import fit_in_processes
+from hush_core.training.ranks import Ranks
+from hush_core.training.worker import _meet
+from tasks.hosts import training_hosts
 
 SCRIPT = Path(__file__).with_name("test_processes.py")
 ROUNDS = 12
@@ -52,13 +61,6 @@ def machines():
     finally:
         for name in names:
             ip("netns", "del", name, check=False)
-
-
-@pytest.fixture
-def hosts(machines):
-    return Hosts(
-        tuple(map(tuple, machines)), "wire"
-    )  # `ip netns exec` hands the pipe for progress on, ssh does not
 
 
 def test_two_machines_equal_one_to_the_bit(tmp_path, machines):
@@ -99,45 +101,75 @@ def job(folder):
     return plan, TEXTS, folder / "model", settings, None, folder / "work", folder / "out"
 
 
-def counted(folder):
-    return len((folder / "work" / "releases.jsonl").read_bytes().splitlines()) - 1
-
-
 def ranks():
-    """By rank: the worker, on whichever machine."""
-    found = {}
-    for process in psutil.Process().children(recursive=True):
-        if "hush_core.training.worker" in process.cmdline():
-            found[process.environ()["RANK"]] = process
-    return found
+    """The workers that run, on whichever machine."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if "hush_core.training.worker" in child.cmdline()]
 
 
-def spaces(process):
-    return os.readlink(f"/proc/{process.pid}/ns/net")
+WAITS = (sys.executable, "-c", "import time; time.sleep(600)")
+FAILS = (sys.executable, "-c", "raise SystemExit(255)")
 
 
-def test_a_rank_that_is_killed_ends_the_run_and_every_release_stays_counted(tmp_path, hosts):
-    seen = SimpleNamespace(done=0, ranks={})
+def test_a_machine_that_never_comes_is_waited_for_so_long_and_no_longer(tmp_path, monkeypatch):
+    monkeypatch.setattr(meeting, "PATIENCE", 1.0)
+    with pytest.raises(
+        SetupError, match=r"HUSH_HOSTS: `.*sleep.*` has not begun rank 1 within 1 s.* by hand"
+    ):
+        fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
+    assert not ranks() and not list((tmp_path / "work").glob("processes-*"))
+    monkeypatch.setattr(meeting, "PATIENCE", 600.0)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
+    assert time.monotonic() - began < 60
+    with pytest.raises(SetupError, match=r"HUSH_HOSTS: `.*` ended with status 255 before rank 1 had begun"):
+        fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), FAILS), "lo"))
+    assert not ranks() and not (tmp_path / "work" / "releases.jsonl").exists()
 
-    def kill(stage, done, total):
-        seen.done = done
-        if done == 4:
-            seen.ranks = ranks()
-            assert len({spaces(rank) for rank in seen.ranks.values()} | {spaces(psutil.Process())}) == 3
-            seen.ranks["1"].kill()
 
-    with pytest.raises(RuntimeError, match="rank 1 was ended by SIGKILL"):
-        fit_in_processes(2, *job(tmp_path), kill, hosts=hosts)
-    assert not any(
-        rank.is_running() and rank.status() != psutil.STATUS_ZOMBIE for rank in seen.ranks.values()
-    )
-    first = counted(tmp_path)
-    assert 4 <= seen.done <= first < ROUNDS
+def test_an_interface_that_reaches_nobody_is_named(tmp_path, monkeypatch):
+    """One that is not there, and a wire that nobody has given an address."""
+    wire = f"w{os.getpid()}"
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", wire)
+    with pytest.raises(InputError, match=f"HUSH_INTERFACE: {wire} is no interface of"):
+        _meet(tmp_path / "meeting", Ranks())
+    if (
+        os.getuid()
+        or ip("link", "add", wire, "type", "veth", "peer", "name", f"{wire}p", check=False).returncode
+    ):
+        pytest.skip("needs root and ip")
+    try:
+        with pytest.raises(InputError, match=f"HUSH_INTERFACE: the processes do not meet over {wire}"):
+            _meet(tmp_path / "meeting", Ranks())
+    finally:
+        ip("link", "del", wire)
+    assert not distributed.is_initialized()
 
-    fitted = fit_in_processes(2, *job(tmp_path), hosts=hosts)
-    assert fitted.resumed and fitted.rounds_released == counted(tmp_path) == ROUNDS
-    assert fitted.rounds_applied < ROUNDS, "the rounds after the checkpoint are lost, and counted"
-    load_model(tmp_path / "out")
+
+def test_ranks_that_have_begun_and_do_not_meet_are_told_by_the_interface(tmp_path, monkeypatch):
+    monkeypatch.setattr(meeting, "PATIENCE", 0.0)
+    two = meeting.Meeting(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
+    for rank, said in (
+        (0, "HUSH_HOSTS: `ssh a` has not begun"),
+        (1, "HUSH_INTERFACE: all ranks .* over wg0"),
+    ):
+        meeting.say_begun(tmp_path, rank)
+        with pytest.raises(SetupError, match=said):
+            two.check()
+    two.over = True
+    two.check()
+
+
+def test_a_rank_that_was_killed_is_told_before_others_that_could_not_meet(tmp_path):
+    unmet = {"input": ["HUSH_INTERFACE", "the processes do not meet over wg0", "see to it"]}
+    (tmp_path / "failure.0.json").write_text(json.dumps(unmet))
+    two = meeting.Meeting(tmp_path, 2, Hosts.parse("here; ssh a", "wg0"))
+    with pytest.raises(meeting.RankFailed, match="rank 1 was ended by SIGKILL"):
+        raise_failure([1, -9], tmp_path, tmp_path, two)
+    with pytest.raises(InputError, match="do not meet over wg0"):
+        raise_failure([1, None], tmp_path, tmp_path, two)
 
 
 def test_where_the_ranks_are():
@@ -168,6 +200,16 @@ def test_where_the_ranks_are():
 def test_hosts_that_cannot_be_are_refused(hosts, interface, said):
     with pytest.raises(InputError, match=said):
         Hosts.parse(hosts, interface)
+
+
+def test_what_this_machine_has_not_is_told_before_anything_begins(monkeypatch):
+    monkeypatch.setenv("HUSH_HOSTS", "here; ssh-of-nobody gpu2")
+    monkeypatch.setenv("HUSH_INTERFACE", "no-wire")
+    with pytest.raises(InputError, match=r"HUSH_INTERFACE: no-wire is no interface of \S+, which has .*lo"):
+        training_hosts(2)
+    monkeypatch.setenv("HUSH_INTERFACE", "lo")
+    with pytest.raises(InputError, match="HUSH_HOSTS: ssh-of-nobody is no program of this machine"):
+        training_hosts(2)
 
 
 def test_what_a_shell_would_read_otherwise_is_refused():

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hung_mount import hung_mount
 from local_servers import until
 from object_server import InBucket, InFolder, needs_s3, object_server, use
 
@@ -274,6 +275,30 @@ def test_a_mount_that_is_away_is_not_written_into(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="does not answer as a storage does"):
         check_storage()
     assert not (tmp_path / "shared").exists()
+
+
+HANGS = """\
+from tasks.runtime import environment, shared_store
+environment.MOUNT_ANSWERS = 1.0
+shared_store.check_storage()
+"""
+
+
+@pytest.mark.parametrize("where", [".", "objects"])
+def test_a_mount_whose_server_is_gone_is_given_up(tmp_path, where):
+    """In a process of its own: that it ends is what is asked."""
+    (tmp_path / "shared" / where).mkdir(parents=True)
+    (tmp_path / "home" / "keys").mkdir(parents=True)
+    given = {"HUSH_HOME": str(tmp_path / "home"), "HUSH_STORE": f"file://{tmp_path}/shared"}
+    with hung_mount(tmp_path / "shared" / where) as mounted:
+        if not mounted:
+            pytest.skip("needs root and /dev/fuse")
+        done = subprocess.run(
+            [sys.executable, "-c", HANGS], env=os.environ | given | {"PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    line = done.stderr.splitlines()[-1]
+    assert f"HUSH_STORE ({given['HUSH_STORE']}): has not answered for 1 s" in line and "Hint: see to" in line
 
 
 def test_a_storage_that_does_not_keep_what_it_is_given_is_told(tmp_path):
