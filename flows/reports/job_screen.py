@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from flows.reports.job_report import Report
 from flows.reports.job_rows import SecretRow
@@ -16,6 +17,7 @@ from tasks.batch_words import batch_in_words
 MOST_ROWS = 15
 MOST_WARNINGS = 5
 WIDTH = 100
+LONGEST_NAME, NAMES_END = 40, 7
 
 
 def render(report: Report, console: Console) -> None:
@@ -177,44 +179,56 @@ def telling_rows(rows: list[SecretRow], most: int = MOST_ROWS) -> list[SecretRow
 
 
 def _table(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold", caption_style="dim")
-    table.add_column("secret", no_wrap=True, overflow="ellipsis", max_width=32)
-    for column in ("ex.", "prior", "target", "bound"):
-        table.add_column(column, justify="right", no_wrap=True)
+    """Numbers are left whole; a long name gives its middle to them."""
     several = any(row.earlier_runs for row in report.rows)
-    if several:
-        table.add_column("all runs", justify="right", no_wrap=True)
-    if report.audit:
-        table.add_column("best guess", justify="right", no_wrap=True)
-        table.add_column("written", justify="right", no_wrap=True)
     bare = any(row.unprotected_rank is not None for row in report.rows)
     ranks = max((row.alternatives or 0 for row in report.rows), default=0) + 1
+    heads = ["ex.", "prior", "target", "bound"]
+    heads += ["all runs"] * several + ["best\nguess", "written"] * bool(report.audit)
+    heads += ["before", "protected"] * (ranks > 1) + ["unprotected"] * (ranks > 1 and bare)
+    shown = telling_rows(report.rows)
+    numbers = [_numbers(row, report, several=several, ranked=ranks > 1, bare=bare) for row in shown]
+    widths = [max(map(_width, column)) for column in zip(heads, *numbers, strict=True)]
+
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold", caption_style="dim")
+    table.add_column("secret", no_wrap=True)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
     if ranks > 1:
-        table.add_column("before", justify="right", no_wrap=True)
-        table.add_column("protected", justify="right", no_wrap=True)
         table.caption_justify = "left"
         table.caption = (
             f"rank of the true value among {ranks} (exposure in bits), before the rounds and after; "
             "OUT: completed word for word. Released WITHOUT noise, as the losses: no bound covers ranks and losses"
         )
-        if bare:
-            table.add_column("unprotected", justify="right", no_wrap=True)
-    for row in telling_rows(report.rows):
-        cells = [escape(short_name(row.name)), f"{row.examples:,}"]
-        cells += [f"{value:.1e}" for value in (row.prior, row.target, row.bound)]
-        if several:
-            cells.append(_all_runs(row))
-        if report.audit:
-            cells += ["[dim]-[/dim]" if p is None else f"{p:.1e}" for p in (row.every_step, row.attacked)]
-        if ranks > 1:
-            cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
-            cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
-            if bare:
-                cells.append(
-                    _cell(row.unprotected_rank, row.unprotected_exposure_bits, row.unprotected_extracted)
-                )
-        table.add_row(*cells)
+    room = min(WIDTH - sum(widths) - len(widths), LONGEST_NAME)
+    for row, cells in zip(shown, numbers, strict=True):
+        table.add_row(escape(_fitting(short_name(row.name), room)), *cells)
     return table
+
+
+def _numbers(row: SecretRow, report: Report, *, several: bool, ranked: bool, bare: bool) -> list[str]:
+    cells = [f"{row.examples:,}", *(f"{value:.1e}" for value in (row.prior, row.target, row.bound))]
+    if several:
+        cells.append(_all_runs(row))
+    if report.audit:
+        cells += ["[dim]-[/dim]" if p is None else f"{p:.1e}" for p in (row.every_step, row.attacked)]
+    if ranked:
+        cells.append("[dim]-[/dim]" if row.before_rank is None else str(row.before_rank))
+        cells.append(_cell(row.rank, row.exposure_bits, row.extracted))
+    if ranked and bare:
+        cells.append(_cell(row.unprotected_rank, row.unprotected_exposure_bits, row.unprotected_extracted))
+    return cells
+
+
+def _width(cell: str) -> int:
+    return max(line.cell_len for line in Text.from_markup(cell).split("\n"))
+
+
+def _fitting(name: str, room: int) -> str:
+    """A name whose middle is left out where it is too long: its end tells it from others of its kind."""
+    kept = max(room - 1, 2)
+    end = min(NAMES_END, kept // 2)
+    return name if len(name) <= room else f"{name[: kept - end]}…{name[-end:]}"
 
 
 def _all_runs(row: SecretRow) -> str:
