@@ -15,6 +15,7 @@ from flows.verify import verify_target
 from hush_core.certificate import read_certificate, read_tables, write_certificate
 from hush_core.errors import InputError, VerificationError
 from hush_core.history import PROFILES, RUNS, Earlier
+from tasks.champion import fetch_champion
 from tasks.runtime.environment import Home, home
 from tasks.runtime.versions import find_version
 
@@ -99,6 +100,8 @@ def test_a_champion_that_no_review_made_is_refused(register, way):
     client.set_registered_model_alias(name, "champion", "1")
     with pytest.raises(VerificationError, match="approved"):
         verify_target(f"models:/{name}@champion")
+    with pytest.raises(InputError, match=r"(?s)train\.start: models:/.* does not verify: .*approved"):
+        fetch_champion.fn(name, ())  # no later run of a promise goes on from it either
     assert verify_target(uri).approval == ""  # by its number it claims nothing
     approve(uri)
     assert "approved by ada" in verify_target(f"models:/{name}@champion").approval
