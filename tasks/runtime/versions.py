@@ -21,6 +21,8 @@ from tasks.runtime.tracking import has_tracker, tracker
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
 CHAMPION = "champion"
+LARGEST = 2**31 - 1
+"""Beyond it the databases hold no number of a version."""
 FEW = 25
 """Versions an answer, where the first mostly does."""
 
@@ -41,7 +43,7 @@ def find_version(model_uri: str) -> ModelVersion:
         )
     name, number, alias = match.groups()
     nowhere = InputError(model_uri, "is not in the registry", "list what is there in the MLflow UI")
-    if not has_tracker():
+    if not has_tracker() or (number and (len(number) > 10 or int(number) > LARGEST)):
         raise nowhere
     client = tracker()
     try:

@@ -8,10 +8,10 @@ import mlflow
 import pytest
 from mlflow.exceptions import MlflowException
 
-from hush_core.errors import VerificationError
+from hush_core.errors import InputError, VerificationError
 from tasks.audit_record import note_elsewhere
 from tasks.refutation import refuted_runs
-from tasks.runtime.versions import download_certificate, fetch_artifact
+from tasks.runtime.versions import download_certificate, fetch_artifact, find_version
 
 RUN = "7e57" * 16
 """Of no other test: what one of them refutes stays refuted in the home that they share."""
@@ -73,6 +73,13 @@ def test_only_a_file_that_is_not_there_is_missing(version, tmp_path):
 def test_what_the_store_refuses_is_no_fault_of_the_version(version, tmp_path, status):
     with store(status) as source, pytest.raises(MlflowException, match=str(status)):
         download_certificate(version(f"refused-{status}", source), tmp_path)
+
+
+def test_a_number_that_no_database_holds_is_no_version(version):
+    version("numbered", "nowhere")
+    for number in ("2147483648", "9" * 20, "9" * 5000):
+        with pytest.raises(InputError, match=f"models:/numbered/{number}: is not in the registry"):
+            find_version(f"models:/numbered/{number}")
 
 
 def test_an_artifact_of_a_run_is_missing_or_refused(version, tmp_path):
