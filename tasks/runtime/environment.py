@@ -20,14 +20,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import unquote
 
 from hush_core.errors import InputError, SetupError
 from hush_core.files import beside, new_file, sync
-from tasks.runtime.deadline import within
-
-T = TypeVar("T")
+from tasks.runtime.mounts import of_mount
 
 KEY_BYTES = 32
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -41,8 +38,6 @@ RUNNER = "HUSH_RUNNER"
 """Where parallel tasks run: `threads`, `dask`, or the address of a Dask scheduler (docs/many_machines.md)."""
 STORE = "HUSH_STORE"
 """Where objects are kept for other machines too: s3://bucket/prefix or file:///folder (docs/many_machines.md)."""
-MOUNT_ANSWERS = 60.0
-"""Seconds for which a mounted folder is waited for at the start of a command."""
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -260,7 +255,7 @@ def store_address() -> str:
     folder = Path(unquote(rest))
     named = rest.startswith("/") and not rest.startswith("//") and "\0" not in str(folder)
     if scheme == "file" and named and ".." not in folder.parts:
-        ours, theirs = home().root, Path(of_mount(chosen, lambda: os.path.realpath(folder)))
+        ours, theirs = home().root, Path(of_mount(f"{STORE} ({chosen})", lambda: os.path.realpath(folder)))
         if ours == theirs or ours in theirs.parents or theirs in ours.parents:
             raise SetupError(STORE, "lies in HUSH_HOME, or has it inside", "name a folder apart from it")
         return chosen
@@ -271,20 +266,6 @@ def store_address() -> str:
         hint = "pip install -c constraints.txt 'hush-secrets[s3]'"
         raise SetupError(STORE, "asks for S3, whose client is not installed", hint)
     return chosen
-
-
-def of_mount(address: str, call: Callable[[], T]) -> T:
-    """What a call to the folder that HUSH_STORE names returns or raises, if it ends.
-
-    Raises:
-        SetupError: it has not ended in time: a mount whose server is gone is waited for without end, and no Ctrl-C
-            ends that.
-    """
-    try:
-        return within(MOUNT_ANSWERS, call)
-    except TimeoutError:
-        what = f"has not answered for {MOUNT_ANSWERS:.0f} s, as a mount whose server is gone"
-        raise SetupError(f"{STORE} ({address})", what, "see to its server, or mount it anew") from None
 
 
 def prepare_environment() -> Home:

@@ -26,8 +26,9 @@ from urllib.parse import unquote
 
 from hush_core.errors import SetupError, Unavailable
 from hush_core.files import private_folder
-from tasks.runtime.environment import STORE, Home, home, of_mount, store_address
+from tasks.runtime.environment import STORE, Home, home, store_address
 from tasks.runtime.full_disk import FULL
+from tasks.runtime.mounts import of_mount
 from tasks.runtime.packed import most_of, pack_and_seal, remove, unpack
 from tasks.runtime.places import Bucket, Folder, Place, TooLong
 from tasks.runtime.sealed import PIECE, NotWhole, unseal
@@ -226,7 +227,7 @@ def check_storage() -> None:
     """
     address = store_address()
     if address.startswith("file:"):
-        of_mount(address, lambda: _check(address))
+        of_mount(f"{STORE} ({address})", lambda: _check(address))
     elif address:  # its client gives up by itself
         _check(address)
 
