@@ -144,7 +144,7 @@ def claims(rows: Rows) -> list[Claim]:
     return [
         Claim("without noise texts are learned by heart: share of random texts, at least", 0.5, none["random"],
               "at_least", target=True,
-              why="too few rounds to learn these, though enough for the pilot's: a text is one of some 36 in half of them"),
+              why="too few rounds to learn these, though enough for the texts of the pilot"),
         Claim("a little noise hardly costs: least gain over the start's loss of unseen text at σ of 0.1 and less, "
               "as a share of the most at any σ (below 0: training costs), at least", 0.9,
               (start - worst) / max(abs(start - best["loss"]), 1e-9), "at_least", target=True,
