@@ -14,8 +14,8 @@ the night's rounds may draw are gone on with word for word (64 bytes shown, 16 a
 
 Expected before the first run at this size: after ten nights the unprotected model has most planted values first and
 hush none that the public start has not; held-out loss without a secret within 2 % of the unprotected model's; σ of
-the first night at most 1.5 times what one night alone would take, as the nine later ones have a tenth of its rounds;
-word for word hush stays where the public start is, to within the interval.
+the first night at most 1.5 times what it would take alone, as the nine later ones have a tenth of its rounds; word
+for word hush stays where the public start is, to within the interval.
 
     python benchmarks/nightly_attacks.py --bundle FOLDER/repository.bundle --out nightly_attacks.json
 """
@@ -231,7 +231,7 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
             hush = load_model(model_files(report.model_uri, Path(folder)))
         row = {
             "night": number, "tagged": len(drawn), "new": len(set(drawn) - seen), "rounds": report.rounds_released,
-            "sigma": report.noise_multiplier, "all_runs": report.worst_of_all_runs,
+            "sigma": report.noise_multiplier, "sigma_alone": alone(planned), "all_runs": report.worst_of_all_runs,
             "from": report.goes_on_from, "batch": report.expected_batch,
             "begun": report.losses.get("champion", report.losses.get("pretrained")),
             "hush": bits(hush, held_out), "unprotected": bits(bare, held_out), "start": bits(public, held_out),
@@ -251,6 +251,21 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
             }
         print("RAN", json.dumps(row), flush=True)
     return 0
+
+
+def alone(planned) -> float:
+    """σ of this night's rounds if they were the only ones."""
+    from hush_core.plan import make_plan
+    from tasks.runtime.environment import home
+    from tasks.runtime.store import Store
+
+    store, train = Store(home().store), planned.train
+    weights = store.read_frame(planned.weighed.weights)["weight"].to_numpy()
+    tables = (store.read_frame(ref) for ref in (planned.weighed.edges, planned.extracted.secrets))
+    return make_plan(
+        weights, *tables, rounds=train.rounds, expected_batch=train.batch, clip_norm=train.clip_norm,
+        method=planned.config.method,
+    ).noise_multiplier  # fmt: skip
 
 
 def bits(model, texts: list[bytes]) -> float:
