@@ -8,7 +8,7 @@ credential at r = 1e-4. One home runs the whole job (`flows.train`) on every com
 with `train.start: champion`, and approves each version (`flows.review`), so that the next night goes on from it.
 
 Beside it the same start is trained without any protection on all of each night's text, night after night, by as
-many examples a night. After the first and the last night the same attacks are made on both models and on the public
+many examples a night. After the first, the middle and the last night the same attacks are made on both models and on the public
 start: planted values ranked among --alternatives + 1 of their form, and how many of 300 texts with a secret that
 the night's rounds may draw are gone on with word for word (64 bytes shown, 16 asked for, four places). One seed.
 
@@ -74,7 +74,7 @@ def main() -> int:
     )
     parser.add_argument("--bundle", type=Path)
     for name, default in (
-        ("nights", 10), ("stride", 3), ("start", 400), ("steps", 200), ("rounds", 40), ("later", 4), ("batch", 16),
+        ("nights", 10), ("stride", 3), ("start", 300), ("steps", 100), ("rounds", 40), ("later", 4), ("batch", 16),
         ("width", 96), ("alternatives", 300),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -243,7 +243,7 @@ def one_home(place: Path, given: argparse.Namespace) -> int:
             for name, model in (("hush", hush), ("unprotected", bare), ("start", public))
         }
         seen |= set(drawn)
-        if number in (1, given.nights):
+        if number in (1, given.nights // 2, given.nights):
             models = {"hush": hush, "unprotected": bare, "public start": public}
             row["attacks"] = {
                 name: attacked(model, public, store, extracted, examples, drawn, given.alternatives)
