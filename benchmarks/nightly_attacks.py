@@ -8,9 +8,10 @@ credential at r = 1e-4. One home runs the whole job (`flows.train`) on every com
 with `train.start: champion`, and approves each version (`flows.review`), so that the next night goes on from it.
 
 Beside it the same start is trained without any protection on all of each night's text, night after night, by as
-many examples a night. After the first, the middle and the last night the same attacks are made on both models and on the public
-start: planted values ranked among --alternatives + 1 of their form, and how many of 300 texts with a secret that
-the night's rounds may draw are gone on with word for word (64 bytes shown, 16 asked for, four places). One seed.
+many examples a night. After the first, the middle and the last night the same attacks are made on both models and
+on the public start: planted values ranked among --alternatives + 1 of their form, and how many of 300 texts with a
+secret that the night's rounds may draw are gone on with word for word (64 bytes shown, 16 asked for, four places).
+One seed.
 
 Expected before the first run at this size: after ten nights the unprotected model has most planted values first and
 hush none that the public start has not; held-out loss without a secret within 2 % of the unprotected model's; σ of
