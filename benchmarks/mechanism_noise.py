@@ -10,7 +10,7 @@ so no accountant of the same mechanism can be below it. The peers:
 - jax_privacy's user-level accountant (the same mixture), where --jax-python names a Python that has it;
 - the group-privacy lemma (Chua et al. 2024, Algorithm 1) with accountants that know one record: dp_accounting's
   PLD, Opacus' PRV and RDP, and, with --jax-python, opake-dpftrl's (the identity as its strategy: DP-SGD). opake
-  0.16.1 does not load on Python 3.11.7 (a class asks for a weakref slot that its base has): it is left out there.
+  0.16.1 does not load on Python 3.11.7 (a class asks for a weakref slot that its base has); that is undone here.
 
 User-wise DP-SGD is k = 1, where the lemma says nothing else than the mixture, and neither is asked again. One
 process, one case after the other; JSON with --out. Exit 1 where ours is above a peer's by more than 1e-6 of itself,

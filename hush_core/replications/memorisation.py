@@ -26,10 +26,13 @@ RANDOM, COUNTING, LENGTH, SHOWN = 16, 8, 24, 8
 """Texts of random letters, texts that count on in the alphabet, letters a text, letters shown and asked for."""
 OTHERS, ONCE = 2000, 0.012
 """Ordinary texts, each drawn in too few rounds to be learned by heart; they are what the model is trained for."""
-RATE, CLIP, SEED = 0.5, 1.0, 7
+RATE, CLIP, SEED, PILOT_SEED = 0.5, 1.0, 7, 11
+PILOT = (200, 400)
+"""Rounds of a pilot without noise, on other texts and from another start: the fewest by which three quarters of the
+random texts are by heart are the rounds of the short size."""
 TRAINING = {
     "tiny": {"width": 16, "start": 5, "rounds": 3, "runs": 1},
-    "short": {"width": 32, "start": 150, "rounds": 200, "runs": 1},
+    "short": {"width": 32, "start": 150, "rounds": 400, "runs": 1},
     "full": {"width": 64, "start": 400, "rounds": 400, "runs": 10},
 }
 LETTERS = np.arange(97, 123, dtype=np.uint8)
@@ -38,7 +41,12 @@ LETTERS = np.arange(97, 123, dtype=np.uint8)
 def cells(size: Size) -> list[Cell]:
     noise = NOISE if size != "tiny" else NOISE[::4]
     given = {**TRAINING[size], "seed": SEED}
-    return [Cell("memorised", {"noise_multiplier": sigma, **given}) for sigma in noise]
+    alone = {**given, "seed": PILOT_SEED, "runs": 1, "noise_multiplier": NOISE[0]}
+    pilot = PILOT if size == "short" else (given["rounds"],)
+    return [
+        *(Cell("pilot", {**alone, "rounds": rounds}) for rounds in pilot),
+        *(Cell("memorised", {"noise_multiplier": sigma, **given}) for sigma in noise),
+    ]
 
 
 def counting(count: int, seed: int) -> list[bytes]:
@@ -91,7 +99,7 @@ def share_of_runs(came_out: Sequence[int], texts: int) -> Interval:
 
 def _start(settings: Mapping[str, Any], place: Place) -> LanguageModel:
     """Trained on texts that count on, and on nothing else; kept."""
-    folder = place.work / f"start-{settings['width']}-{settings['start']}"
+    folder = place.work / f"start-{settings['seed']}-{settings['width']}-{settings['start']}"
     if not (folder / "done").exists():
         shape = ByteGptModel(layers=1, width=settings["width"], heads=2)
         model = byte_gpt(shape, LENGTH + 2, seed=settings["seed"])
@@ -136,7 +144,7 @@ def claims(rows: Rows) -> list[Claim]:
     return [
         Claim("without noise texts are learned by heart: share of random texts, at least", 0.5, none["random"],
               "at_least", target=True,
-              why="too few rounds to learn them: a text is in half of the rounds, as one of some 36"),
+              why="too few rounds to learn these, though enough for the texts of the pilot"),
         Claim("a little noise hardly costs: least gain over the start's loss of unseen text at σ of 0.1 and less, "
               "as a share of the most at any σ (below 0: training costs), at least", 0.9,
               (start - worst) / max(abs(start - best["loss"]), 1e-9), "at_least", target=True,
@@ -189,16 +197,22 @@ one of the others with {RATE:g}; C = {CLIP:g}. Loss: of ordinary texts that were
 {SHOWN} letters, the next {SHOWN} come out. What the paper found by looking, that what is left at large noise is
 generalisation, is told apart by the start model, which has seen none of them. Intervals are over texts: several
 runs on the same ones make them no narrower. The paper's σ is a share of another batch: only the shape can be
-compared. Expected before the run: ordinary texts learned from at σ = 0.1 nearly as well as without noise, and a
-tenth of the memory left at 0.3 to 0.6. The first came out; the second did not, as without noise nothing is learned
-by heart in 200 rounds. An earlier set-up, of the repeated texts alone (12 a round, loss of texts that count on),
-had it the other way round: all 16 random texts were learned by heart, a tenth of that was left at σ = 0.15, all
-that could be said of memory held, and training by itself cost unseen text (0.216 bits at the start, 3.12 after).
+compared. The number of rounds is from a pilot without noise, on other texts and from another start (first table):
+the fewest at which three quarters of the random texts were by heart; no noise was tried at that number before. So
+the first claim says little, and the others rest on noise. Expected before the run: ordinary text learned at σ = 0.1
+nearly as well as without noise, and a tenth of the memory left at 0.15 to 0.5; open whether texts that count on
+come out there (after 200 rounds, which taught nothing by heart, ordinary text had taken part of that). An earlier
+set-up, of the repeated texts alone (12 a round, loss of texts that count on), had a tenth of the memory left at
+σ = 0.15, and training by itself cost unseen text there (0.216 bits at the start, 3.12 after).
 Attacks on more: docs/auditing.md.""",
     seed=SEED,
     cells=cells,
-    compute={"memorised": memorised},
+    compute={"pilot": memorised, "memorised": memorised},
     views=(
+        View("pilot", "The pilot, without noise",
+             (("rounds", "rounds", "d"), ("loss", "loss, unseen text", ".3f"),
+              ("loss_at_start", "at the start", ".3f"), ("random", "random by heart", ".1%"),
+              ("counting", "counting", ".1%"))),
         View("memorised", "Loss and memory",
              (("noise_multiplier", "σ", "g"), ("loss", "loss, unseen text", ".3f"),
               ("loss_at_start", "at the start", ".3f"), ("random", "random by heart", ".1%"),
