@@ -6,13 +6,16 @@
    same pack to /dev/null. Target: twice its time until all is found (reading and detecting); to tables is printed
    beside it. Then again with a cache: all but the last 200 commits, and these.
 3. 100,000 literals sought in 200 MB of that history, beside `grep -F`. Target: 40 MB/s.
-4. Memory at 1/8, 1/4, 1/2 and all of the history: the peaks of RssAnon (our own) and RssFile (pages of files that
+4. With --peer BINARY of betterleaks: the credentials of the whole history to tables, with rules kept compiled,
+   beside `betterleaks git`, in turn, on one processor each; processor seconds of whole processes, starts included,
+   and memory. Target: twice its processor seconds. And the extraction once more with nothing new.
+5. Memory at 1/8, 1/4, 1/2 and all of the history: the peaks of RssAnon (our own) and RssFile (pages of files that
    the kernel may drop), sampled from /proc. Target: flat.
 
 Builds its repository by default: the standard library's text, edited line by line by 500 people, with branches,
 merges and planted tokens, packed by `git repack -ad`; --scale shrinks it, --keep spares the next run the minutes.
 With --repo PATH a bare clone of the one branch of a real repository takes its place, so that git's time is that of
-the same objects. Every extraction is a process of its own. JSON with --out, a picture of 4 with --picture.
+the same objects. Every extraction is a process of its own. JSON with --out, a picture of 5 with --picture.
 """
 
 import argparse
@@ -401,6 +404,43 @@ def histories(repo: Path, folder: Path, rounds: int) -> dict:
     return {"git": alone, "by_length": rows, "ratios": ratios, "cached": again}
 
 
+def beside(repo: Path, folder: Path, binary: Path, rounds: int) -> dict:
+    """Whole processes, in turn: betterleaks, and an extraction whose rules are kept; then one with nothing new."""
+    cache = folder / "peer"
+    task = {"mode": "history", "rev": "HEAD", "kinds": ["credentials"], "cache": str(cache)}
+    command = [sys.executable, __file__, "--child", "extraction", str(repo), str(folder), json.dumps(task)]
+    report = str(folder / "peer.json")
+    rows: dict[str, list[tuple[float, float]]] = {"betterleaks": [], "hush": [], "nothing new": []}
+    whole_process(command)  # compiles the rules
+    for _ in range(rounds):
+        peer = [str(binary), "git", str(repo), "-j", "1", "--no-banner", "-s", "-o", report]
+        rows["betterleaks"].append(whole_process(peer, status=1))
+        for part in cache.iterdir():
+            if part.name != "rules":
+                shutil.rmtree(part)
+        rows["hush"].append(whole_process(command))
+        rows["nothing new"].append(whole_process(command))
+    for name, row in rows.items():
+        each = ", ".join(f"{used:.1f}" for used, _ in row)
+        print(f"{name:12} {each} processor seconds, {max(memory for _, memory in row):.0f} MB", flush=True)
+    ratios = [ours / theirs for (ours, _), (theirs, _) in zip(rows["hush"], rows["betterleaks"], strict=True)]
+    print("hush / betterleaks, in turn: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
+    return rows
+
+
+def whole_process(command: list[str], status: int = 0) -> tuple[float, float]:
+    """Processor seconds of a process on one processor and of all that it starts, and its peak memory in MB."""
+    one = f"{max(os.sched_getaffinity(0))}"
+    process = subprocess.Popen(
+        ["taskset", "-c", one, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, ended, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(ended)
+    if process.returncode not in (0, status):
+        raise SystemExit(f"{command[0]} failed")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
+
+
 def draw(rows: list[dict], path: Path) -> None:
     """Memory against the length of the history."""
     from hush_core.figures.canvas import BLUE, GREY, drawing
@@ -431,10 +471,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of what is short; medians are shown")
     parser.add_argument("--keep", type=Path, help="where the repository is built or cloned, and left")
     parser.add_argument("--only", choices=("tree", "history", "literals"), action="append")
+    parser.add_argument("--peer", type=Path, help="betterleaks' binary; nothing else is measured then")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
-    parts = arguments.only or ["tree", "history", "literals"]
+    parts = arguments.only or ([] if arguments.peer else ["tree", "history", "literals"])
     with tempfile.TemporaryDirectory(prefix="hush-benchmark-") as scratch:
         folder, keep = Path(scratch), arguments.keep or Path(scratch)
         keep.mkdir(parents=True, exist_ok=True)
@@ -450,6 +491,8 @@ def main() -> None:
             "stages as wall/processor seconds, git's included"
         )
         found: dict = {"objects": int(packed["in-pack"]), "peers": peers}
+        if arguments.peer:
+            found["peer"] = beside(repo, folder, arguments.peer, arguments.rounds)
         if "tree" in parts:
             found |= trees(repo, folder, arguments.rounds)
         if "history" in parts:

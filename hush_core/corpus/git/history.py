@@ -15,8 +15,6 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history_log import EMPTY, Log, read_log
@@ -88,6 +86,9 @@ class History:
 
     def _with_kin(self, paths: np.ndarray, moves: Moves | None) -> np.ndarray:
         """A mask over the paths: these, and all that are tied to one of them."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import breadth_first_order
+
         n = int(self._kin.max(initial=-1)) + 1
         begin = np.unique(self._kin[paths])
         taken, given = (self._kin[ends] for ends in moves) if moves is not None else (begin[:0], begin[:0])
@@ -105,6 +106,9 @@ class History:
     @cached_property
     def _kin(self) -> np.ndarray:
         """A number by path, equal for paths that are tied through equal contents (never through the empty)."""
+        from scipy.sparse import coo_matrix  # a third of a second, which only who asks for people needs
+        from scipy.sparse.csgraph import connected_components
+
         log = self.log
         empty = np.array([b in EMPTY for b in log.blobs] + [True])
         ties = ~empty[log.change_blob]

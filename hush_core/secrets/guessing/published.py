@@ -78,8 +78,8 @@ def _is_common(digest: bytes) -> bool:
 
 @cache
 def _hashes(name: str) -> np.ndarray:
-    """The first eight bytes of the hash of each common password, ascending; a fifth of a second, once."""
-    words = [word.encode() for word in common_passwords()]
+    """The first eight bytes of the hash of each common password, ascending; a tenth of a second, once."""
+    words = _common()
     if name == "ntlm":
         short = _ntlm([word for word in words if len(word) <= 27])
     else:
@@ -89,14 +89,18 @@ def _hashes(name: str) -> np.ndarray:
     return np.unique(short)
 
 
+@cache
+def _common() -> list[bytes]:
+    return [word.encode() for word in common_passwords()]
+
+
 def _ntlm(words: list[bytes]) -> np.ndarray:
     """MD4 (RFC 1320) of each word in UTF-16, of which each fits one block; OpenSSL 3 has no MD4."""
-    blocks = np.zeros((len(words), 64), dtype=np.uint8)
-    for row, word in enumerate(words):
-        data = word.decode().encode("utf-16-le")[:54] + b"\x80"
-        blocks[row, : len(data)] = np.frombuffer(data, dtype=np.uint8)
-        blocks[row, 56:58] = np.frombuffer(((len(data) - 1) * 8).to_bytes(2, "little"), dtype=np.uint8)
-    x = blocks.view("<u4").astype(np.uint32)
+    wide = [word.decode().encode("utf-16-le")[:54] for word in words]
+    padded = b"".join(
+        [(word + b"\x80").ljust(56, b"\0") + (len(word) * 8).to_bytes(8, "little") for word in wide]
+    )
+    x = np.frombuffer(padded, dtype="<u4").reshape(-1, 16).astype(np.uint32)
     a, b, c, d = first = tuple(np.full(len(words), v, dtype=np.uint32) for v in _START)
     for mix, added, order, turns in _ROUNDS:
         for n, k in enumerate(order):

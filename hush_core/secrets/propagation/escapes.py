@@ -13,7 +13,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE
 from hush_core.secrets.propagation.layers import BLOCK, Layer, Place, joined
@@ -73,7 +73,12 @@ def _percent(match: re.Match[bytes]) -> bytes:
 
 
 def _entity(match: re.Match[bytes]) -> bytes:
-    return html.unescape(match[0].decode()).encode("utf-8", "replace")
+    return _character_of(match[0])
+
+
+@lru_cache(1 << 12)
+def _character_of(entity: bytes) -> bytes:
+    return html.unescape(entity.decode()).encode("utf-8", "replace")
 
 
 def _printable(match: re.Match[bytes]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import hyperscan
@@ -12,6 +12,8 @@ from hush_core.secrets.propagation.spellings import Spelling
 
 PATTERNS_A_DATABASE = 250_000
 """One pass over the text for each: few large databases beat many small ones by far."""
+LONGEST = 3_999
+"""Bytes of a byte string that hyperscan is given: it takes expressions of 16,000 characters, four a byte."""
 
 
 class Seeker:
@@ -19,7 +21,8 @@ class Seeker:
 
     def __init__(self, owners: dict[tuple[bytes, bool], dict[int, Spelling]]) -> None:
         self.patterns = list(owners)
-        self._sizes = [len(pattern) for pattern, _ in self.patterns]
+        self._sizes = [min(len(pattern), LONGEST) for pattern, _ in self.patterns]
+        self._long = {n for n, (pattern, _) in enumerate(self.patterns) if len(pattern) > LONGEST}
         self.owners = list(owners.values())
         self._databases = _compile(self.patterns)
         self._scratches = threading.local()
@@ -36,7 +39,18 @@ class Seeker:
 
         for database, scratch in zip(self._databases, self._scratch(), strict=True):
             database.scan(text, match_event_handler=report, scratch=scratch)
-        return found
+        return [*self._whole(text, found)] if self._long else found
+
+    def _whole(self, text: bytes, found: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+        """What was found; of byte strings longer than LONGEST where all of one stands."""
+        for number, start, end in found:
+            if number in self._long:
+                pattern, folded = self.patterns[number]
+                end = start + len(pattern)
+                stands = text[start:end]
+                if (stands.lower() if folded else stands) != pattern:
+                    continue
+            yield number, start, end
 
     def _scratch(self) -> list[hyperscan.Scratch]:
         """This thread's own: hyperscan refuses two scans at once in one."""
@@ -54,7 +68,7 @@ def _compile(patterns: list[tuple[bytes, bool]]) -> list[hyperscan.Database]:
 
     def one(part: Sequence[int], literal: bool) -> hyperscan.Database:
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        texts = [patterns[i][0] for i in part]
+        texts = [patterns[i][0][:LONGEST] for i in part]
         database.compile(
             expressions=texts if literal else [b"".join(b"\\x%02x" % c for c in text) for text in texts],
             ids=list(part),

@@ -152,3 +152,15 @@ def test_what_is_sought_apart_is_no_part_of_a_longer_word_or_number():
     assert found(b"Summer24", b"x\\nSummer24") == [(3, 11)], "what an escape stands for is no letter"
     inside = base64.b64encode(b"login:Summer24\nlogin:Summer245 and more of this")
     assert len(found(b"Summer24", inside)) == 1
+
+
+@pytest.mark.parametrize("joint", [b"", b"\0"])
+def test_a_value_longer_than_an_expression_may_be_is_found_where_all_of_it_stands(joint):
+    draw = random.Random(4)
+    value = "".join(draw.choices(string.ascii_letters + string.digits, k=20_000)).encode() + joint + b"end"
+    other = value[:-1] + b"X"
+    search = ValueSearch([SearchTerm(value), SearchTerm(value.lower()[::-1], any_case=True)])
+    text = b"x = " + value + b"\n" + other + b"\n" + value.upper()[::-1] + b"\n" + value[:9000]
+    hits = {(hit.index, hit.start, hit.end) for hit in search.find(text) if hit.form == "raw"}
+    at = text.index(value.upper()[::-1])
+    assert hits == {(0, 4, 4 + len(value)), (1, at, at + len(value))}
