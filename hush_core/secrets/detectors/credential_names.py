@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
+    SHOWN,
     holds_text,
     is_boundary,
     is_fingerprint,
@@ -24,6 +26,7 @@ from hush_core.secrets.detectors.credential_public import (
     says_placeholder,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, stands_alone, surprise
+from hush_core.secrets.detectors.credential_symbols import is_handshake
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
@@ -102,6 +105,7 @@ _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
+BLOCK_CHARACTERS = 80
 _AROUND = re.compile(
     rb"^[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])(?=[A-Za-z0-9+/])|(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z"
 )
@@ -168,6 +172,9 @@ def _judge(
         or is_page(token)
         or is_fingerprint(token, before)
         or is_shown(before)
+        or (content[start - 3 : start - 2] == b"%" and _shown_whole(content, start, end, first, last))
+        or is_handshake(token, before, content[end : min(last, end + AFTER)])
+        or is_public_armour(token)
         or is_placeholder_login(token)
         or is_boundary(token)
         or says_placeholder(token)
@@ -178,6 +185,8 @@ def _judge(
     if b"..." in token or b"xn--" in token:  # cut short by who wrote it; a domain
         return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
+    if said and (made or made_body) in ("hex", "uuid") and _OWN_NAME.search(before):
+        said = verdict(_PAIR.sub(_unless_telling, before)) and said
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
@@ -198,6 +207,8 @@ def _judge(
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
+    if end - start > BLOCK_CHARACTERS and in_certificate(content, first, last):
+        return None
     kind = made_body or made
     glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
     if (
@@ -212,6 +223,27 @@ def _judge(
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     return None
+
+
+_OWN_NAME = re.compile(rb"[A-Za-z_][\w.-]*[\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+_PAIR = re.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)[\"']?([^\s,;&\"'{}\[\]()=:]{1,64})[\"']?(?:[ \t]*[,;&]|(?<=\w)[ \t])")
+"""A name with a value of its own, which ends before the next."""
+_POINTS = frozenset((b"key", b"name", b"id", b"field", b"type", b"k"))
+"""Names whose value is a name itself; and what is no value."""
+_SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
+
+
+def _unless_telling(pair: re.Match[bytes]) -> bytes:
+    """Nothing in place of a name that has a value of its own: what it tells is told of that."""
+    if pair[1].lower() in _POINTS or _SWITCH.fullmatch(pair[2]) or any(map(tells, words(pair[2]))):
+        return pair[0]
+    return b""
+
+
+def _shown_whole(content: bytes, start: int, end: int, first: int, last: int) -> bool:
+    """Whether the value that a run behind `%2F` is part of is for all to see."""
+    whole = widened(content, start, end, first, last)[0]
+    return is_shown(content[max(first, whole - SHOWN) : whole])
 
 
 def _plain(core: bytes) -> bool:

@@ -75,8 +75,10 @@ _NOISE = re.compile(
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\|"
 )
+_KEY_FILE = re.compile(rb"[A-Za-z][\w.-]*\.(?:pem|key|crt|cer|csr|der|p8|p12|pfx|jks|json|pub|asc|gpg|ya?ml|xml|txt)")
+"""A file, under a name such as `key`."""
 _CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
@@ -154,7 +156,8 @@ def passwords(
                 name in _SALTS and _HEX16.fullmatch(value) is not None
             )
             if (
-                _NOISE.fullmatch(value)
+                (not human and _KEY_FILE.fullmatch(value))
+                or _NOISE.fullmatch(value)
                 or is_placeholder(value)
                 or says_placeholder(value)
                 or _EXPRESSION.search(value)

@@ -12,7 +12,9 @@ import base64
 import json
 import re
 
+from hush_core.secrets.detectors.credential_der import is_public_der
 from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
+from hush_core.secrets.detectors.credential_symbols import is_key_id, is_mangled
 from hush_core.secrets.guessing.published import is_published
 
 _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
@@ -27,6 +29,10 @@ _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
 _ENCRYPTED = re.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
 ENCRYPTED_BYTES = 100
 """What is encrypted for a build (`secure:`) is longer; a key or a password that stands there is shorter."""
+_BLOCKS = re.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
+"""Base64 of 48, 64, 80 or 96 bytes and more: whole blocks of AES, as a build's service encrypts."""
+_SHA256, _ID = re.compile(rb"[0-9a-f]{64}"), re.compile(rb"(?:^|[^\w-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+"""The id of a container or an image."""
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
 _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
@@ -47,6 +53,7 @@ _SHOWN = re.compile(
     rb"|\|1\|[A-Za-z0-9+/]{27}=\||https?://[^\s\"'`]{1,48}\#!"
     rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
+    rb"|\b(?:kid|jti)[\"']?[ \t]*[:=][ \t]*[\"']?"
     rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
     rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
 )
@@ -115,7 +122,11 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
         return True
     if before.endswith(b"|1|") and _HASHED_NAME.fullmatch(token):  # ssh's known_hosts
         return True
-    if len(token) >= ENCRYPTED_BYTES and _ENCRYPTED.search(before):
+    if _ENCRYPTED.search(before) and (len(token) >= ENCRYPTED_BYTES or _BLOCKS.fullmatch(token)):
+        return True
+    if is_key_id(token, before) or is_mangled((b"$" if before.endswith(b"$") else b"") + token):
+        return True
+    if _SHA256.fullmatch(token) and _ID.search(before):
         return True
     return _DIGEST.match(token) is not None
 
@@ -146,12 +157,12 @@ _PUBLIC_KEY = re.compile(
 
 def is_public_key(token: bytes) -> bool:
     """Whether base64 begins as a public key does: SubjectPublicKeyInfo of RSA, EC, Ed25519, X25519 (RFC 5280, 8410),
-    or OpenSSH's (RFC 4253).
+    or OpenSSH's (RFC 4253); or holds what else is public (`is_public_der`).
 
     >>> is_public_key(b"MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALK4BUxd"), is_public_key(b"MIICdQIBADANBgkqhkiG9w0BAQEF")
     (True, False)
     """
-    return _PUBLIC_KEY.match(token) is not None
+    return _PUBLIC_KEY.match(token) is not None or is_public_der(token)
 
 
 _KEY_PARTS = re.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")
