@@ -1,9 +1,11 @@
-"""What is public by its encoding, ASN.1's DER or PEM, in base64: certificates, requests, revocation lists, ECDSA signatures.
+"""What is public by its encoding, ASN.1's DER or PEM, in base64: certificates, requests, ECDSA signatures.
 
 Told by the structure (X.690, RFC 5280, 2986, 3279), whatever name stands before. Private keys begin with an integer
-(RFC 8017, 5915, 5958), encrypted ones with an algorithm (RFC 5958), PKCS #12 with version 3 (RFC 7292): none of these
-is taken for one of those.
+(RFC 8017, 5915, 5958), encrypted ones with an algorithm (RFC 5958), PKCS #12 with version 3 (RFC 7292): none of
+these is taken for one of those.
 """
+
+# ruff: noqa: E501  (patterns: one row a form)
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SIGNED = range(16, 70)
 REACH = 8192
 """Bytes before a line in which the first line of its certificate is looked for: some have 6 KiB."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
-_LINE = re.compile(rb"[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])([A-Za-z0-9+/]{40,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*")
+_LINE = re.compile(
+    rb"[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])([A-Za-z0-9+/]{40,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*"
+)
 _FIRST = re.compile(rb"(?<![A-Za-z0-9+/])(MI[A-Za-z0-9+/]{38,})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z")
 _ARMOURED = re.compile(
     rb"\s*(?:-----BEGIN (TRUSTED CERTIFICATE|X509 CRL|(?:NEW )?CERTIFICATE(?: REQUEST)?|(?:[A-Z]{2,10} )?PUBLIC KEY)-----"
@@ -89,8 +93,10 @@ def _opened(data: bytes, at: int, tag: int) -> tuple[int, int] | None:
 
 def _decoded(token: bytes) -> bytes:
     plain = token.rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
+    if len(plain) % 4 == 1:
+        plain = plain[:-1]
     try:
-        return base64.b64decode(plain[: len(plain) // 4 * 4] if len(plain) % 4 == 1 else plain + b"=" * (-len(plain) % 4))
+        return base64.b64decode(plain + b"=" * (-len(plain) % 4))
     except binascii.Error:
         return b""
 

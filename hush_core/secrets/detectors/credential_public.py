@@ -24,15 +24,15 @@ _COMMIT = re.compile(rb"(?i)[0-9a-f]{40}|[0-9a-f]{64}")
 _VERSION_NAME = re.compile(
     rb"(?:(?<![A-Za-z])(?:version|tag|ref|VERSION|TAG|REF)|(?<![A-Z])(?:Version|Tag|Ref))[\"']?[ \t]*[:=][ \t]*[\"']?\Z"
 )
-_ADDRESS = re.compile(rb"0x[0-9A-Fa-f]{40}")
+_ADDRESS = re.compile(rb"0x(?:[0-9A-Fa-f]{40}|[0-9A-Fa-f]{8,16}(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?))")
+_POD = re.compile(rb"[a-z]{3,}[a-z0-9-]*-[0-9bcdf]{8,10}-[bcdfghj-np-tv-xz2456789]{5}")
+"""What Kubernetes calls the processes of a deployment."""
 _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
 _ENCRYPTED = re.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
 ENCRYPTED_BYTES = 100
 """What is encrypted for a build (`secure:`) is longer; a key or a password that stands there is shorter."""
 _BLOCKS = re.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
 """Base64 of 48, 64, 80 or 96 bytes and more: whole blocks of AES, as a build's service encrypts."""
-_SHA256, _ID = re.compile(rb"[0-9a-f]{64}"), re.compile(rb"(?:^|[^\w-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
-"""The id of a container or an image."""
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
 _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
@@ -68,7 +68,7 @@ _PLACEHOLDER = re.compile(
     rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
     rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
     + _GAP
-    + rb"{0,2}|(?:test|user|db|admin|root|default|refresh|session|client|server|service|auth|jwt)"
+    + rb"{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)"
     + _GAP
     + rb"{1,2}){0,6}"
     rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|username|value)"
@@ -118,7 +118,7 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
         if version is not None and not _SECRETLY.search(before, 0, version.start()):
             return True
         return any(form.search(before) for form in (_PIN, _SUBJECT))
-    if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token):
+    if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token) or _POD.fullmatch(token):
         return True
     if before.endswith(b"|1|") and _HASHED_NAME.fullmatch(token):  # ssh's known_hosts
         return True
@@ -126,8 +126,11 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
         return True
     if is_key_id(token, before) or is_mangled((b"$" if before.endswith(b"$") else b"") + token):
         return True
-    if _SHA256.fullmatch(token) and _ID.search(before):
-        return True
+    return is_digest(token)
+
+
+def is_digest(token: bytes) -> bool:
+    """Whether it says that it is one: `sha256/…`, `SHA256:…`."""
     return _DIGEST.match(token) is not None
 
 

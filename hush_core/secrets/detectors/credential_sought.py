@@ -10,13 +10,14 @@ from hush_core.secrets.propagation.escapes import unescaped
 from hush_core.secrets.propagation.layouts import GONE
 
 SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
-"""A weak credential of letters only and shorter than the first ("password"), of letters and digits and shorter
-than the second ("123", "utf8"), or one of the thousand commonest ("abc123"), is labelled where rules see it, not
-sought elsewhere: it is a word, a number or a name. Others that are shorter than the first are sought, but not in
-longer words and numbers."""
+"""A weak credential of letters only and shorter than the first ("password"), of any signs and shorter
+than the second ("123", "utf8"), without a letter ("1.1.1"), or one of the thousand commonest ("abc123"), is
+labelled where rules see it, not sought elsewhere: it is a word, a number or a name. Others that are shorter than
+the first are sought, but not in longer words and numbers."""
 WORDS, WORD_SURPRISE = 2, 5.4
 """So is a longer one of at most so many words; they are told from random letters by bits a character."""
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _LETTERS = re.compile(rb"[A-Za-z]+(?:[ ._:/-][A-Za-z]+)*")
 
 
@@ -34,14 +35,14 @@ def is_word(value: bytes) -> bool:
     >>> is_word(b"Tr0ub4dor"), is_word(b"otter-maple-lamp"), is_word(b"lXykWZeiNNCi")
     (False, False, False)
     """
-    bare = {value, value.strip(GONE), unescaped(value).strip(GONE)}
-    return any(_is_word(one) for one in bare)
+    plain = unescaped(value).strip(GONE)
+    return any(_is_word(one) for one in {value, value.strip(GONE) or value, plain or value})
 
 
 def _is_word(value: bytes) -> bool:
     if value.lower() in commonest_passwords():
         return True
-    if is_short(value) and (value.isalpha() or (value.isalnum() and len(value) < SHORTEST_WEAK_BYTES)):
+    if len(value) < SHORTEST_WEAK_BYTES or (is_short(value) and value.isalpha()) or not _LETTER.search(value):
         return True
     if not _LETTERS.fullmatch(value):
         return False

@@ -1,4 +1,9 @@
-"""Names that programs give: what a compiler makes of a function's name, ids of public keys, and handshakes of WebSockets."""
+"""What programs make and show: symbols of compilers, ids of public keys, handshakes of WebSockets.
+
+Told by the form of the value, and of the line where the form alone does not tell.
+"""
+
+# ruff: noqa: E501  (patterns: one row a form)
 
 from __future__ import annotations
 
@@ -31,7 +36,9 @@ def is_mangled(token: bytes) -> bool:
     return names >= NAMES and letters >= NAMED
 
 
-_KEY_ID = re.compile(rb"(?:0x)?(?:[0-9A-F]{40}|[0-9a-f]{40}|[0-9A-F]{16}|[0-9a-f]{16}|[0-9A-F]{8}|[0-9a-f]{8})")
+_KEY_ID = re.compile(
+    rb"(?:0x)?(?:[0-9A-F]{40}|[0-9a-f]{40}|[0-9A-F]{16}|[0-9a-f]{16}|[0-9A-F]{8}|[0-9a-f]{8})"
+)
 _NAMES_KEY = re.compile(
     rb"(?i)(?:--(?:recv|recv-keys?|receive-keys?|locate-keys?|search-keys?|list-keys?|check-sigs|delete-keys?|edit-key|refresh-keys"
     rb"|send-keys?|export|export-secret-keys?|default-key|local-user|recipient|fingerprint|lsign-key|sign-key)(?:[ \t=]+|[\"'],[ \t]*)[\"']?"
@@ -42,7 +49,7 @@ _NAMES_KEY = re.compile(
 
 
 def is_key_id(token: bytes, before: bytes) -> bool:
-    """Whether hexadecimal digits are the id or the fingerprint of an OpenPGP key (RFC 4880): GnuPG's option or a name says so.
+    """Whether hexadecimal digits are the id or the fingerprint of an OpenPGP key (RFC 4880), as GnuPG's option or a name says.
 
     >>> is_key_id(b"0EBFCD88", b"apt-key adv --recv-keys "), is_key_id(b"0EBFCD88", b"gpg_key_password: ")
     (True, False)
@@ -57,8 +64,8 @@ _CODE = re.compile(rb"[A-Za-z0-9+/]{27}=|[A-Za-z0-9+/]{43}=")
 
 
 def is_handshake(token: bytes, before: bytes, behind: bytes) -> bool:
-    """Whether it is the key of a WebSocket's handshake, or the answer to it (RFC 6455: 16 and 20 bytes in base64), as the
-    line says; or the code that authenticates a request (`mac="…"` begins the line).
+    """Whether it is the key of a WebSocket's handshake, or the answer to it (RFC 6455: 16 and 20 bytes in base64), as
+    the line says; or the code that authenticates a request (`mac="…"` begins the line).
 
     >>> is_handshake(b"HSmrc0sMlYUkAGmm5OPpG2HaGWk=", b'expect(headers["Sec-WebSocket-Accept"]).toBe("', b'")')
     True

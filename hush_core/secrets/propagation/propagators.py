@@ -38,8 +38,8 @@ VERSION = "7"
 """Changes whenever the same input may spread otherwise."""
 
 SELDOM = 4
-"""Most places in one content of a value that nothing names (`SearchTerm.seldom`); one with more is an id there, as of a
-node in a log."""
+"""Most places in one content of a value that nothing names (`SearchTerm.seldom`); one with more is an id there, as
+of a node in a log."""
 
 
 def version() -> str:

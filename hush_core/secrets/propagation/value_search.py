@@ -41,7 +41,7 @@ class SearchTerm:
     number. `fragments`: parts that give the value away by themselves
     (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
     one), but belong to the value where they stand beside a fragment. `reason`: of an edge where the value stands as
-    it is; "propagated:raw" if empty. `seldom`: a content in which it stands often takes it for an id, and has it only
+    it is; "propagated:raw" if empty. `seldom`: where it stands often in a content it is an id, and labelled only
     where the detector saw it.
     """
 
