@@ -24,7 +24,7 @@ REACH = 8192
 """Bytes before a line in which the first line of its certificate is looked for: some have 6 KiB."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _LINE = re.compile(
-    rb"[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])([A-Za-z0-9+/]{40,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*"
+    rb"[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])([A-Za-z0-9+/]{16,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*"
 )
 _FIRST = re.compile(rb"(?<![A-Za-z0-9+/])(MI[A-Za-z0-9+/]{38,})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z")
 _ARMOURED = re.compile(

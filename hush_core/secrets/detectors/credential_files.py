@@ -136,6 +136,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 
 _HOST = re.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?")
 """An address, where nobody logs in."""
+_SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")
 _CHAIN = re.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
 """What follows a name whose methods are called on the next lines."""
 _DOCUMENT = re.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
@@ -157,7 +158,7 @@ def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     """Whether an entry is a template, a placeholder, or a short plain name under a name that says it is one."""
     if _TEMPLATE.search(value) or is_placeholder(value) or says_placeholder(value):
         return True
-    if is_public_armour(value) if encoded else _HOST.fullmatch(value):
+    if is_public_armour(value) if encoded else _HOST.fullmatch(value) or _SWITCH.fullmatch(value):
         return True
     name = _LOGIN_NAME.match(line)
     if name is None or len(value) >= 12 or any(map(tells, words(name[0]))):

@@ -86,7 +86,6 @@ _IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
-BLOCK_CHARACTERS = 80
 _AROUND = re.compile(
     rb"^[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])(?=[A-Za-z0-9+/])|(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z"
 )
@@ -128,7 +127,7 @@ def _judge(
         or is_page(token)
         or is_fingerprint(token, before)
         or is_shown(before)
-        or (content[start - 3 : start - 2] == b"%" and _shown_whole(content, start, end, first, last))
+        or (content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last))
         or is_handshake(token, before, content[end : min(last, end + AFTER)])
         or is_public_armour(token)
         or is_placeholder_login(token)
@@ -165,7 +164,7 @@ def _judge(
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
-    if end - start > BLOCK_CHARACTERS and in_certificate(content, first, last):
+    if in_certificate(content, first, last):
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not DENYING & set(words(prefix[0]))

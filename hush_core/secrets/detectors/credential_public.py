@@ -113,6 +113,8 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
     """Whether a token says that it is a digest (`sha256/…`), is the commit that an action or a version is pinned to, or
     stands beside the subject of the certificate that it is of; or is a key's fingerprint, an address, or a volume's id.
     """
+    if is_key_id(token, before) or is_mangled((b"$" if before.endswith(b"$") else b"") + token):
+        return True
     if _COMMIT.fullmatch(token):
         version = _VERSION_NAME.search(before) if len(token) == SHA1_DIGITS else None
         if version is not None and not _SECRETLY.search(before, 0, version.start()):
@@ -123,8 +125,6 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
     if before.endswith(b"|1|") and _HASHED_NAME.fullmatch(token):  # ssh's known_hosts
         return True
     if _ENCRYPTED.search(before) and (len(token) >= ENCRYPTED_BYTES or _BLOCKS.fullmatch(token)):
-        return True
-    if is_key_id(token, before) or is_mangled((b"$" if before.endswith(b"$") else b"") + token):
         return True
     return is_digest(token)
 

@@ -10,7 +10,7 @@ from hush_core.secrets.propagation.escapes import unescaped
 from hush_core.secrets.propagation.layouts import GONE
 
 SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
-"""A weak credential of letters only and shorter than the first ("password"), of any signs and shorter
+"""A weak credential of letters only and shorter than the first ("password"), of letters and digits and shorter
 than the second ("123", "utf8"), without a letter ("1.1.1"), or one of the thousand commonest ("abc123"), is
 labelled where rules see it, not sought elsewhere: it is a word, a number or a name. Others that are shorter than
 the first are sought, but not in longer words and numbers."""
@@ -42,7 +42,9 @@ def is_word(value: bytes) -> bool:
 def _is_word(value: bytes) -> bool:
     if value.lower() in commonest_passwords():
         return True
-    if len(value) < SHORTEST_WEAK_BYTES or (is_short(value) and value.isalpha()) or not _LETTER.search(value):
+    if not _LETTER.search(value) or (is_short(value) and value.isalpha()):
+        return True
+    if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
         return True
     if not _LETTERS.fullmatch(value):
         return False
