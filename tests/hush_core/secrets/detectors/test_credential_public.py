@@ -184,6 +184,7 @@ BOTH = {
     "digits under a telling name": f"type=sat,api_key={HEX[:32]}",
     "value of a name on its line": f'{{"key": "api_token", "value": "{HEX[:32]}"}}',
     "id of all kinds": f'"id": "{RANDOM}"',
+    "UUID under a telling name": "type=sat,api_key=37649eb0-c437-4e00-8a29-85cc12da1440",
     "secret of an id": f'client_id_secret = "{HEX[:32]}"',
     "key of 32 bytes that is called secure": f'secure: "{(RANDOM * 2)[:43]}="',
     "dashes in a key": 'api_key = "1234-abcd7-9012-ef5k"',
