@@ -12,10 +12,19 @@ from collections.abc import Iterator
 from functools import cache
 
 from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
-from hush_core.secrets.detectors.credential_names import RUN, tells, words
+from hush_core.secrets.detectors.credential_der import is_public_armour
+from hush_core.secrets.detectors.credential_names import RUN
 from hush_core.secrets.detectors.credential_places import ABOVE, PLACES
-from hush_core.secrets.detectors.credential_public import SHOWN, is_placeholder, is_shown, says_placeholder
+from hush_core.secrets.detectors.credential_public import (
+    SHOWN,
+    is_placeholder,
+    is_public_key,
+    is_shown,
+    says_placeholder,
+)
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.detectors.credential_symbols import is_key_id
+from hush_core.secrets.detectors.credential_words import tells, words
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
 ENCODED_SECRET, ENCODED_PASSWORD = "hush.encoded-login", "hush.encoded-login-password"
@@ -28,7 +37,7 @@ _ENTRY = re.compile(
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
 _TEMPLATE = re.compile(
-    rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|%\(|^%[sdrv]|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$"
+    rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|%\(|^%[sdrv]|%s|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$|^`[^`]*$"
 )
 _PLACEHOLDER = re.compile(
     rb"(?i)(?:passw(?:or)?d|pass|pwd|passwd|secret|token|user|guest|root|key|none|null|true|false|nil|your.*|my.?pass(?:word)?|xxx.*|\*+|string|str|required|optional|example|changeme|hash|value|self|int|text|bytes|bool|env|prompt|password_?here|test|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|rsa:[0-9]+|(?:pass|env|file|fd):.*)"
@@ -71,7 +80,15 @@ def in_files(
             value, (start, end) = match[group], match.span(group)
             if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
                 continue
-            if is_shown(content[max(first, start - SHOWN) : start]) or says_placeholder(value):
+            before = content[max(first, start - SHOWN) : start]
+            if (
+                is_shown(before)
+                or says_placeholder(value)
+                or is_public_key(value)
+                or is_key_id(value, before)
+            ):
+                continue
+            if _HOST.fullmatch(value) or (place.after_name and _CHAIN.match(content, end)):
                 continue
             if place.chosen:
                 if is_chosen(value):
@@ -117,6 +134,11 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             at = end + 1
 
 
+_HOST = re.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?")
+"""An address, where nobody logs in."""
+_SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")
+_CHAIN = re.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
+"""What follows a name whose methods are called on the next lines."""
 _DOCUMENT = re.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
 _LOGIN_NAME = re.compile(
     rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,64}(?:user(?:name)?|login|email|host(?:name)?|port|db|database|type|provider)[\"']?:"
@@ -135,6 +157,8 @@ def _document(starts: list[int], at: int, size: int) -> tuple[int, int]:
 def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     """Whether an entry is a template, a placeholder, or a short plain name under a name that says it is one."""
     if _TEMPLATE.search(value) or is_placeholder(value) or says_placeholder(value):
+        return True
+    if is_public_armour(value) if encoded else _HOST.fullmatch(value) or _SWITCH.fullmatch(value):
         return True
     name = _LOGIN_NAME.match(line)
     if name is None or len(value) >= 12 or any(map(tells, words(name[0]))):
@@ -188,7 +212,7 @@ def _dense(value: bytes) -> bool:
     """No name or word: a digit or a symbol in it, and little of it in words."""
     if len(value) < 6 or not re.search(rb"[0-9]|[^A-Za-z0-9_./-]", value):
         return False
-    if re.search(rb"^[./~]|[()]|/[^/]*/|::|\.[a-z]{2,4}$", value):
+    if re.search(rb"^[./~]|[()]|/[^/]*/|::|\.(?:[a-z]{2,4}|p12|p7[bcs])$", value):
         return False
     return surprise(value) >= 4.4 or re.search(rb"[!@#$%^&*?]|[A-Za-z]{3,}[0-9]{2,}\Z", value) is not None
 

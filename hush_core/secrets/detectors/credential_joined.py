@@ -27,8 +27,8 @@ from hush_core.secrets.detectors.credential_joints import (
     PATTERN_ONLY,
     SHELL,
 )
-from hush_core.secrets.detectors.credential_names import verdict
 from hush_core.secrets.detectors.credential_randomness import surprise
+from hush_core.secrets.detectors.credential_words import verdict
 
 Line = tuple[int, int]
 Find = Callable[[bytes], Iterable[tuple[str, int, int]]]

@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
+    SHOWN,
     holds_text,
     is_boundary,
     is_fingerprint,
@@ -23,7 +25,24 @@ from hush_core.secrets.detectors.credential_public import (
     is_shown,
     says_placeholder,
 )
-from hush_core.secrets.detectors.credential_randomness import looks_made, says_text, stands_alone, surprise
+from hush_core.secrets.detectors.credential_randomness import (
+    SHA1_DIGITS,
+    SHA256_DIGITS,
+    looks_made,
+    says_text,
+    stands_alone,
+    surprise,
+)
+from hush_core.secrets.detectors.credential_symbols import is_handshake
+from hush_core.secrets.detectors.credential_words import (
+    DENYING,
+    STRONG,
+    TELLING_ENDS,
+    is_bare_id,
+    own_verdict,
+    verdict,
+    words,
+)
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
@@ -31,41 +50,6 @@ RANDOM_TOKEN = "hush.random-token"
 BEFORE, AFTER = 120, 32
 """Most bytes from a telling word to a value: before it (on its line, or on the line above), and after it."""
 MAX_VALUE = 8192
-
-_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_TELLING = frozenset(
-    b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
-    b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
-    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
-    b"seed private privkey pk sk sas connstr api access vault "
-    b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
-    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
-)
-_TELLING_ENDS = (
-    b"key",
-    b"token",
-    b"secret",
-    b"password",
-    b"passwd",
-    b"passphrase",
-    b"pwd",
-    b"apikey",
-    b"auth",
-    b"dsn",
-    b"cred",
-)
-_NOT_TELLING = frozenset(
-    b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split()
-)
-_DENYING = frozenset(
-    b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
-    b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
-    b"guid uuid nonce cnonce opaque".split()
-)  # fmt: skip
-_STRONG = frozenset(
-    b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
-    b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
-)
 
 _NO_NAMES = frozenset(b"value string default data content v b str text f r u".split())
 """Words that may stand between a name on the line above and its value."""
@@ -108,31 +92,6 @@ _AROUND = re.compile(
 """What stands around a line of a block that is written as strings, a quote, or a comment."""
 
 
-def words(text: bytes) -> list[bytes]:
-    """The words of names in a text, in lower case.
-
-    >>> words(b"awsSecret_KEY: myHTTPToken")
-    [b'aws', b'secret', b'key', b'my', b'http', b'token']
-    """
-    return [word.lower() for word in _WORDS.findall(text)]
-
-
-def tells(word: bytes) -> bool:
-    """Whether a word says that a credential is near."""
-    return word in _TELLING or (word.endswith(_TELLING_ENDS) and word not in _NOT_TELLING)
-
-
-def verdict(before: bytes) -> bool | None:
-    """What the words before a value say, the nearest first: True telling, False denying, None nothing."""
-    named = words(before)
-    for n in range(len(named) - 1, -1, -1):
-        if named[n] in _DENYING:
-            return False
-        if tells(named[n]):
-            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort"))
-    return None
-
-
 def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
     """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
     for first, last in lines:
@@ -168,6 +127,9 @@ def _judge(
         or is_page(token)
         or is_fingerprint(token, before)
         or is_shown(before)
+        or (content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last))
+        or is_handshake(token, before, content[end : min(last, end + AFTER)])
+        or is_public_armour(token)
         or is_placeholder_login(token)
         or is_boundary(token)
         or says_placeholder(token)
@@ -178,13 +140,17 @@ def _judge(
     if b"..." in token or b"xn--" in token:  # cut short by who wrote it; a domain
         return None
     said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
+    if said and (made or made_body) in ("hex", "uuid"):
+        said = own_verdict(before)
+    if made in ("hex", "uuid", "plain") and is_bare_id(before):
+        return None  # of a container, a process, a row
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
         if _DIGEST_BEHIND.match(content, end, last) or is_key_part(content, start, before):
             return None
         after = words(content[end : min(last, end + AFTER)])
-        if any(word in _STRONG for word in after) and not any(word in _DENYING for word in after):
+        if any(word in STRONG for word in after) and not any(word in DENYING for word in after):
             return (NEARBY, *widened(content, start, end, first, last))
     if said:
         glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
@@ -198,8 +164,17 @@ def _judge(
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
+    if in_certificate(content, first, last):
+        return None
     kind = made_body or made
-    glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not _DENYING & set(words(prefix[0]))
+    glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not DENYING & set(words(prefix[0]))
+    if (
+        glued
+        and prefix[0].endswith(b"-")
+        and made_body == "hex"
+        and len(body) in (SHA1_DIGITS, SHA256_DIGITS)
+    ):
+        return None  # `pack-…`, `diff-…`
     if (
         kind == "mixed"
         and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16))
@@ -212,6 +187,12 @@ def _judge(
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last))
     return None
+
+
+def _shown_whole(content: bytes, start: int, end: int, first: int, last: int) -> bool:
+    """Whether the value that a run behind `%2F` is part of is for all to see."""
+    whole = widened(content, start, end, first, last)[0]
+    return is_shown(content[max(first, whole - SHOWN) : whole])
 
 
 def _plain(core: bytes) -> bool:
@@ -244,12 +225,12 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
         return None
     commas = line.count(b",")
     if commas > 1 and commas == content.count(b",", first, last) and _HEAD.fullmatch(line):
-        return True if _STRONG & set(words(line)) else None
+        return True if STRONG & set(words(line)) else None
     if named:
         return None
     said = (words(_TAG.sub(b" ", line)) or words(b" ".join(_OPENS.findall(line))))[-2:]
-    if not any(word in _STRONG or word.endswith(_TELLING_ENDS) for word in said):
-        return False if any(word in _DENYING for word in said) else None
+    if not any(word in STRONG or word.endswith(TELLING_ENDS) for word in said):
+        return False if any(word in DENYING for word in said) else None
     return verdict(b" ".join(said))
 
 

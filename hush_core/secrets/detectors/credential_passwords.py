@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 import re2
 
-from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path, words
+from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
+    is_digest,
     is_page,
     is_placeholder,
     is_public_key,
@@ -23,6 +24,7 @@ from hush_core.secrets.detectors.credential_public import (
     says_placeholder,
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
+from hush_core.secrets.detectors.credential_words import words
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
 _PASS_NAME = (
@@ -75,8 +77,17 @@ _NOISE = re.compile(
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
 _EXPRESSION = re.compile(
-    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$"
+    rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^@\{|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\|"
 )
+_KEY_FILE = re.compile(
+    rb"[A-Za-z][\w.-]*\.(?:pem|key|crt|cer|csr|der|p8|p12|pfx|jks|json|pub|asc|gpg|ya?ml|xml|txt)"
+)
+"""A file, under a name such as `key`."""
+_ALGORITHM = re.compile(
+    rb"(?=.*(?:rsa|dss|ecdsa|ssh|sha|aes|hmac|md5|nistp|diffie|curve|chacha))(?:(?:ssh|rsa|dsa|dss|ecdsa|ecdh|ed|curve|diffie|hellman|group|exchange|sk|cert|hmac|sha|md|aes|cbc|ctr|gcm|etm|chacha|poly|nistp|x|v|rsassa|pss)?[0-9]{0,4}"
+    rb"[-@.])+(?:ssh|openssh\.com|libssh\.org|sha|nistp|v|cbc|ctr|gcm|rsa|dss)?[0-9]{0,5}"
+)
+"""A name as SSH has for kinds of keys and ciphers, under `keys`."""
 _CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
 _NAME_LIKE = re.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
@@ -154,7 +165,11 @@ def passwords(
                 name in _SALTS and _HEX16.fullmatch(value) is not None
             )
             if (
-                _NOISE.fullmatch(value)
+                (
+                    not human
+                    and (_KEY_FILE.fullmatch(value) or _ALGORITHM.fullmatch(value) or is_digest(value))
+                )
+                or _NOISE.fullmatch(value)
                 or is_placeholder(value)
                 or says_placeholder(value)
                 or _EXPRESSION.search(value)

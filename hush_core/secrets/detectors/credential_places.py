@@ -62,7 +62,7 @@ PLACES = (
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
           rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
-    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"(?![a-z]*-?(?:opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
+    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"(?![a-z]*-?(?:words?|opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
           rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True),
     Place(rb"(?:^|[ \t])(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:([^\s\"'$][^\s\"']{1,256})", rb"(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:[^\s\"'$]{2}", rb"\b(?:curl|wget|http|https)\b"),
     Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|(){}]{3,128})",

@@ -12,7 +12,9 @@ import base64
 import json
 import re
 
+from hush_core.secrets.detectors.credential_der import is_public_der
 from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
+from hush_core.secrets.detectors.credential_symbols import is_key_id, is_mangled
 from hush_core.secrets.guessing.published import is_published
 
 _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
@@ -22,11 +24,15 @@ _COMMIT = re.compile(rb"(?i)[0-9a-f]{40}|[0-9a-f]{64}")
 _VERSION_NAME = re.compile(
     rb"(?:(?<![A-Za-z])(?:version|tag|ref|VERSION|TAG|REF)|(?<![A-Z])(?:Version|Tag|Ref))[\"']?[ \t]*[:=][ \t]*[\"']?\Z"
 )
-_ADDRESS = re.compile(rb"0x[0-9A-Fa-f]{40}")
+_ADDRESS = re.compile(rb"0x(?:[0-9A-Fa-f]{40}|[0-9A-Fa-f]{8,16}(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?))")
+_POD = re.compile(rb"[a-z]{3,}[a-z0-9-]*-[0-9bcdf]{8,10}-[bcdfghj-np-tv-xz2456789]{5}")
+"""What Kubernetes calls the processes of a deployment."""
 _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
 _ENCRYPTED = re.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
 ENCRYPTED_BYTES = 100
 """What is encrypted for a build (`secure:`) is longer; a key or a password that stands there is shorter."""
+_BLOCKS = re.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
+"""Base64 of 48, 64, 80 or 96 bytes and more: whole blocks of AES, as a build's service encrypts."""
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
 _CAMEL = re.compile(
     rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
@@ -47,6 +53,7 @@ _SHOWN = re.compile(
     rb"|\|1\|[A-Za-z0-9+/]{27}=\||https?://[^\s\"'`]{1,48}\#!"
     rb"|[?&](?:amp;)?(?:list|v|[a-z]{1,3}clid|utm_[a-z]{1,16}|trackingid|formkey|igshid|ved|search|rev|commit|ref|oldid)="
     rb"|\bx-amz-(?:cf-id|id-2|request-id)[\"']?[ \t]*:[ \t]*[\"']?|\bx-(?:amzn-)?request-?id[\"']?[ \t]*:[ \t]*[\"']?"
+    rb"|\b(?:kid|jti)[\"']?[ \t]*[:=][ \t]*[\"']?"
     rb"|badge\.svg\?token=|site-verification[\"']?(?:[ \t]+content)?[ \t]*[:=][ \t]*[\"']?"
     rb"|\bboundary=[\"']?-{0,32}|\b(?:oauth_signature|body_?hash)=[\"']?|\b(?:ts|nonce|hawk[ \t]+id)=[^\n]{0,48}\bmac=[\"']?)\Z"
 )
@@ -61,7 +68,7 @@ _PLACEHOLDER = re.compile(
     rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
     rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
     + _GAP
-    + rb"{0,2}|(?:test|user|db|admin|root|default|refresh|session|client|server|service|auth|jwt)"
+    + rb"{0,2}|(?:test|user|db|admin|root|default|app|refresh|session|client|server|service|auth|jwt)"
     + _GAP
     + rb"{1,2}){0,6}"
     rb"(?:secret|password|passwd|passphrase|pass|pwd|token|key|credentials?|secure|hidden|masked|redacted|removed|username|value)"
@@ -106,17 +113,24 @@ def is_fingerprint(token: bytes, before: bytes) -> bool:
     """Whether a token says that it is a digest (`sha256/…`), is the commit that an action or a version is pinned to, or
     stands beside the subject of the certificate that it is of; or is a key's fingerprint, an address, or a volume's id.
     """
+    if is_key_id(token, before) or is_mangled((b"$" if before.endswith(b"$") else b"") + token):
+        return True
     if _COMMIT.fullmatch(token):
         version = _VERSION_NAME.search(before) if len(token) == SHA1_DIGITS else None
         if version is not None and not _SECRETLY.search(before, 0, version.start()):
             return True
         return any(form.search(before) for form in (_PIN, _SUBJECT))
-    if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token):
+    if _ADDRESS.fullmatch(token) or _VOLUME.fullmatch(token) or _POD.fullmatch(token):
         return True
     if before.endswith(b"|1|") and _HASHED_NAME.fullmatch(token):  # ssh's known_hosts
         return True
-    if len(token) >= ENCRYPTED_BYTES and _ENCRYPTED.search(before):
+    if _ENCRYPTED.search(before) and (len(token) >= ENCRYPTED_BYTES or _BLOCKS.fullmatch(token)):
         return True
+    return is_digest(token)
+
+
+def is_digest(token: bytes) -> bool:
+    """Whether it says that it is one: `sha256/…`, `SHA256:…`."""
     return _DIGEST.match(token) is not None
 
 
@@ -146,12 +160,12 @@ _PUBLIC_KEY = re.compile(
 
 def is_public_key(token: bytes) -> bool:
     """Whether base64 begins as a public key does: SubjectPublicKeyInfo of RSA, EC, Ed25519, X25519 (RFC 5280, 8410),
-    or OpenSSH's (RFC 4253).
+    or OpenSSH's (RFC 4253); or holds what else is public (`is_public_der`).
 
     >>> is_public_key(b"MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALK4BUxd"), is_public_key(b"MIICdQIBADANBgkqhkiG9w0BAQEF")
     (True, False)
     """
-    return _PUBLIC_KEY.match(token) is not None
+    return _PUBLIC_KEY.match(token) is not None or is_public_der(token)
 
 
 _KEY_PARTS = re.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")

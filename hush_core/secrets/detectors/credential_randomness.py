@@ -230,5 +230,5 @@ def stands_alone(
     return kind == "mixed" or (kind == "plain" and len(token) >= MIN_PLAIN)
 
 
-MIN_HEX, SHA1_DIGITS, MIN_PLAIN = 32, 40, 20
+MIN_HEX, SHA1_DIGITS, SHA256_DIGITS, MIN_PLAIN = 32, 40, 64, 20
 _GIVEN = re.compile(rb"[ \t-]*(?:export )?[A-Za-z0-9_.-]{1,40}[ \t]*[:=][ \t]*")

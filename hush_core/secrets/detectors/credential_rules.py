@@ -55,8 +55,9 @@ BLOCK, FAR = 5000, 5001
 _C = rb"[A-Za-z0-9+/_=.~!@$%^&*:-]+"
 _WORD = rb"[ \t]*[\"'`]?" + _C + rb"[\"'`]{0,3}[)\\;,]?[ \t]*\r?\n"
 _STRINGS = rb"(?:[ \t]*[\"'`]" + _C + rb"[\"'`][ \t]*,)+[ \t]*\r?\n"
-FAR_GATE = rb"(?:-----BEGIN|auth_provider_x509|\"refresh_token\"|(?i:kind[\"']?:[ \t]*[\"']?secret)|codecatalyst|Private-Lines|ZXlK)"
-"""What stands in all that the rules for private keys, service accounts, manifests and other kinds of files see."""
+FAR_GATE = rb"(?:-----BEGIN|auth_provider_x509|\"refresh_token\"|(?i:kind[\"']?:[ \t]*[\"']?secret)|codecatalyst|Private-Lines|ZXlK|MI(?:[I-L][A-Za-z0-9+/]{2}[DTjz]C[BC]|[E-H][A-Za-z0-9+/]MI))"
+"""What stands in all that the rules for private keys, service accounts, manifests, certificates without armour and other
+kinds of files see."""
 PLACE = 3000
 ALONE_BYTES = 640
 JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", 4004: "variables"}

@@ -24,6 +24,7 @@ from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, keep_in
+from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
     INNER,
@@ -34,18 +35,12 @@ from hush_core.secrets.detectors.credential_versions import (
     next_known,
 )
 from hush_core.secrets.detectors.scans import Scan
-from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.priors import (
     WEAK_BITS,
     published_bits,
 )
 
 RULES_VERSION = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
-SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
-"""A weak credential of letters only and shorter than the first ("password"), of letters and digits and shorter
-than the second ("123", "utf8"), or one of the thousand commonest ("abc123"), is labelled where rules see it, not
-sought elsewhere: it is a word, a number or a name, and its other places say nothing. Others that are shorter than
-the first are sought, but not in longer words and numbers."""
 
 _HELPER_IS_SECRET = re.compile(r"secret|token|passphrase|consumer-key|application-key|\bapi-key\b")
 _HELPER_IS_PUBLIC = re.compile(r"key-id|client-id|app-id|public|-name|-url|-host|domain|account|repository")
@@ -212,20 +207,17 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
     for name, same in named:
         bits = published_bits(values.bits(same))
         declared = bits if entry.bits is None else min(bits, entry.bits)
-        short = declared < WEAK_BITS and len(same) < SHORT_WEAK_BYTES
-        word = short and (
-            same.isalpha()
-            or (same.isalnum() and len(same) < SHORTEST_WEAK_BYTES)
-            or same.lower() in commonest_passwords()
-        )
+        weak = declared < WEAK_BITS
         yield Finding(
             name=name,
             bits=values.bits(same),
             provenance=f"{RULES_VERSION} {values.shown(same)}",
             spans=values.spans(same),
             copies=False,
-            search_terms=() if word else tuple(values.search_terms(same, apart=short)),
+            search_terms=()
+            if weak and is_word(same)
+            else tuple(values.search_terms(same, apart=weak and is_short(same))),
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="14", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="15", prepare=_rules, scan=_scan)

@@ -288,6 +288,13 @@ def test_a_weak_word_does_not_empty_the_corpus(make_repo):
         ("qrst57wz", "x = aqrst57wz\n", False),  # part of a longer word
         ("q@57w", "x = q@57w\n", True),
         ("qrst57wz24ab", "x = aqrst57wz24ab0\n", True),  # long enough to be sought wherever it stands
+        ("integration", "run the integration tests\n", False),  # a word, however long
+        ("clientSecret", "f(clientSecret)\n", False),  # two
+        ("foo-bar", "run foo-bar now\n", False),
+        ("abc123%40%20", "x = abc123\n", False),  # a common one behind escapes
+        ("1.1.1", "HTTP/1.1.1\n", False),  # no letter
+        ("otter-maple-lamp", "say otter-maple-lamp\n", True),  # a passphrase of three
+        ("lxykwzeinnciqz", "x = lxykwzeinnciqz\n", True),  # letters, but no word
     ],
 )
 def test_a_short_weak_value_is_left_out_where_it_is_a_copy_and_not_where_it_is_a_number(
@@ -298,6 +305,28 @@ def test_a_short_weak_value_is_left_out_where_it_is_a_copy_and_not_where_it_is_a
     repo.commit({"u.py": url.encode(), "w.py": elsewhere.encode(), "g.py": f'"{token()}"'.encode()})
     result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}]), KEY)
     assert set(result.examples["path"]) == ({"g.py"} if left_out else {"g.py", "w.py"})
+
+
+def test_a_value_that_nothing_names_and_that_stands_often_is_labelled_only_where_a_rule_sees_it(make_repo):
+    """As an id of a node in a log, that one line took for a credential; elsewhere, and named ones, are labelled."""
+    node, key = draw(40, 3, "0123456789abcdef").encode(), draw(24, 9).encode()
+    log = b"".join(b"%03d: node %s is up\n" % (n, node) for n in range(6))
+    again = b"".join(b"%03d: call with %s-\n" % (n, key) for n in range(6))
+    repo = make_repo()
+    repo.commit(
+        {
+            "seen.txt": b"key for node %s is new\n" % node,
+            "log.txt": log,
+            "few.txt": b"%s\n" % node * 4,
+            "named.py": b'api_key = "%s"\n' % key,
+            "again.txt": again,
+        }
+    )
+    result = extract(job([repo], [{**CREDENTIALS, "weak": "drop"}], prior_cap_bits=99), KEY)
+    held = result.edges.join(result.examples, on="example_id")["path"]
+    assert set(held) == {"seen.txt", "few.txt", "named.py", "again.txt"}
+    redacted = extract(job([repo], [{**CREDENTIALS, "protect": "redact"}], prior_cap_bits=99), KEY)
+    assert not any(node in text for text in redacted.examples["text"])  # to be replaced: wherever it stands
 
 
 def test_of_what_was_measured_only_a_level_is_published(make_repo):

@@ -30,7 +30,67 @@ def _token(payload: bytes) -> str:
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
 
 
+def _certificate(size: int = 900) -> str:
+    """Base64 of what begins as a certificate of so many bytes does (RFC 5280); the rest is drawn."""
+    draw = random.Random(size)
+    inner = (
+        b"\x30\x82" + (size - 260).to_bytes(2, "big") + b"\xa0\x03\x02\x01\x02\x02\x10" + draw.randbytes(16)
+    )
+    whole = b"\x30\x82" + (size - 4).to_bytes(2, "big") + inner + b"\x30\x0d"
+    return base64.b64encode(whole + draw.randbytes(size - len(whole))).decode()
+
+
+def _signature() -> str:
+    """Base64 of an ECDSA signature on a curve of 256 bits (RFC 3279)."""
+    draw = random.Random(5)
+    numbers = b"".join(b"\x02\x20" + bytes([draw.randrange(1, 127)]) + draw.randbytes(31) for _ in range(2))
+    return base64.b64encode(b"\x30" + bytes([len(numbers)]) + numbers).decode()
+
+
+def _wide(text: str, width: int = 100) -> str:
+    return "\n".join(f"    {text[n : n + width]}" for n in range(0, len(text), width))
+
+
+CERTIFICATE, SIGNATURE = _certificate(), _signature()
+ARMOURED = base64.b64encode(
+    b"-----BEGIN CERTIFICATE-----\nMIIB8TCCAZegAwIB\n-----END CERTIFICATE-----\n"
+).decode()
+ACCEPT = "q7Xw0LkT2vRzN5cYbM8dHsJ1GaE="
 NEITHER = {
+    "certificate under a telling name": f"SAML_IDP_KEY={CERTIFICATE}",
+    "certificate in a log": f"read key and cert {CERTIFICATE} of the peer",
+    "certificate in wide lines": f"saml:\n  certificate: >\n{_wide(CERTIFICATE)}",
+    "certificate in strings": 'String key = "' + '" +\n  "'.join(CERTIFICATE[n : n + 90] for n in range(0, len(CERTIFICATE), 90)) + '";',
+    "signature in DER": f'signature_key: "{SIGNATURE}"',
+    "certificate in armour": f"kind: Secret\ndata:\n  tls.crt: {ARMOURED}\n",
+    "keys for GnuPG to fetch": f"apt-key adv --keyserver hkp://keys.corp.io --recv-keys {HEX.upper()} 7EA0A9C3F273FCD8\n",
+    "key of a signature": f"ENV GPG_KEY {HEX.upper()}\n",
+    "answer of a WebSocket": f"expect(headers['Sec-WebSocket-Accept']).toBe('{ACCEPT}')",
+    "code on a line of its own": f'Authorization: MAC id="a",\n  mac="{ACCEPT}"',
+    "symbol of Swift": "conn`$s3NIO7Channel_pypypAA15EventLoopFutureCyytGIegnno_Ieggo_AaB_pxq_q0_r1_TR",
+    "symbol of C++": "call _ZN4core3fmt9Formatter12pad_integralE7b1kQ",
+    "key's name": f'headers={{"kid": "{HEX[:32]}"}}',
+    "id of a container": f'"Id": "{HEX}9a4e07d2b85f13c6e0947ad1",',
+    "id in a line of others": "disk,serial=06c9f4c44,type=sat,wwn=5001b4409f6c444c capacity=1i",
+    "id of a job": '{"class":"ApiJob","job_id":"37649eb0-c437-4e00-8a29-85cc12da1440"}',
+    "ulid": "$ulid = '01D85PP1982GF6KTVFHQ7W78FB';",
+    "pod": "www-data@ingress-controller-7cbf77c976-wx5pn:/etc$",
+    "constant": "#define MATRIX_A 0xB5026F5AA96619E9ULL",
+    "file named after its digest": f'"pack-{HEX}"',
+    "signature of a request, escaped": "?oauth_signature_method=HMAC-SHA1&oauth_signature=VQAib%2F4uRPwfVmCZkgSE3q2p7zU%3D",
+    "encrypted in blocks": f"token:\n  secure: {(RANDOM * 3)[:64]}",
+    "algorithms": 'disabled = dict(keys=["rsa-sha2-256", "ecdsa-sha2-nistp256"])',
+    "file of keys": 'load_key("jwk_ec_pub_P-521.json")\nkey: jwk_ec_pub_P-521.json\n',
+    "fingerprint in quotes": '["ssh-rsa", RSAKey, "SHA256:OhNL391d/beeFnxxg18AwWVYTAHww+D4djEE7Co0Yng"]',
+    "reference to a store": 'password = "@{store:http_password}"',
+    "text between strings": 'sb.Append("  Password: ").Append(Password).Append("\\n");',
+    "template in a link": '"/s%s?apikey=consumer-%s"',
+    "address in a manifest": "kind: Secret\nstringData:\n  url: http://localhost:8080\n",
+    "switch in a manifest": "kind: Secret\nstringData:\n  tls: true\n",
+    "chain of calls": "OAuth2Authorization authorization = TestOAuth2Authorizations\n    .authorization(x)",
+    "output of a command": "chown -R `id -u`:`id -G | cut -d x` /data # curl",
+    "word of an extractor": "xgettext --keyword=pgettext:1c,2 a.py",
+    "store of keys": "keytool -importcert -keystore validations-truststore.p12 -alias ca",
     "message of words": "'password' => 'El valor es incorrecto',",
     "message in lower case": "'password' => 'please enter some value',",
     "message with a digit": '"password": "Enter at least 8 characters",',
@@ -115,6 +175,23 @@ NEITHER = {
     "parameter of a program": "password,salt1x = split(line)",
 }  # fmt: skip
 BOTH = {
+    "private key as long as a certificate": f"SAML_IDP_KEY=MIIEvgIBADANBgkqhkiG9w0BAQEFAASC{RANDOM * 3}",
+    "encrypted private key": f"SAML_IDP_KEY=MIIFHDBOBgkqhkiG9w0BBQ0wQTApBgkqhkiG9w0BBQwwHA{RANDOM * 3}",
+    "keystore in base64": f"KEYSTORE=MIIKZgIBAzCCCiAGCSqGSIb3DQEHAaCCChEEggoN{RANDOM * 3}",
+    "passphrase of GnuPG": f"gpg_key_passphrase: {HEX}",
+    "option for a key": f"deploy --api-key {HEX}",
+    "secret of a WebSocket": f'websocket_secret = "{ACCEPT}"',
+    "digits under a telling name": f"type=sat,api_key={HEX[:32]}",
+    "value of a name on its line": f'{{"key": "api_token", "value": "{HEX[:32]}"}}',
+    "id of all kinds": f'"id": "{RANDOM}"',
+    "UUID under a telling name": "type=sat,api_key=37649eb0-c437-4e00-8a29-85cc12da1440",
+    "secret of an id": f'client_id_secret = "{HEX[:32]}"',
+    "key of 32 bytes that is called secure": f'secure: "{(RANDOM * 2)[:43]}="',
+    "dashes in a key": 'api_key = "1234-abcd7-9012-ef5k"',
+    "digest for a password": f'password = "sha256:{HEX[:32]}"',
+    "login at an address": "kind: Secret\nstringData:\n  url: http://ann:hunter2x@db:8080\n",
+    "password before a call": 'client.login("ann", "tiger_1999")\n    .then(x)',
+    "file for a password": 'password = "tr0ub4dor.json"',
     "short value that is called secure": f'secure: "{RANDOM}{RANDOM}="',
     "identifier of a trace": f'event["trace_id"] = "{HEX[:32]}"',
     "what a test expects": f'assert computed == "{HEX[:32]}"',
@@ -131,7 +208,6 @@ BOTH = {
     "word for a password": "password = Wachtwoord\n",
     "user for a password": "GRANT ALL ON *.* TO monitor@localhost IDENTIFIED BY 'monitor';",
     "certificate of a manifest": "kind: Secret\ndata:\n  ca.crt: VEVTVFJPT1RDQVMw\n",
-    "symbol of Swift": "conn`$s3NIO7Channel_pypypAA15EventLoopFutureCyytGIegnno_Ieggo_AaB_pxq_q0_r1_TR",
     "id beside a secret": f'{{"client_id": "x", "client_secret": "{RANDOM}"}}',
     "secret id": f'"secret_id": "{HEX[:32]}"',
     "session id": f'session_id = "{HEX[:32]}"',
@@ -212,6 +288,10 @@ _SCOPED = _token(b'{"sub":"1234567890","name":"prod-admin","scope":"all"}')
 _DOE = _token(b'{"sub":"1234567890","name":"John Doe","db_password":"S3cr3t!horse"}')
 HEX64 = HEX + "9a4e07d2b85f13c6e0947ad1"
 LOST = {
+    "value behind a certificate in wide lines": (f"{_wide(CERTIFICATE)}\n    {RANDOM}", RANDOM),
+    "wide value behind a certificate": (f"{_wide(CERTIFICATE)}\n    {(RANDOM * 4)[:100]}", (RANDOM * 4)[:100]),
+    "wide lines of a private key": (_wide("MIIEvgIBADANBgkqhkiG9w0BAQEFAASC" + RANDOM * 12), RANDOM),
+    "key behind its certificate in armour": (f"kind: Secret\ndata:\n  both: {(both := _b64('-----BEGIN CERTIFICATE-----' + chr(10) + 'MIIB' + chr(10) + '-----END CERTIFICATE-----' + chr(10) + 'key ' + RANDOM))}\n", both),
     "data behind a certificate": ("kind: Secret\nstringData:\n" + _PEM.format("  ") + "data:\n  db: aHVudGVyMmh1bnRlcjI=\n", "aHVudGVyMmh1bnRlcjI="),
     "data behind a certificate in an annotation": ("kind: Secret\nmetadata:\n  annotations:\n" + _PEM.format("    ") + "stringData:\n  db: correct-horse-9\n", "correct-horse-9"),
     "data before the kind": ("stringData:\n  db: correct-horse-9\n" + _PEM.format("  ") + "kind: Secret\n", "correct-horse-9"),

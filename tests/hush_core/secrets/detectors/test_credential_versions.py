@@ -197,6 +197,18 @@ def test_a_keys_type_comes_and_goes(look):
     assert list(look.follow(texts, [None, 0, 1])) == whole
 
 
+def test_wide_lines_of_a_certificate_are_none_in_every_version(look):
+    """Its first line, far above, says what they are: where that changes, all of them are looked at."""
+    size = b"\x30\x82\x03\x80\x30\x82\x02\x80\xa0\x03\x02\x01\x02\x02\x02ab\x30\x0d."  # of 900 bytes
+    head = base64.b64encode(size + b"\n").decode()
+    lines = [drawn(100) for _ in range(10)]
+    first = [head + drawn(72), drawn(100), head + drawn(72)]
+    texts = [text_of([*code(20), one, *lines, *code(20)]) for one in first]
+    whole = [list(look(text)) for text in texts]
+    assert not whole[0] and len(whole[1]) >= 10 and not whole[2]
+    assert list(look.follow(texts, [None, 0, 1])) == whole
+
+
 def test_a_name_above_a_value_is_sought_on_one_short_line(look, monkeypatch):
     """Behind a longer line nothing is read: neither what a version before held, nor the file from its start."""
     top, long = 'primary_key = "hunter2trout9"', "# " + "of the text that is long " * 8

@@ -1,0 +1,52 @@
+"""Which found values are looked for elsewhere: not weak ones that are words, whose other places say nothing."""
+
+from __future__ import annotations
+
+import re
+
+from hush_core.secrets.detectors.credential_randomness import surprise
+from hush_core.secrets.guessing.words import commonest_passwords
+from hush_core.secrets.propagation.escapes import unescaped
+from hush_core.secrets.propagation.layouts import GONE
+
+SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
+"""A weak credential of letters only and shorter than the first ("password"), of letters and digits and shorter
+than the second ("123", "utf8"), without a letter ("1.1.1"), or one of the thousand commonest ("abc123"), is
+labelled where rules see it, not sought elsewhere: it is a word, a number or a name. Others that are shorter than
+the first are sought, but not in longer words and numbers."""
+WORDS, WORD_SURPRISE = 2, 5.4
+"""So is a longer one of at most so many words; they are told from random letters by bits a character."""
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
+_LETTERS = re.compile(rb"[A-Za-z]+(?:[ ._:/-][A-Za-z]+)*")
+
+
+def is_short(value: bytes) -> bool:
+    """Whether a weak value is sought only where no letter or digit goes on beside it."""
+    return len(value) < SHORT_WEAK_BYTES
+
+
+def is_word(value: bytes) -> bool:
+    """Whether a weak value is a word or two, a short number or name, or a common password: as it is, or without the
+    signs and escapes at its ends.
+
+    >>> is_word(b"integration"), is_word(b"clientSecret"), is_word(b"foo-bar"), is_word(b"abc123%40%20")
+    (True, True, True, True)
+    >>> is_word(b"Tr0ub4dor"), is_word(b"otter-maple-lamp"), is_word(b"lXykWZeiNNCi")
+    (False, False, False)
+    """
+    plain = unescaped(value).strip(GONE)
+    return any(_is_word(one) for one in {value, value.strip(GONE) or value, plain or value})
+
+
+def _is_word(value: bytes) -> bool:
+    if value.lower() in commonest_passwords():
+        return True
+    if not _LETTER.search(value) or (is_short(value) and value.isalpha()):
+        return True
+    if len(value) < SHORTEST_WEAK_BYTES and value.isalnum():
+        return True
+    if not _LETTERS.fullmatch(value):
+        return False
+    named = [word.lower() for word in _WORDS.findall(value)]
+    return len(named) <= WORDS and surprise(b" %b " % b" ".join(named)) < WORD_SURPRISE

@@ -1,0 +1,108 @@
+"""What the words around a value say: that a credential is near, that it is none, or nothing."""
+
+# ruff: noqa: E501  (tables and patterns: one row a form)
+
+from __future__ import annotations
+
+import re
+
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TELLING = frozenset(
+    b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
+    b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
+    b"cookie cookies session sessionid sessid sid webhook webhooks signature signing sig jwt hmac mnemonic "
+    b"seed private privkey pk sk sas connstr api access vault "
+    b"encryption encrypt cipher aes master csrf xsrf otp totp pin pincode kek dek signkey keystore truststore "
+    b"appsecret clientsecret secretkey accesskey privatekey accesstoken pat pats consumer activation serial".split()
+)
+TELLING_ENDS = (
+    b"key",
+    b"token",
+    b"secret",
+    b"password",
+    b"passwd",
+    b"passphrase",
+    b"pwd",
+    b"apikey",
+    b"auth",
+    b"dsn",
+    b"cred",
+)
+_NOT_TELLING = frozenset(
+    b"monkey turkey hotkey hockey donkey jockey whiskey bypass compass hockey keyboard".split()
+)
+DENYING = frozenset(
+    b"sha md checksum checksums digest digests hash hashes hashed integrity fingerprint thumbprint commit revision rev "
+    b"etag rsa ed dss ecdsa crc blake sum chksum pubkey publickey publishable gitsha git tree blob oid "
+    b"guid uuid ulid nonce cnonce opaque".split()
+)  # fmt: skip
+STRONG = frozenset(
+    b"key keys apikey secret secrets token tokens password passwd passphrase pass pwd psk auth authorization cred creds credential "
+    b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
+)
+
+_OWN_NAME = re.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*[\"']?\Z")
+_IDS = frozenset((b"id", b"ids", b"jid", b"gid", b"uid", b"pid"))
+_PAIR = re.compile(
+    rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)[\"']?([^\s,;&\"'{}\[\]()=:]{1,64})[\"']?(?:[ \t]*[,;&]|(?<=\w)[ \t])"
+)
+"""A name with a value of its own, which ends before the next."""
+_POINTS = frozenset((b"key", b"name", b"id", b"field", b"type", b"k"))
+"""Names whose value is a name itself; and what is no value."""
+_SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
+
+
+def _unless_telling(pair: re.Match[bytes]) -> bytes:
+    """Nothing in place of a name that has a value of its own: what it tells is told of that."""
+    if pair[1].lower() in _POINTS or _SWITCH.fullmatch(pair[2]) or any(map(tells, words(pair[2]))):
+        return pair[0]
+    return b""
+
+
+def own_verdict(before: bytes) -> bool | None:
+    """`verdict` for digits and UUIDs, of which most are ids: where the value has a name of its own, other names that have
+    values of theirs say nothing of it, and nothing tells where its own is an id's.
+
+    >>> own_verdict(b"serial=06c9f4c44,type=sat,wwn="), own_verdict(b"api_key: prod, value="), own_verdict(b"serial: ")
+    (None, True, True)
+    """
+    own = _OWN_NAME.search(before)
+    if own is None:
+        return verdict(before)
+    named = words(own[1])
+    if named and named[-1] in _IDS and not any(map(tells, named)):
+        return None
+    return verdict(_PAIR.sub(_unless_telling, before))
+
+
+_BARE_ID = re.compile(rb"(?:^|[^\w.-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+
+
+def is_bare_id(before: bytes) -> bool:
+    """Whether the value's name is `id` and no more."""
+    return _BARE_ID.search(before) is not None
+
+
+def words(text: bytes) -> list[bytes]:
+    """The words of names in a text, in lower case.
+
+    >>> words(b"awsSecret_KEY: myHTTPToken")
+    [b'aws', b'secret', b'key', b'my', b'http', b'token']
+    """
+    return [word.lower() for word in _WORDS.findall(text)]
+
+
+def tells(word: bytes) -> bool:
+    """Whether a word says that a credential is near."""
+    return word in _TELLING or (word.endswith(TELLING_ENDS) and word not in _NOT_TELLING)
+
+
+def verdict(before: bytes) -> bool | None:
+    """What the words before a value say, the nearest first: True telling, False denying, None nothing."""
+    named = words(before)
+    for n in range(len(named) - 1, -1, -1):
+        if named[n] in DENYING:
+            return False
+        if tells(named[n]):
+            return not (n and named[n - 1] in (b"public", b"pub", b"ssh", b"foreign", b"partition", b"sort"))
+    return None
