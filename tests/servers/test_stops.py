@@ -1,5 +1,5 @@
 """A run that the orchestrator suspends, or whose server is stopped, ends as after Ctrl-C: with a checkpoint, and no
-run that seems to go on for ever. Real processes: a Prefect server, `hush serve`, the containers' worker, a job."""
+run that seems to go on for ever. Real processes: a Prefect server, `hush serve`, the job."""
 
 import json
 import os
@@ -9,12 +9,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from jobs import Job
-from local_servers import PATIENCE, ROOT, free_port, until
+from local_servers import PATIENCE, until
 
 pytestmark = pytest.mark.servers
 ROUNDS = 4000
@@ -70,78 +69,6 @@ def serve(job, log):
     return child, until(registered, "the deployments")["id"]
 
 
-def work(job, log):
-    """The worker of the containers, as their entry point starts it, and the deployments of deploy/prefect.yaml."""
-    environment = {
-        **job.environment, "HUSH_CODE": str(ROOT), "HUSH_CONFIG": str(job.config), "HUSH_CRON": "0 2 * * *",
-        "HUSH_TIMEZONE": "UTC", "HUSH_OWN_SERVERS": "PREFECT_API_URL", "PREFECT_WORKER_QUERY_SECONDS": "2",
-        "PREFECT_WORKER_WEBSERVER_PORT": str(free_port()),
-    }  # fmt: skip
-    prefect = [sys.executable, "-m", "prefect", "--no-prompt"]
-    for command in (
-        "work-pool create hush-process --type process --overwrite",
-        "deploy --all --prefect-file",
-    ):
-        file = [str(ROOT / "deploy" / "prefect.yaml")] if command.startswith("deploy") else []
-        done = subprocess.run(
-            [*prefect, *command.split(), *file],
-            env=environment,
-            cwd=job.folder,
-            capture_output=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-    with open(log, "wb") as output:
-        return subprocess.Popen(
-            [sys.executable, "-m", "flows.worker", "hush-process"], env=environment, stdout=output, stderr=output,
-            cwd=job.folder, start_new_session=True,
-        )  # fmt: skip
-
-
-def whole_container(leader):
-    """A process and all that descends from it."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    found, more = {leader}, {leader}
-    while more:
-        more = {pid for pid, parent in parents.items() if parent in more} - found
-        found |= more
-    return found
-
-
-def stop_and_kill_the_worker(job, deployment, tmp_path):
-    """As `docker compose stop worker` does, then as a power cut."""
-
-    def begin(name):
-        kept, child = released(job), work(job, tmp_path / name)
-        run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]
-        until(lambda: released(job) > kept, f"rounds in {name}")
-        return child, run
-
-    child, run = begin("worker.log")
-    child.send_signal(signal.SIGTERM)
-    assert child.wait(120) == 0
-    kept, _ = released(job), time.sleep(2)
-    assert released(job) == kept < ROUNDS, "it goes on"
-    until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
-    assert call(job, f"/flow_runs/{run}")["state_type"] == "CRASHED"
-
-    child, run = begin("killed.log")
-    for pid in whole_container(child.pid):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    child.wait(30)
-    assert call(job, f"/flow_runs/{run}")["state_type"] == "RUNNING", "who should have told?"
-    child, later = begin("after.log")  # it would wait for the killed one's place for ever
-    assert call(job, f"/flow_runs/{run}")["state_type"] == "CRASHED"
-    assert call(job, f"/flow_runs/{later}")["state_type"] == "RUNNING"
-    child.send_signal(signal.SIGTERM)
-    assert child.wait(120) == 0
-    until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
-
-
 def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
     job = Job(tmp_path, seed=43, empty=True)
     job.config = job.write(rounds=ROUNDS)
@@ -188,7 +115,6 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
             time.sleep(2)
             assert kept < released(job) == at_end < ROUNDS
             until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
-            stop_and_kill_the_worker(job, deployment, tmp_path)
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
