@@ -11,6 +11,14 @@ mlflow_database() {
     echo "postgresql+psycopg2://mlflow:$(secret mlflow_db_password)@postgres:5432/mlflow"
 }
 
+log_in() {
+    PREFECT_API_AUTH_STRING="hush:$(secret prefect_password)"
+    MLFLOW_TRACKING_USERNAME=hush
+    MLFLOW_TRACKING_PASSWORD="$(secret mlflow_password)"
+    HUSH_WEBHOOK_URL="$(secret webhook_url)"  # empty: nobody is told (what signs it lies in /data/keys)
+    export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD HUSH_WEBHOOK_URL
+}
+
 # Prefect's own command line starts server, worker and runs here, so what hush's sets for them is set before it
 if [ "${HUSH_LOG_FORMAT:-text}" = json ]; then
     export PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=tasks.runtime.json_logs.JsonLines
@@ -38,18 +46,18 @@ mlflow)
         --allowed-hosts "$HUSH_MLFLOW_HOSTS" --cors-allowed-origins "$HUSH_MLFLOW_ORIGINS"
     ;;
 worker)
-    PREFECT_API_AUTH_STRING="hush:$(secret prefect_password)"
-    MLFLOW_TRACKING_USERNAME=hush
-    MLFLOW_TRACKING_PASSWORD="$(secret mlflow_password)"
-    HUSH_WEBHOOK_URL="$(secret webhook_url)"  # empty: nobody is told (what signs it lies in /data/keys)
-    export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD HUSH_WEBHOOK_URL
+    log_in
     prefect --no-prompt work-pool create hush-process --type process --overwrite
     prefect --no-prompt deploy --all
     # of an older hush, whose schedule would train a second time
     for flow in train plan rehearse secrets review; do
         prefect --no-prompt deployment delete "$flow/hush" >/dev/null 2>&1 || true
     done
-    exec prefect worker start --pool hush-process --type process --limit 32 --with-healthcheck
+    exec python -m flows.worker hush-process
+    ;;
+hush)  # a command, in the container of the worker
+    log_in
+    exec "$@"
     ;;
 prune)  # in the container of mlflow
     MLFLOW_BACKEND_STORE_URI="$(mlflow_database)"
@@ -58,7 +66,7 @@ prune)  # in the container of mlflow
     exec mlflow gc --artifacts-destination /data/artifacts --older-than "${2:-90d}"
     ;;
 *)
-    echo "hush: unknown role $1; give prefect, mlflow, worker or prune" >&2
+    echo "hush: unknown role $1; give prefect, mlflow, worker, hush or prune" >&2
     exit 2
     ;;
 esac

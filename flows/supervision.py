@@ -182,14 +182,16 @@ def _kill_group(leader: int) -> None:
 
 
 def _begun_by(leader: subprocess.Popen[bytes]) -> list[int]:
-    """The other living processes of a group."""
-    found = []
+    """The other living processes of a group, and those of the groups that its leader's children lead (Prefect's
+    worker gives each run one of its own)."""
+    found: dict[int, tuple[int, int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):
-            state, _parent, group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
-            if int(group) == leader.pid != int(folder.name) and state != "Z":
-                found.append(int(folder.name))
-    return found
+            state, parent, group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+            if state != "Z":
+                found[int(folder.name)] = int(parent), int(group)
+    groups = {leader.pid, *(pid for pid, (parent, _group) in found.items() if parent == leader.pid)}
+    return [pid for pid, (_parent, group) in found.items() if group in groups and pid != leader.pid]
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

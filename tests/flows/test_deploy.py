@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 from local_servers import ROOT
 
-from tasks.runtime.environment import JSON_LOGS
+from tasks.runtime.environment import JSON_LOGS, OWN_SERVERS
 
 SECRETS = ("prefect_password", "prefect_db_password", "mlflow_password", "mlflow_db_password", "webhook_url")
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
@@ -25,7 +26,7 @@ def begin(tmp_path):
     for name in SECRETS:
         (secrets / name).write_text(f"the {name}\n")
     said = tmp_path / "environment"
-    for name in ("prefect", "mlflow"):
+    for name in ("prefect", "mlflow", "python", "hush"):
         (programs / name).write_text(f'#!/bin/sh\nprintf %s "$*" > "{said}.words"\nenv -0 > "{said}"\n')
         (programs / name).chmod(0o755)
 
@@ -78,6 +79,45 @@ def test_prune_deletes_for_good_what_is_old_and_no_command_line_shows_a_password
     assert found["MLFLOW_TRACKING_URI"] == found["MLFLOW_BACKEND_STORE_URI"]
     begin("prune")
     assert begin.words.read_text().endswith("--older-than 90d") and "hush-entrypoint prune 90d" in RUNBOOK
+
+
+def test_the_worker_ends_its_runs_first_and_closes_what_a_killed_one_left(begin):
+    begin("worker")
+    assert begin.words.read_text() == "-m flows.worker hush-process"
+    worker = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["worker"]
+    # one record of processes for every container that this one becomes; nothing else reaches these servers' runs
+    assert worker["hostname"] == "worker" and worker["stop_grace_period"] == "2m"
+    assert worker["environment"][OWN_SERVERS].split() == ["PREFECT_API_URL", "MLFLOW_TRACKING_URI"]
+
+
+def test_a_command_in_the_workers_container_has_its_logins(begin):
+    found = begin("hush", "verify", "models:/tiny/1")
+    assert begin.words.read_text() == "verify models:/tiny/1" and "hush-entrypoint hush verify" in RUNBOOK
+    assert found["PREFECT_API_AUTH_STRING"] == "hush:the prefect_password"
+    assert (found["MLFLOW_TRACKING_USERNAME"], found["MLFLOW_TRACKING_PASSWORD"]) == (
+        "hush",
+        "the mlflow_password",
+    )
+
+
+def test_the_images_parts_agree_with_the_project():
+    """What is copied exists and reaches the builder, the file of versions is used, and root runs nothing."""
+    lines = (ROOT / "deploy" / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    copied = [
+        word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1] if word[0] != "-"
+    ]
+    sent = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert sorted(copied) == sorted(sent) and all((ROOT / name).exists() for name in copied)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
+    assert packages <= set(copied) and set(project["project"]["license-files"]) <= set(copied)
+    (torch,) = (one for one in project["project"]["dependencies"] if one.startswith("torch="))
+    installs = [line for line in lines if line.startswith("RUN pip install")]
+    assert installs[0].endswith(f" {torch}") and " -c constraints.txt " in installs[1]
+    users = [line for line in lines if line.startswith(("USER", "ENTRYPOINT"))]
+    assert users == ["USER hush", 'ENTRYPOINT ["hush-entrypoint"]']
+    folder = re.search(r"PREFECT_UI_STATIC_DIRECTORY=(\S+)", "\n".join(lines)).group(1)
+    assert folder.startswith("/home/hush/"), "Prefect writes its pages there, and has none where it may not"
 
 
 def test_the_runbooks_secrets_are_readable_in_the_containers_and_in_no_other_way(tmp_path):

@@ -234,11 +234,13 @@ def test_each_service_gets_its_own_secrets_and_what_is_wanted_is_asked_for():
     assert all(service["cap_drop"] == ["ALL"] for service in stack["services"].values())
     assert all(service["mem_limit"] and service["pids_limit"] for service in stack["services"].values())
     entry = (ROOT / "deploy" / "entrypoint.sh").read_text()
+    login = entry.split("\nlog_in() {")[1].split("\n}")[0]
     for role in ("prefect", "mlflow", "worker"):
         part = (
             entry.split(f"\n{role})")[1]
             .split(";;")[0]
             .replace("$(mlflow_database)", "secret mlflow_db_password")
+            .replace("log_in", login)
         )
         assert set(re.findall(r"secret (\w+)", part)) == given[role], role
     example = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "deploy" / ".env.example").read_text(), re.M))
