@@ -1,0 +1,111 @@
+"""The containers' worker, real: `docker compose stop` ends its runs with a checkpoint, and what a killed container
+left open is closed by the next one."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from jobs import Job
+from local_servers import ROOT, free_port, until
+from orchestrator import call, nothing_open, released
+
+pytestmark = pytest.mark.servers
+POOL, ROUNDS = "hush-process", 4000
+
+
+def deployed(job, environment):
+    """The id of the training that deploy/prefect.yaml describes, in the pool of the entry point."""
+    described = yaml.safe_load((ROOT / "deploy" / "prefect.yaml").read_text())
+    described["deployments"] = [d for d in described["deployments"] if d["name"] == "hush-train"]
+    (job.folder / "prefect.yaml").write_text(yaml.safe_dump(described))
+    call(job, "/work_pools/", {"name": POOL, "type": "process"})
+    command = [
+        "prefect",
+        "--no-prompt",
+        "deploy",
+        "--all",
+        "--prefect-file",
+        str(job.folder / "prefect.yaml"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return call(job, "/deployments/name/train/hush-train")["id"]
+
+
+def all_below(leader):
+    """A process and what descends from it, of whatever group: what dies with a container."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = more = {leader}
+    while more := {pid for pid, parent in parents.items() if parent in more} - found:
+        found = found | more
+    return found
+
+
+def kill(child):
+    for pid in all_below(child.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    child.wait(30)
+
+
+def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp_path):
+    job = Job(tmp_path, seed=47)
+    job.config = job.write(rounds=ROUNDS)
+    workers = []
+
+    def state(run):
+        return call(job, f"/flow_runs/{run}")["state_type"]
+
+    def work():
+        with open(tmp_path / "worker.log", "ab") as log:
+            command = [sys.executable, "-m", "flows.worker", POOL]
+            workers.append(
+                subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            )
+        return workers[-1]
+
+    def begin():
+        kept = released(job)
+        run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]
+        until(lambda: released(job) > kept, "the first rounds", seconds=300)
+        return run
+
+    with job.served(services=True):
+        environment = {
+            **job.environment, "HUSH_CODE": str(ROOT), "HUSH_CONFIG": str(job.config), "HUSH_CRON": "0 2 * * *",
+            "HUSH_TIMEZONE": "UTC", "HUSH_OWN_SERVERS": "PREFECT_API_URL", "PREFECT_WORKER_QUERY_SECONDS": "2",
+            "PREFECT_WORKER_WEBSERVER_PORT": str(free_port()),
+        }  # fmt: skip
+        deployment = deployed(job, environment)
+        try:
+            stopped, run = work(), begin()
+            stopped.send_signal(signal.SIGTERM)
+            assert stopped.wait(120) == 0
+            assert list(job.home.rglob("checkpoint.pt")), "it was killed"
+            until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
+            assert state(run) == "CRASHED"
+
+            killed, run = work(), begin()
+            kill(killed)
+            assert state(run) == "RUNNING", "who should have told?"
+            work()
+            until(lambda: state(run) == "CRASHED", "the end of the killed one's run")
+        finally:
+            for child in workers:
+                if child.poll() is None:
+                    kill(child)
