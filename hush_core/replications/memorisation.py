@@ -197,14 +197,14 @@ one of the others with {RATE:g}; C = {CLIP:g}. Loss: of ordinary texts that were
 {SHOWN} letters, the next {SHOWN} come out. What the paper found by looking, that what is left at large noise is
 generalisation, is told apart by the start model, which has seen none of them. Intervals are over texts: several
 runs on the same ones make them no narrower. The paper's σ is a share of another batch: only the shape can be
-compared. The number of rounds is from pilots without noise, on other texts and from other starts: after 400 rounds 13 of 16
-random texts of one seed were by heart and 1 of another's (first table), which needed 1,000. The claims' texts are of a
-third seed, that nothing had been trained on. So the first claim says little, and the others rest on noise. Expected
-before the run: ordinary text learned at σ = 0.1 nearly as well as without noise, a tenth of the memory left at 0.15 to
-0.5, or at most 1 as there are more rounds; open whether texts that count on come out there (after fewer rounds, which
-taught too little by heart, ordinary text had taken part of that). An earlier
-set-up, of the repeated texts alone (12 a round, loss of texts that count on), had a tenth of the memory left at
-σ = 0.15, and training by itself cost unseen text there (0.216 bits at the start, 3.12 after).
+compared. The number of rounds is from pilots without noise, on other texts and from other starts: after 400
+rounds 13 of 16 random texts of one seed were by heart and 1 of another's (first table), which needed 1,000. The
+claims' texts are of a third seed, that nothing had been trained on. So the first claim says little, and the
+others rest on noise. Expected before the run: ordinary text learned at σ = 0.1 nearly as well as without noise,
+a tenth of the memory left at 0.15 to 0.5, or at most 1 as there are more rounds; open whether texts that count
+on come out there (after fewer rounds, which taught too little by heart, ordinary text had taken part of that).
+An earlier set-up, of the repeated texts alone (12 a round, loss of texts that count on), had a tenth of the
+memory left at σ = 0.15, and training by itself cost unseen text there (0.216 bits at the start, 3.12 after).
 Attacks on more: docs/auditing.md.""",
     seed=SEED,
     cells=cells,
