@@ -124,10 +124,13 @@ class Values:
             fragments |= {line for v in spellings for line in key_lines(v)}
             fragments |= {b for v in spellings if len(b := key_body(v)) >= 64}
             ends |= {line for v in spellings for line in key_ends(v)}
-        unnamed = set(self.rules[same]) <= {NEARBY, RANDOM_TOKEN}
         for n, spelling in enumerate(spellings):
-            more = (tuple(sorted(fragments)), tuple(sorted(ends))) if n == 0 else ((), ())
-            yield SearchTerm(spelling, fragments=more[0], ends=more[1], apart=apart, seldom=unnamed)
+            if n == 0:
+                yield SearchTerm(
+                    spelling, fragments=tuple(sorted(fragments)), ends=tuple(sorted(ends)), apart=apart
+                )
+            else:
+                yield SearchTerm(spelling, apart=apart)
 
     def settle(self) -> None:
         """Take out values that are nothing but another's: encoded, with what stands beside it, or cut by a line."""

@@ -11,8 +11,7 @@ file that imports a tagged one is no reason to look for copies of the importer. 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 
@@ -25,7 +24,7 @@ from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.importers import importers
 from hush_core.secrets.propagation.mentions import mentioners
 from hush_core.secrets.propagation.near_copies import near_copies
-from hush_core.secrets.propagation.value_search import Hit, SearchTerm, ValueSearch
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 from hush_core.secrets.propagation.value_versions import VersionSearch
 
 Propagator = Callable[
@@ -34,12 +33,8 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "7"
+VERSION = "8"
 """Changes whenever the same input may spread otherwise."""
-
-SELDOM = 4
-"""Most places in one content of a value that nothing names (`SearchTerm.seldom`); one with more is an id there, as
-of a node in a log."""
 
 
 def version() -> str:
@@ -95,10 +90,7 @@ class Values:
             if done % 512 == 0:
                 context.progress("propagate", done, len(blobs))
             content = corpus.contents[blob] if hits else b""
-            often = self._often(hits, exact)
             for hit in hits:
-                if hit.index in often:
-                    continue
                 value = self.search_terms[hit.index]
                 raw = hit.form == "raw"
                 reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
@@ -109,13 +101,3 @@ class Values:
                     labels.add_span(found, Span(blob, start, end, reason, stands), copied=False)
         self.cut = value_search.cut
         context.progress("propagate", len(blobs), len(blobs))
-
-    def _often(self, hits: Iterable[Hit], exact: Set[int]) -> Set[int]:
-        """Values that stand in a content too often for what nothing names; none that is to be replaced."""
-        terms = self.search_terms
-        places = {
-            (hit.index, hit.start)
-            for hit in hits
-            if terms[hit.index].seldom and self.found[hit.index] not in exact
-        }
-        return {index for index, n in Counter(index for index, _ in places).items() if n > SELDOM}

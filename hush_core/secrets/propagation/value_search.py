@@ -41,8 +41,7 @@ class SearchTerm:
     number. `fragments`: parts that give the value away by themselves
     (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
     one), but belong to the value where they stand beside a fragment. `reason`: of an edge where the value stands as
-    it is; "propagated:raw" if empty. `seldom`: where it stands often in a content it is an id, and labelled only
-    where the detector saw it.
+    it is; "propagated:raw" if empty.
     """
 
     value: bytes = field(repr=False)
@@ -51,7 +50,6 @@ class SearchTerm:
     reason: str = ""
     ends: tuple[bytes, ...] = field(default=(), repr=False)
     apart: bool = False
-    seldom: bool = False
 
 
 @dataclass(frozen=True)
