@@ -6,15 +6,20 @@ STAMP := $(VENV)/.installed
 # Debian's browser and database for the tests that drive real servers; skipped visibly where apt is missing.
 DEBIAN := chromium postgresql git
 
-.PHONY: demo test bench mutants docs up down lint setup browser clean
+.PHONY: demo test test-all bench mutants docs up down lint setup browser clean
 
 demo: setup
 	$(BIN)/hush demo
 
-# Compiled first: a thousand processes of the tests would compile hush anew where Python is told to write nothing.
+# Compiled first: a thousand processes of the tests would compile hush again where Python is told to write nothing.
 test: setup browser
 	$(BIN)/python -m compileall -q hush hush_core flows tasks
 	$(BIN)/python -m pytest -n 2
+
+# Also what is marked slow, and properties and statistics at their full size. Run it before an issue is called done.
+test-all: setup browser
+	$(BIN)/python -m compileall -q hush hush_core flows tasks
+	HUSH_TESTS=all $(BIN)/python -m pytest -n 2 -m ''
 
 bench: setup
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

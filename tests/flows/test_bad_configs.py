@@ -6,6 +6,7 @@ same parts passes it (so that no case is refused for another reason). Six go thr
 
 import os
 import re
+import string
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -13,6 +14,9 @@ from types import SimpleNamespace
 import pytest
 import warm
 from bad_inputs import CANARY, GOOD, TABLES, at, files_of, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sizes import examples
 
 from flows.check import check_config
 from hush_core.config import Changes
@@ -37,24 +41,29 @@ def dp_sgd(**keys):
     return at(mechanism={"kind": "dp_sgd", **keys})
 
 
+NUMBERS = {
+    "train__clip_norm": (0, -1e9, 1e300, 1e-300), "train__learning_rate": (0, -1, 1e30, 1e-300),
+    "pretrain__learning_rate": (0, -1, 1e30), "prior_cap_bits": (0, 100, 1e300), "weights__c": (0, 1.5, 1e-200),
+    "levels__high": (0, 1, -1), "secrets__names__bits": (0, -3, 1e300),
+    "train__rounds": (0, -1, HUGE, 1.5), "train__batch": (0, -1, HUGE), "train__micro_batch": (0, HUGE),
+    "train__processes": (0, 1 << 40), "train__checkpoint_every": (0, HUGE), "pretrain__steps": (-1, HUGE),
+    "pretrain__batch": (0, HUGE), "chunk_bytes": (0, 1 << 20), "max_file_bytes": (0, HUGE),
+    "model__layers": (0, HUGE), "model__width": (0, HUGE, 1 << 20), "model__heads": (0, HUGE),
+    "audit__alternatives": (0, HUGE), "train__warmup_rounds": (-1, 10, HUGE),
+}  # fmt: skip
+"""Each number of the file, with values outside its range. None may be infinite, a truth value or a text either."""
+NO_NUMBERS = (INF, NAN, True, "many")
+
+
 def numbers():
-    """Each number of the file: not finite, a truth value, a text, absurd on either side."""
-    floats = {
-        "train__clip_norm": (0, -1e9, 1e300, 1e-300), "train__learning_rate": (0, -1, 1e30, 1e-300),
-        "pretrain__learning_rate": (0, -1, 1e30), "prior_cap_bits": (0, 100, 1e300), "weights__c": (0, 1.5, 1e-200),
-        "levels__high": (0, 1, -1), "secrets__names__bits": (0, -3, 1e300),
-    }  # fmt: skip
-    counts = {
-        "train__rounds": (0, -1, HUGE, 1.5), "train__batch": (0, -1, HUGE), "train__micro_batch": (0, HUGE),
-        "train__processes": (0, 1 << 40), "train__checkpoint_every": (0, HUGE), "pretrain__steps": (-1, HUGE),
-        "pretrain__batch": (0, HUGE), "chunk_bytes": (0, 1 << 20), "max_file_bytes": (0, HUGE),
-        "model__layers": (0, HUGE), "model__width": (0, HUGE, 1 << 20), "model__heads": (0, HUGE),
-        "audit__alternatives": (0, HUGE),
-        "train__warmup_rounds": (-1, 10, HUGE),
-    }  # fmt: skip
-    for key, wrong in {**floats, **counts}.items():
-        for value in (*wrong, INF, NAN, True, "many"):
-            yield f"{key} {str(value)[:12]}", at(**{key: value}), key.split("__")[-1].replace("names", "bits")
+    """Of each number two mistakes for the page; `test_no_number_takes_a_wrong_value` has all."""
+    for place, (key, wrong) in enumerate(NUMBERS.items()):
+        for value in (wrong[0], (*NO_NUMBERS, wrong[-1])[place % 5]):
+            yield f"{key} {str(value)[:12]}", at(**{key: value}), named(key)
+
+
+def named(key):
+    return key.split("__")[-1].replace("names", "bits")
 
 
 CASES = {name: (data, says) for name, data, says in numbers()}
@@ -326,8 +335,21 @@ def test_a_good_config_passes(folder, good):
     assert check_config(write(folder, good, "good.yaml")).train.rounds == 10
 
 
-def test_there_are_as_many_as_were_promised():
-    assert len(CASES) >= 160
+WRONG = st.sampled_from(sorted(NUMBERS)).flatmap(
+    lambda key: st.tuples(
+        st.just(key),
+        st.sampled_from((*NUMBERS[key], *NO_NUMBERS)) | st.text(string.ascii_letters, min_size=1),
+    )
+)
+
+
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
+@given(WRONG)
+def test_no_number_takes_a_wrong_value(folder, wrong):
+    key, value = wrong
+    with pytest.raises(InputError, match=named(key)) as caught:
+        check_config(write(folder, at(**{key: value})))
+    assert "\n" not in str(caught.value) and "Hint: " in str(caught.value)
 
 
 @pytest.mark.parametrize("case", CASES)

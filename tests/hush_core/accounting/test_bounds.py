@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound, smallest_noise, target_kl
 from hush_core.accounting.kl import kl_divergence
@@ -146,7 +147,7 @@ def value(rates, sigma, rounds, prior, method):
     return posterior_bound(k, noise_multiplier=sigma, rounds=rounds, prior=prior, method=method).value
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(CASES)
 def test_tighter_methods_are_tighter(case):
     prior = case[-1]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtr
+from sizes import examples
 
 from hush_core.accounting import Participation, composition
 from hush_core.accounting import discretise as discretising
@@ -69,7 +70,7 @@ def deltas(law, thresholds):
     return -np.expm1(gap) @ masses
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(LAWS)
 def test_a_tilted_law_is_the_law(case):
     law, masses = law_of(*case)
@@ -88,7 +89,7 @@ def test_zeros_at_the_ends_are_left_out():
     assert law.first == -1 and len(law.masses) == 3 and law.masses[1] == 0
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(LAWS, st.integers(1, 200), st.sampled_from([-5.0, -20.0, -60.0]))
 def test_powers_against_np_convolve(case, rounds, log_negligible):
     """Every mass on the window within `error`, all together within `aliasing`; `truncated` covers what is above."""
@@ -146,7 +147,7 @@ def test_what_was_lost_and_astray_before_grows_with_the_rounds():
     assert 0.99 * 100 * 1e-5 <= found.truncated <= 1.01 * 100 * 1e-5
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(LAWS, st.integers(2, 9), st.integers(1, 30))
 def test_coarser_is_pessimistic(case, factor, rounds):
     """δ of the coarse law is at least that of the fine one at every t, and both have P's and Q's mass."""

@@ -4,10 +4,12 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 PATH = Path(__file__).parents[3] / "benchmarks" / "independent_bound.py"
 
 
+@pytest.mark.slow
 def test_forty_random_mechanisms_by_an_independent_computation():
     spec = importlib.util.spec_from_file_location("independent_bound", PATH)
     independent = importlib.util.module_from_spec(spec)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.accounting import Participation, largest_expected_count, posterior_bound, smallest_noise
 from hush_core.accounting.inverse import PRECISION
@@ -37,7 +38,7 @@ def random_rates(total, largest, seed):
     return np.append(rates[kept], last if last <= largest else [])
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(CASES, st.integers(0, 100))
 @pytest.mark.parametrize("method", ["blow_up", "kl"])
 def test_what_it_allows_is_certified(method, case, seed):
@@ -140,6 +141,7 @@ def test_shapes_and_broadcasting(priors, posteriors, shape):
         assert each == pytest.approx(largest_expected_count(float(p), float(r), **given_), rel=2 * PRECISION)
 
 
+@pytest.mark.slow
 def test_many_targets_together():
     """Each as it would be by itself, whatever else is asked for."""
     rng = np.random.default_rng(3)

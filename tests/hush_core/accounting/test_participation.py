@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from sizes import examples
 
 from hush_core.accounting import Participation
 from hush_core.errors import InputError
@@ -28,7 +29,7 @@ def dense(participation, size):
     return out
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=12))
 def test_every_probability_is_relatively_accurate(rates):
     np.testing.assert_allclose(

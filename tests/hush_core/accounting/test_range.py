@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
+from sizes import examples
 
 from hush_core.accounting import Bound, Participation, bounds, posterior_bound, posterior_curve
 from hush_core.accounting.bounds import CUT, DIVERGENCE_CUT
@@ -83,7 +84,7 @@ def or_none(case: Case, method: str, **options) -> Bound | None:
         return None
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(cases())
 def test_in_order(case):
     """p ≤ lower ≤ blow_up ≤ renyi ≤ kl, up to what the orders' grid and the declared errors leave open."""
@@ -102,7 +103,7 @@ def test_in_order(case):
         assert renyi.value <= preservation.value * (1 + 1e-6)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(cases())
 def test_best_always_answers(case):
     best = case.bound("best", lower=True)
@@ -116,7 +117,7 @@ def test_best_always_answers(case):
         assert best.note or found["blow_up"].numerical_error > 1e-3 * found["blow_up"].value
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(cases(most_examples=3000), st.floats(1.05, 3.0))
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
 def test_monotone(method, case, factor):
@@ -138,7 +139,7 @@ def test_monotone(method, case, factor):
         assert other.value <= here.value * (1 + SLACK)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(cases(most_examples=3000), st.floats(1.01, 3.0))
 def test_monotone_within_the_gap(case, factor):
     """A bound exceeds that of a dominating mechanism by its own upper/lower at most; a lower one never."""
@@ -195,7 +196,7 @@ def check_against(exact: float, bound: Bound, *, close: float = SLACK) -> None:
     assert exact * (1 - 1e-9) <= bound.value <= exact * (1 + close)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(SIGMAS, ROUNDS, PRIORS)
 def test_one_sure_example_by_the_closed_form(sigma, rounds, prior):
     case = Case((1,), (1.0,), sigma, rounds, prior)
@@ -203,7 +204,7 @@ def test_one_sure_example_by_the_closed_form(sigma, rounds, prior):
     check_against(exact, case.bound("blow_up", lower=True))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(SIGMAS, PRIORS, st.floats(0.05, 20.0))
 def test_one_sure_example_where_the_result_is_neither_prior_nor_1(sigma, prior, shift):
     case = Case((1,), (1.0,), sigma, int(np.clip((shift * sigma) ** 2, 1, 1e6)), prior)
@@ -211,7 +212,7 @@ def test_one_sure_example_where_the_result_is_neither_prior_nor_1(sigma, prior, 
     check_against(exact, case.bound("blow_up", lower=True))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(cases())
 def test_one_round_by_the_likelihood_ratio_test(case):
     """T = 1: the loss increases in x, so the best event is {x > σ·Φ⁻¹(1−p)}."""

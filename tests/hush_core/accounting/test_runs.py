@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
+from sizes import examples
 
 from hush_core.accounting import (
     Participation,
@@ -246,7 +247,7 @@ def run_of(part):
     return Run(Participation.binomial(m, rate), sigma, rounds)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(st.lists(PARTS, min_size=2, max_size=4), st.floats(-9, -1).map(lambda e: 10.0**e))
 def test_in_order_and_above_each_run_alone_and_rising_with_runs(parts, prior):
     runs = [run_of(part) for part in parts]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound, two_scales
 from hush_core.accounting.discretise import Cells
@@ -75,14 +76,14 @@ def check_between(cells, places, rounds, close=None, **options):
     return upper, lower, exact
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(CASES)
 def test_both_bounds_are_on_their_sides(case):
     masses, gaps, rounds = case
     check_between(*one_round(masses, gaps), rounds)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(CASES, st.floats(-0.5, 6.0))
 def test_a_low_cap_costs_tightness_and_not_validity(case, cap):
     """What is above the cap counts as detection in the bound, and its level is charged in the test."""
@@ -90,7 +91,7 @@ def test_a_low_cap_costs_tightness_and_not_validity(case, cap):
     check_between(*one_round(masses, gaps), rounds, cap=cap)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(CASES, st.sampled_from([1e-6, 1.0, 1e3]))
 def test_whatever_counts_as_bulk(case, jumps):
     masses, gaps, rounds = case

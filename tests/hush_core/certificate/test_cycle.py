@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from sizes import seeds
 
 from hush_core.accounting.correlated import Cycle, Strategy, assign_groups, cycle_bounds, cycle_curves
 from hush_core.certificate import verify_certificate
@@ -127,7 +128,7 @@ def random_case(seed, secrets=30, items=400, period=12, rounds=50, pairs=200):
     return edges, table, weights, batch, cycle, rounds
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_the_second_route_agrees_and_rejects_what_is_wrong(seed):
     """Planted: an edge left out, a third less noise, and coefficients that are not those of the rounds."""
     edges, secrets, weights, batch, cycle, rounds = random_case(seed)

@@ -31,6 +31,7 @@ def own_rates(verification, secret):
     ]
 
 
+@pytest.mark.slow
 def test_every_secret_has_its_own_epsilon(verification, report):
     plan = verification.certificate.facts.plan
     assert report.rows["name"].to_list() == ["alpha", "beta", "gamma"]

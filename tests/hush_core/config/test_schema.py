@@ -14,6 +14,7 @@ import yaml
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
+from sizes import examples
 
 from hush_core.config import HushConfig
 from hush_core.config.schema import config_schema
@@ -112,7 +113,7 @@ def bent(draw):
 
 
 @hypothesis.given(bent())
-@hypothesis.settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@hypothesis.settings(max_examples=examples(400), deadline=None, derandomize=True, database=None)
 def test_a_config_that_is_bent_in_one_place_is_refused_by_both_or_by_neither(data):
     agree(data)
 

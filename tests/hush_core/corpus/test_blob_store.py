@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.corpus.blob_store import BlobStore, _write_all
 from hush_core.corpus.chunks import Layout, chunk_ranges
@@ -18,7 +19,7 @@ from hush_core.corpus.cuts import cells
 from hush_core.errors import InputError
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 5), st.binary(max_size=70)), max_size=12))
 def test_contents_come_back_whatever_the_order_of_writes_and_reads(given):
     with BlobStore() as blob_store:
@@ -40,7 +41,7 @@ def test_the_file_has_no_name_and_is_private(tmp_path):
         assert "secret" not in repr(blob_store)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.data())
 def test_the_layout_is_what_loops_over_files_would_give(sizes, data):
     blobs = data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=8))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.corpus.chunks import Layout
 from hush_core.corpus.cuts import cells, limits
@@ -67,7 +68,7 @@ def changed(draw):
     return secret, *result
 
 
-@settings(derandomize=True, deadline=None, max_examples=600)
+@settings(derandomize=True, deadline=None, max_examples=examples(600))
 @given(changed())
 def test_no_untagged_piece_changes_whatever_a_secret_becomes(case):
     secret, before, after = case
@@ -83,7 +84,7 @@ def test_no_untagged_piece_changes_whatever_a_secret_becomes(case):
             )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(
     st.lists(st.integers(0, 5 * C), min_size=1, max_size=5),
     st.lists(st.tuples(st.integers(1, SHORT), st.integers(1, SHORT)), min_size=5, max_size=5),

@@ -12,6 +12,7 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.config import parse_config
 from hush_core.corpus.git import clean_view
@@ -168,7 +169,7 @@ def test_too_many_rules_for_too_many_paths_are_refused(monkeypatch):
 WORDS = st.sampled_from(["a", "b", "*", "**", "a*", "?", "a[bé]", "a\\*", ".", "é"])
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(
     rules=st.lists(
         st.tuples(st.booleans(), st.lists(WORDS, min_size=1, max_size=3), st.booleans()), max_size=8

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 import yaml
 from hypothesis import example, given
-from hypothesis import settings as examples
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from sizes import examples
 from weighing import settings
 
 from hush_core.config.load import parse_config
@@ -50,7 +51,7 @@ MOST_WEIGHT = (
 """Nearly the most weight has to be kept, and at first it seems to be without asking."""
 
 
-@examples(max_examples=25, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(graphs)
 @example(AT_A_KINK)
 @example(MOST_WEIGHT)
@@ -93,7 +94,7 @@ def test_programs_with_ties_are_proved_to_a_hundredth_of_a_percent():
         assert found.gap < 1e-4 and found.weights.sum() >= coverage.least * (1 - 1e-6), pairs
 
 
-@examples(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(graphs, st.integers(0, 2**32 - 1))
 def test_the_bound_holds_for_any_prices(drawn, seed):
     pairs, caps, draws, share = drawn

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.weights import (
     WeightSettings,
@@ -47,7 +48,7 @@ graphs = st.tuples(
 )
 
 
-@examples(max_examples=150, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(graphs)
 def test_what_is_lost_is_put_down_to_secrets_that_bind(drawn):
     pairs, posteriors, c = drawn
@@ -86,7 +87,7 @@ def test_the_reason_is_the_secret_with_the_higher_price():
     assert binding_secrets(unpriced, edges)["lost"].to_list() == pytest.approx(shares.tolist(), rel=1e-3)
 
 
-@examples(max_examples=100, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(graphs)
 def test_no_relief_brings_more_than_its_prices_promise(drawn):
     pairs, posteriors, c = drawn

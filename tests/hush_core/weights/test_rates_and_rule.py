@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.errors import InputError
 from hush_core.weights import (
@@ -17,7 +18,7 @@ from hush_core.weights import (
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=30))
 def test_the_largest_batch_works_and_one_more_does_not(weights):
     weights = np.array(weights)

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.weights import solve, solve_weights
 from hush_core.weights.glop import solve_glop
@@ -33,7 +34,7 @@ def random_program(shape):
     return n, edges, capacities
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(programs)
 def test_the_objective_is_that_of_plain_glop_and_the_dual_proves_it(shape):
     n, edges, capacities = random_program(shape)
@@ -48,7 +49,7 @@ def test_the_objective_is_that_of_plain_glop_and_the_dual_proves_it(shape):
     assert np.all((solved.weights >= 0) & (solved.weights <= 1))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(programs)
 def test_pdlp_and_repair_reach_the_same_within_the_certified_gap(shape):
     n, edges, capacities = random_program(shape)
@@ -63,7 +64,7 @@ def test_pdlp_and_repair_reach_the_same_within_the_certified_gap(shape):
     assert np.all(build_program(edges, n, capacities).incidence @ large.weights <= capacities)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(programs)
 def test_merged_examples_have_equal_sets_and_decided_ones_are_left_out(shape):
     n, edges, capacities = random_program(shape)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from sizes import examples
 
 from hush_core.errors import InputError
 from hush_core.weights import largest_useful_c, solve, solve_weights, unit_capacities
@@ -35,7 +36,7 @@ programs = st.integers(1, 12).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(programs)
 def test_agrees_with_highs_and_certifies_its_gap(program):
     n, pairs, caps = program
@@ -49,7 +50,7 @@ def test_agrees_with_highs_and_certifies_its_gap(program):
     assert solved.objective <= solved.upper_bound <= -peer.fun + 1e-7
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(programs, st.integers(0, 2**32 - 1))
 def test_dual_bound_holds_for_any_dual_and_repair_mends_any_weights(program, seed):
     n, pairs, caps = program

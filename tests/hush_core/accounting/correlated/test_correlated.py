@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.linalg import toeplitz
 from scipy.optimize import check_grad
 from scipy.special import ndtr, ndtri
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.correlated import (
@@ -108,7 +109,7 @@ def test_one_item_that_takes_part_k_times_moves_root_k_columns():
     assert never == 0
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(
     st.lists(st.integers(0, 3), min_size=3, max_size=6),
     st.lists(st.floats(0, 2), min_size=0, max_size=2),

@@ -20,7 +20,11 @@ def gaussian_delta(mu, epsilon):
     return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
 
 
-@pytest.fixture(scope="module", params=[(20.0, 100), (0.8, 1), (300.0, 2000)], ids=str)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param((20.0, 100), marks=pytest.mark.slow), (0.8, 1), (300.0, 2000)],
+    ids=str,
+)
 def gaussian(request):
     """One example in every batch: the Gaussian mechanism, and its μ."""
     sigma, rounds = request.param
@@ -100,6 +104,7 @@ def by_quadrature(count, rate, sigma):
     return once, twice
 
 
+@pytest.mark.slow
 def test_two_rounds_of_a_mixture_by_quadrature():
     count, rate, sigma = 3, 0.3, 1.5
     once, twice = by_quadrature(count, rate, sigma)
@@ -137,6 +142,7 @@ def paper():
     return k, privacy_profile(k, noise_multiplier=3.0, rounds=2000, resolution=1e-8)
 
 
+@pytest.mark.slow
 def test_trade_off_is_the_tight_bound(paper):
     """1 − f(p) with the reference as null is the posterior: dp_accounting's and, by other numerics, ours."""
     k, profile = paper

@@ -20,6 +20,8 @@ from hush_core.accounting import Participation
 from hush_core.accounting.kl import kl_divergence
 from hush_core.accounting.mixture import DominatingPair
 
+pytestmark = pytest.mark.slow
+
 COUNT, RATE, SIGMA, EPSILON = 100, 2048 / 1.2e6, 3.0024, 0.05
 MENDED = "dp_accounting was mended; the note in docs/guarantee.md can go"
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binom
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.bernoulli import target_kl
@@ -28,6 +29,8 @@ from hush_core.accounting.kl import kl_divergence, posteriors_from_kl
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.renyi import RenyiMoments, posterior_by_lemma
 from hush_core.errors import CertificationError, InputError
+
+pytestmark = pytest.mark.slow
 
 SURE = Participation.binomial(1, 1.0)
 # given as a user would, without a gauge
@@ -163,7 +166,7 @@ CASES = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(CASES)
 def test_no_divergence_is_below_the_blow_up(case):
     m, rho, sigma, rounds, prior = case

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.f_divergences import leakage
 from hush_core.accounting.f_divergences.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
 from hush_core.errors import CertificationError, InputError
+
+pytestmark = pytest.mark.slow
 
 PAPER = Participation.binomial(1, 2.81e-4)
 ROUNDS = 186_000
@@ -91,7 +94,7 @@ CASES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(CASES)
 def test_the_lemmas_of_appendix_a2(case):
     """L2 is non-decreasing and concave in b, and so is b − L2 non-decreasing; l < h at every order."""
@@ -107,7 +110,7 @@ def test_the_lemmas_of_appendix_a2(case):
     assert np.all(leak < usual * (1 + 1e-3) + 1e-6 * bits)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(CASES)
 def test_noise_helps_and_rounds_hurt(case):
     bits = np.array([2.0, 20.0, 60.0])

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound, posterior_curve, posterior_curves
 from hush_core.accounting.many_secrets.curves import MOST_CURVES, curve_priors
@@ -30,7 +31,7 @@ def curve_of(case, method, **options):
     return participation, mechanism, posterior_curve(participation, priors=priors, **mechanism, **options)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(CASES)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
 def test_a_curve_is_the_bounds_at_its_priors(method, case):
@@ -47,7 +48,7 @@ def test_a_curve_is_the_bounds_at_its_priors(method, case):
         assert curve.at(i).value == curve.values[i] and curve.at(i).method == method
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(CASES)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
 def test_a_curve_is_concave_and_rises(method, case):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.many_secrets import dominance, each_curve
@@ -46,7 +47,7 @@ def sums(rates):
     return np.array([-np.log1p(-rates).sum()]), np.array([len(rates)]), np.array([rates.sum()])
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(RATES, RATIOS)
 @pytest.mark.parametrize("many", [1, dominance._MANY])
 def test_a_dominating_binomial_dominates(many, rates, ratio):
@@ -60,7 +61,7 @@ def test_a_dominating_binomial_dominates(many, rates, ratio):
         assert n >= len(rates)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(RATES)
 def test_the_poisson_and_the_crude_one_dominate(rates):
     hazard, examples, _ = sums(rates)
@@ -70,7 +71,7 @@ def test_the_poisson_and_the_crude_one_dominate(rates):
     assert dominates(n, each, rates) and max(rates) <= each <= max(rates) * 1.1 * (1 + 1e-9)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(RATES, RATIOS)
 def test_a_dominated_binomial_is_dominated(rates, ratio):
     """At every k; one example more of the same hazard together would not be, for equal rates."""
@@ -250,7 +251,7 @@ def raised_in_order(rates, how, amount):
     return np.full(n, -np.expm1(-sums(rates)[0][0] / n))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(ORDERED)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
 def test_bounds_follow_the_stochastic_order(method, case):

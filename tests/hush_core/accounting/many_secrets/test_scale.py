@@ -57,7 +57,7 @@ def graph():
     return edges, rates, secrets
 
 
-@pytest.fixture(scope="module", params=["blow_up", "kl"])
+@pytest.fixture(scope="module", params=[pytest.param("blow_up", marks=pytest.mark.slow), "kl"])
 def calibrated(request, graph):
     return request.param, calibrate(*graph, method=request.param, **MECHANISM)
 
@@ -169,6 +169,7 @@ def test_the_order_of_the_edges_does_not_matter(graph, calibrated):
     assert again.drop("noise_needed").equals(result.table.drop("noise_needed"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method, sigma", [("blow_up", 0.3), ("kl", 0.06)])
 def test_far_too_little_noise_is_told_and_not_refused(graph, method, sigma):
     table = bound_secrets(*graph, noise_multiplier=sigma, method=method, **MECHANISM)
@@ -194,7 +195,7 @@ def near_equal_needs(largest_rate):
     return edges, rates.ravel(), pl.DataFrame({**table, "posterior": [1e-4] * secrets})
 
 
-@pytest.mark.parametrize("largest_rate", [5e-4, 0.02])
+@pytest.mark.parametrize("largest_rate", [5e-4, pytest.param(0.02, marks=pytest.mark.slow)])
 def test_many_secrets_that_need_nearly_the_same(largest_rate):
     edges, rates, secrets = near_equal_needs(largest_rate)
     result = calibrate(edges, rates, secrets, rounds=200, method="kl")

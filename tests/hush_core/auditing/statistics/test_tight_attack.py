@@ -74,6 +74,7 @@ def test_against_the_closed_form_where_every_round_holds_the_secret(sigma, round
     assert 0.5 * exact < found.lower.value <= exact
 
 
+@pytest.mark.slow
 def test_simulated_bounds_cover_the_computed_number():
     """At 80 % each, of 30 at most 14 may lie above (probability 3e-4)."""
     above = 0

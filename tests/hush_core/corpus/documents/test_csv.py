@@ -8,6 +8,7 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.corpus.documents.csv_table import _Records
 from hush_core.corpus.documents.streams import pieces
@@ -20,7 +21,7 @@ def _records(raw: bytes, piece: int, limit: int = 10_000):
     return list(_Records(limit, "t").read(pieces(io.BufferedReader(io.BytesIO(raw)), piece)))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(
     st.integers(2, 4).flatmap(
         lambda n: st.lists(st.lists(FIELD, min_size=n, max_size=n), min_size=1, max_size=5)
@@ -42,7 +43,7 @@ def test_what_the_csv_module_writes_is_read_back(rows, end, quote_all, piece):
         assert [[f.decode() for f in record] for _, record in _records(written, piece)] == rows
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(
     st.binary(max_size=60) | st.text(st.sampled_from('a,"\n\r'), max_size=40).map(str.encode),
     st.integers(1, 9),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
@@ -115,7 +116,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(st.lists(st.sampled_from(PARTS), max_size=24))
 def test_the_gate_loses_no_line_with_an_assigned_value(parts):
     content = "".join(parts).encode()

@@ -8,6 +8,7 @@ import traceback
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.errors import InputError
 from hush_core.secrets.detectors.patterns import Pattern, find, read_patterns
@@ -103,7 +104,7 @@ def test_lines_whatever_ends_them(read, newline):
     }
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(
     content=st.lists(st.sampled_from([b"a", b"b", b"1", b" ", b"\r\n", b"\n", b"\r", b"\xff"])).map(b"".join)
 )

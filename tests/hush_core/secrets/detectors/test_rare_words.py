@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.corpus.chunks import chunk_ranges
 from hush_core.secrets.detectors import rare_words as module
@@ -29,7 +30,7 @@ def plain(texts: list[bytes], low: int, high: int) -> list[tuple[bytes, list[int
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 1 << 24])
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=examples(40))
 @given(texts=collections, low=st.integers(1, 4), width=st.integers(0, 4))
 def test_equals_a_plain_count_whatever_collides(buckets, texts, low, width):
     """With one bucket every word collides with every other: collisions may cost work, never a word."""

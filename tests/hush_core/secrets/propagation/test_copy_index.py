@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.secrets.propagation import copy_index as copies
 from hush_core.secrets.propagation.copy_index import CopyIndex
@@ -145,7 +146,7 @@ def test_a_tagged_file_copies_itself(library, index):
 words = st.integers(0, 10**9).map(lambda n: b"w%x " % (n * 2654435761 % 2**32))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(
     parts=st.lists(words, min_size=60, max_size=90, unique=True),
     cut=st.integers(0, 200),
@@ -164,7 +165,7 @@ def test_every_verbatim_run_of_87_bytes_is_found(parts, cut, around):
     assert any(c.start <= start and end <= c.end for c in found)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(
     parts=st.lists(words, min_size=2, max_size=14, unique=True),
     padding=st.binary(max_size=200),

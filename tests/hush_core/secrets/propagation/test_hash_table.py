@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.secrets.propagation.hash_table import HashTable, distinct
 
@@ -11,7 +12,7 @@ CLOSE = st.integers(0, 3).flatmap(lambda top: st.integers(0, 40).map(lambda low:
 HASHES = st.lists(st.one_of(CLOSE, st.integers(0, 2**64 - 1)), max_size=200)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(HASHES, HASHES)
 def test_it_finds_what_a_set_would(inside, asked):
     table, needles = HashTable.of(np.array(inside, np.uint64)), np.array(asked + inside[:50], np.uint64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.secrets.propagation.identifiers import (
     MIN_LENGTH,
@@ -185,7 +186,7 @@ def test_names_with_a_dollar_or_wide_letters_are_found_again():
         assert set(mentions.spread(names, {0}, 9).files) == {1}
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=examples(80))
 @given(
     st.lists(
         st.lists(st.sampled_from([b"alpha_x", b"bravo_x", b"charlie", b"delta_x"]), max_size=4),
@@ -209,7 +210,7 @@ def test_mentions_agree_with_counting_by_hand(files, at_most):
     assert mentions.spread(names, {0}, at_most).files == expected
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(st.binary(max_size=200), st.sampled_from(sorted(CASES)))
 def test_any_bytes_are_read(content, language):
     assert all(counts(name) for name in definitions(language, content))

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.corpus.language import language_of
 from hush_core.secrets.propagation.imports import ImportGraph, Reference, references
@@ -478,7 +479,7 @@ def test_standard_library_against_ast():
         assert set(graph.importers({target}, 1)) == backwards[target]
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(
     st.dictionaries(st.integers(0, 7), st.sets(st.integers(0, 7), max_size=4), min_size=1),
     st.sets(st.integers(0, 7), min_size=1, max_size=3),
@@ -532,7 +533,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(st.sampled_from(sorted(LANGUAGES)), st.lists(PIECES, max_size=40))
 def test_any_bytes_are_read_and_resolved(language, pieces):
     content = b"".join(pieces)

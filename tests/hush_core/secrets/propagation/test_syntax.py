@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.secrets.propagation import syntax
 from hush_core.secrets.propagation.syntax import LANGUAGES, LIMITS, in_code, parse, visit
@@ -140,7 +141,7 @@ def test_a_megabyte_of_nesting_ends_in_every_language():
     assert done.stdout.split() == ["ended"]
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(
     st.sampled_from(sorted(LANGUAGES)),
     st.lists(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.secrets.propagation import winnowing
 from hush_core.secrets.propagation.winnowing import WHITESPACE, WINDOW, K, fingerprints
@@ -20,7 +21,7 @@ def solid(content: bytes) -> bytes:
     return content.translate(None, WHITESPACE)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(run=runs.filter(lambda r: len(solid(r)) >= RUN), around=st.tuples(texts, texts, texts, texts))
 @example(run=b"a" * RUN, around=(b"b", b"a", b"", b"a" * 50))
 @example(run=b"ab" * RUN, around=(b"ab" * 40, b"ab", b"b", b""))
@@ -53,7 +54,7 @@ def test_a_fingerprint_is_a_gram_of_k_bytes_at_its_place(content, k, window):
     assert all(by_hash[h] == g for h, g in zip(prints.hashes.tolist(), grams, strict=True))
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(derandomize=True, deadline=None, max_examples=examples(50))
 @given(content=texts, window=st.integers(1, 20))
 def test_windows_without_ties_keep_exactly_their_minima(content, window):
     """Against the definition, one window at a time, where no gram repeats (there nothing is thinned)."""
@@ -73,7 +74,7 @@ def test_windows_without_ties_keep_exactly_their_minima(content, window):
 pieces = st.tuples(st.binary(max_size=40), st.sampled_from([b"a", b"ab", b"0,", b"-=*"]), st.integers(0, 120))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(parts=st.lists(pieces, min_size=1, max_size=4))
 @example(parts=[(b"", b"a", 5000)])
 def test_every_window_holds_a_fingerprint_also_where_grams_repeat(parts):

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
@@ -176,7 +177,7 @@ words = st.text(alphabet='ab/:\n\x1f"0', min_size=1, max_size=6)
 pairs = st.lists(st.tuples(words, words, words), max_size=12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=examples(40))
 @given(pairs, pairs, st.randoms(use_true_random=False))
 def test_changes_are_set_algebra_over_places(before, after, shuffle):
     old, new = baseline_of(*frames(before), KEY), baseline_of(*frames(after), KEY)

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from hush_core.config import parse_config
 from hush_core.corpus import printable_path
@@ -282,7 +283,7 @@ def test_no_edge_gives_an_empty_valid_log():
     assert log["runs"][0]["results"] == []
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(st.text(alphabet="a\n\ré€😀\u0301\u2028", max_size=60), st.integers(1, 9))
 def test_lines_and_bytes_name_the_same_text_at_every_border(text, size):
     data = text.encode()
@@ -297,7 +298,7 @@ def test_lines_and_bytes_name_the_same_text_at_every_border(text, size):
         assert span_of(text, region) == data[a:b]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=examples(100))
 @given(st.binary(max_size=20))
 def test_paths_come_back_byte_for_byte(raw):
     assert _raw_path(printable_path(raw)) == raw
