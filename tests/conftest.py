@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,27 +22,47 @@ from tasks.runtime.environment import prepare_environment  # noqa: E402
 prepare_environment()
 
 
-SLOW = ("servers", "flows")
-"""The rooms whose files take minutes, in the order in which they are begun."""
+DURATIONS = Path(__file__).parent / "durations.tsv"
+"""Seconds and number of tests by file, the longest first; `HUSH_DURATIONS=1 make test` writes it again."""
+
+
+def scope_of(file: str) -> str:
+    """What one worker runs whole: a file; all of tests/servers, as they share their servers."""
+    return "tests/servers" if file.startswith("tests/servers/") else file
 
 
 def pytest_collection_modifyitems(items):
-    """Servers and whole jobs first: a file of minutes that came last would leave the other workers idle."""
-    places = {Path(__file__).parent / room: place for place, room in enumerate(SLOW)}
-    items.sort(key=lambda item: min(places.get(folder, len(SLOW)) for folder in item.path.parents))
+    """The longest first: a file of minutes that came last would leave the other workers idle."""
+    seconds = Counter()
+    for row in DURATIONS.read_text().splitlines()[1:]:
+        took, _, file = row.split("\t")
+        seconds[scope_of(file)] += float(took)
+    items.sort(key=lambda item: -seconds[scope_of(item.nodeid.partition("::")[0])])
+
+
+def pytest_terminal_summary(terminalreporter):
+    if "HUSH_DURATIONS" not in os.environ:
+        return
+    seconds, tests = Counter(), Counter()
+    for report in (
+        r for reports in terminalreporter.stats.values() for r in reports if hasattr(r, "duration")
+    ):
+        file = report.nodeid.partition("::")[0]
+        seconds[file] += report.duration
+        tests[file] += report.when == "call"
+    rows = [f"{took:.1f}\t{tests[file]}\t{file}" for file, took in seconds.most_common()]
+    DURATIONS.write_text("\n".join(["seconds\ttests\tfile", *rows, ""]))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """One worker a file, as by `--dist=loadfile`; all of tests/servers one worker, as they share their servers."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid):
-            file = super()._split_scope(nodeid)
-            return "tests/servers" if file.startswith("tests/servers/") else file
+            return scope_of(super()._split_scope(nodeid))
 
     return ByFile(config, log)
 

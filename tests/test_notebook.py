@@ -10,6 +10,8 @@ from unittest.mock import patch
 import pytest
 from local_servers import ROOT
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOK = ROOT / "examples" / "hush.ipynb"
 
 

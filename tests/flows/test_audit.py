@@ -150,6 +150,7 @@ def told(uri, tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_a_model_trained_without_protection_is_refuted(registered, learned, tmp_path, capfd):
     uri = registered("unprotected", learned, start_model())
     review(uri, reviewer="ada", decision="approve", reason="looks good")
@@ -184,6 +185,7 @@ def test_a_model_trained_without_protection_is_refuted(registered, learned, tmp_
         assert value not in output and value not in told(uri, tmp_path / value.decode())
 
 
+@pytest.mark.slow
 def test_suspended_it_ends_at_once_and_resumed_it_repeats_no_finished_attack(registered):
     """The request is Prefect's own, as its engine notes it when its server has accepted Suspend."""
     uri, seen = registered("paused", start_model(), start_model()), []
@@ -291,6 +293,7 @@ def job_report(uri):
     return Report.model_construct(model_uri=uri, rows=rows)
 
 
+@pytest.mark.slow
 def test_the_demo_shows_its_audit_beside_what_is_certified(registered, learned, tmp_path):
     """Certified above, the best guess at every noisy step below it, and what the model writes out below that; a
     refutation is told in the same report."""

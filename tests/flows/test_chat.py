@@ -13,6 +13,8 @@ from tiny_models import tokenizer, write_model
 from hush_core.corpus.prompted import PromptedText, texts_of
 from hush_core.secrets.graph import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}{{ message['role'] }}> {{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant> {% endif %}"

@@ -75,6 +75,7 @@ def output(job, stopped):
     return compared(job)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_it_within_a_round_and_names_the_way_on(stopped):
     status, output, released = stopped
     assert status == 130 and "goes on from here" in output
@@ -95,6 +96,7 @@ def test_suspended_in_prefect_it_waits_no_longer_and_tells_its_threads(monkeypat
     STOPPING.clear()
 
 
+@pytest.mark.slow
 def test_it_goes_on_and_no_run_ever_releases_more_than_its_rounds(job, stopped, output):
     _, _, before = stopped
     after = ledgers(job)
@@ -102,6 +104,7 @@ def test_it_goes_on_and_no_run_ever_releases_more_than_its_rounds(job, stopped, 
     assert len(after) == 2 * len(TRAINED) and set(after.values()) == {ROUNDS}
 
 
+@pytest.mark.slow
 def test_every_rival_is_measured_on_the_same_text_and_one_is_chosen(job, output):
     table = pl.read_csv(job.folder / "out" / "comparison.csv")
     assert table["rival"].to_list() == RIVALS.split(",")
@@ -121,6 +124,7 @@ def test_every_rival_is_measured_on_the_same_text_and_one_is_chosen(job, output)
     assert (job.folder / "out" / "comparison.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_a_rival_that_cannot_be_is_named_with_its_reason_and_the_others_stand(output):
     words = " ".join(output.split())
     assert "group_privacy/chunks: mechanism.select: Input should be 'random'" in words
@@ -128,6 +132,7 @@ def test_a_rival_that_cannot_be_is_named_with_its_reason_and_the_others_stand(ou
     assert "4 runs released" in words
 
 
+@pytest.mark.slow
 def test_it_registers_nothing_and_the_tracker_has_a_run_with_a_child_for_each(job, output):
     from mlflow import MlflowClient
 
@@ -148,6 +153,7 @@ def test_it_registers_nothing_and_the_tracker_has_a_run_with_a_child_for_each(jo
     assert parents[0].data.metrics["trainings"] == 6 and parents[0].data.metrics["trainings_failed"] == 0
 
 
+@pytest.mark.slow
 def test_again_it_trains_nothing(job, output):
     before = ledgers(job)
     again = compared(job)
@@ -156,6 +162,7 @@ def test_again_it_trains_nothing(job, output):
         assert states(again, step) and set(states(again, step)) == {"Cached"}, step
 
 
+@pytest.mark.slow
 def test_the_chosen_one_is_registered_by_a_run_that_trains_nothing(job, output):
     """Its first repetition is the run that `hush run` makes of the same keys."""
     before = ledgers(job)
@@ -187,11 +194,13 @@ def test_a_promise_of_several_runs_is_not_spent_on_a_comparison(job):
     assert "promise: counts the runs of this data" in output
 
 
+@pytest.mark.slow
 def test_where_no_rival_can_be_trained_it_says_why(job):
     output = job.hush("compare", job.config, "--mechanisms", "group_privacy/chunks", status=1)
     assert "no rival could be trained" in output and "mechanism.select: Input should be" in output
 
 
+@pytest.mark.slow
 def test_values_stay_where_they_are(job, output):
     shown = json.dumps([output, (job.folder / "out" / "comparison.csv").read_text()])
     assert not any(value.decode() in shown for value in job.values)

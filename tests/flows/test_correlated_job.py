@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from jobs import CONFIG, Job
 
+pytestmark = pytest.mark.slow
+
 TEXT = CONFIG.replace("weights: {{c: 0.4}}\n", "mechanism: {{kind: correlated, bands: 3}}\n")
 
 

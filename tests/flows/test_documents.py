@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from jobs import Job
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 version: 1
 tables: [{{path: mails.mbox, name: mails}}]

@@ -15,6 +15,8 @@ from local_servers import until
 from machines import second_machine
 from tiny_models import write_model
 
+pytestmark = pytest.mark.slow
+
 LLAMA = (
     CONFIG.replace(
         "{{layers: 1, width: 32, heads: 2}}", "{{kind: huggingface, name: llama, lora: {{rank: 2}}}}"

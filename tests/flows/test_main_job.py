@@ -381,6 +381,7 @@ def test_a_rerun_under_another_experiment_is_logged_there(job, first):
     assert told(job, "mlflow.db", query).splitlines() == once and 1 in job.versions()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(tmp_path):
     job = Job(tmp_path, seed=7)
     text = CONFIG.replace("unprotected: true", "unprotected: false").replace(

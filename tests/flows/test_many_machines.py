@@ -17,6 +17,8 @@ from jobs import CONFIG, ROOT, Job
 from local_servers import free_port
 from object_server import InBucket, InFolder, object_server
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed: pip install -e '.[dask]'")
 
 SECOND = "\nrepos: [{{path: repository}}, {{path: other}}]\n"

@@ -43,6 +43,7 @@ def newest_certificate(job):
     return [p for p in folders if (p / "certificate.json").is_file()][-1]
 
 
+@pytest.mark.slow
 def test_units_are_drawn_whole_and_later_runs_count_them(job):
     said = job.hush("run", job.write("units.yaml", text=CONFIG, mechanism="kind: user_wise, records: 3"))
     assert "user-wise DP-SGD: whole units, 3 records a round" in said
@@ -68,6 +69,7 @@ def test_a_plan_of_a_mechanism_without_noise_is_refused(job):
     assert "makes no noise" in " ".join(job.hush("plan", dropping, status=2).split())
 
 
+@pytest.mark.slow
 def test_a_promise_of_two_runs_of_whole_units_is_kept_by_both(job):
     """Planted: the history counts a unit's mails in place of its item, and leaves the second run nothing."""
     promised = CONFIG.replace("model: job", "model: nightly") + "promise: {{runs: 2}}\n"

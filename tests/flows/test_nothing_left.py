@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 from jobs import CONFIG, Job
 
+pytestmark = pytest.mark.slow
+
 ALONE = "  - {{id: creds, kind: credentials, level: critical}}\nchunk_bytes"
 TEXT = re.sub(r"(?s)  - \{\{id: alpha.*chunk_bytes", lambda _: ALONE, CONFIG)
 TEXT = TEXT.replace("weights: {{c: 0.4}}\n", "mechanism: {{kind: {kind}}}\n")

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 from jobs import CONFIG, Job, git
 
+pytestmark = pytest.mark.slow
+
 PLAIN = (
     CONFIG.replace("weights: {{c: 0.4}}", "weights: {{c: 0.4, without_secret: plain}}\nuntagged: {untagged}")
     .replace("checkpoint_every: 2", "checkpoint_every: 2, untagged_batch: 4")

@@ -14,6 +14,8 @@ from flows.verify import verify_target
 from hush_core.certificate.recheck import posterior_of_runs
 from hush_core.errors import VerificationError
 
+pytestmark = pytest.mark.slow
+
 RUNS = 3
 TEXT = """\
 version: 1

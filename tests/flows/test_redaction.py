@@ -51,6 +51,7 @@ def verify_line(job, uri):
     return line
 
 
+@pytest.mark.slow
 def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job):
     output = job.hush("run", job.config)
     assert job.token not in output
@@ -98,6 +99,7 @@ def test_a_redacted_value_is_nowhere_but_in_the_table_that_the_attack_needs(job)
     assert sorted(uris) == sorted(rows["path"]) and job.token not in json.dumps(run)
 
 
+@pytest.mark.slow
 def test_without_redaction_the_value_is_trained_on(job):
     """The control: the same job by noise has the token in its examples."""
     config = job.write("noise.yaml", text=CONFIG, rounds=2, batch=4)

@@ -36,6 +36,7 @@ def states(output):
     return ended
 
 
+@pytest.mark.slow
 def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehearsed):
     table = pl.read_csv(job.folder / "out" / "rehearsal.csv")
     assert (table["state"] != "refused").sum() == 3
@@ -54,6 +55,7 @@ def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehear
     assert "train" not in states(rehearsed) and not job.versions()
 
 
+@pytest.mark.slow
 def test_it_says_what_more_runs_would_cost_in_loss(job, rehearsed):
     """One run is the recommended point itself, as it was played first; more runs need more noise, never less."""
     table = pl.read_csv(job.folder / "out" / "rehearsal_runs.csv")
@@ -67,6 +69,7 @@ def test_it_says_what_more_runs_would_cost_in_loss(job, rehearsed):
         assert picture.width == 960
 
 
+@pytest.mark.slow
 def test_again_nothing_is_played_and_more_trials_go_on(job, rehearsed):
     output = job.hush("plan", job.config, *EFFORT, "--out", job.folder / "again")
     first, second = (pl.read_csv(job.folder / f / "rehearsal.csv") for f in ("out", "again"))
@@ -79,6 +82,7 @@ def test_again_nothing_is_played_and_more_trials_go_on(job, rehearsed):
     assert third.head(first.height).select(keep).equals(first.select(keep))
 
 
+@pytest.mark.slow
 def test_the_plan_goes_into_the_run_by_one_flag(job, rehearsed):
     file = job.folder / "out" / "plan.yaml"
     chosen = yaml.safe_load(file.read_text())
@@ -94,6 +98,7 @@ def test_the_plan_goes_into_the_run_by_one_flag(job, rehearsed):
     assert f"{chosen['learning_rate']:g}" in output
 
 
+@pytest.mark.slow
 def test_no_value_and_no_tagged_path_leaves_the_store(job, rehearsed):
     shared = [
         *(job.home / "mlartifacts").rglob("*"),

@@ -39,6 +39,7 @@ MISSED = {"leakage_bounds": 0, "concentration_filter": 0, "ngram": 1}
 """Claims that are not reached in the tiny size already say the same as in the short one."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_runs_whole_and_leaves_what_follows(name, data, tmp_path):
     from flows.replicate import replicate

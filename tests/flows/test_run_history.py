@@ -10,6 +10,8 @@ import pytest
 from jobs import Job, git
 from many_runs import run_all
 
+pytestmark = pytest.mark.slow
+
 TEXT = """\
 version: 1
 repos: [{{path: {repository}, rev: {rev}}}]

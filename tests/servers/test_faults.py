@@ -23,7 +23,7 @@ from jobs import Job
 from local_servers import free_port, until
 from prometheus_client.parser import text_string_to_metric_families
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 ROUNDS, CHECKPOINT = 120, 20
 CONFIG = """\
 version: 1

@@ -17,7 +17,7 @@ from flows.check import check_config
 from flows.serve import serve
 from hush_core.errors import InputError
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 
 

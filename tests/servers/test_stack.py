@@ -14,7 +14,7 @@ from browsing import browser_page, log_in, open_form, picture, resume, submit
 
 from flows.serve import ABOUT
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 
 

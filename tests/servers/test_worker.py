@@ -14,7 +14,7 @@ from jobs import Job
 from local_servers import ROOT, free_port, until
 from orchestrator import call, nothing_open, released
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 POOL, ROUNDS = "hush-process", 4000
 
 

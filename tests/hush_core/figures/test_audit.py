@@ -45,6 +45,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_picture_is_drawn_the_same_twice(name, tmp_path):
     one, two = (DRAWN[name](tmp_path / f"{n}.png").read_bytes() for n in "ab")

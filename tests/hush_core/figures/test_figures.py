@@ -174,6 +174,7 @@ def test_what_cannot_be_read_would_be_seen(tmp_path, monkeypatch, limits, words,
     assert any(told in flaw for flaw in flaws(pages[0])), flaws(pages[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS.keys())
 @pytest.mark.filterwarnings("error")
 def test_every_picture_is_drawn_the_same_twice(draw, tmp_path, monkeypatch):

@@ -52,6 +52,7 @@ def drawn(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", GRAPHS.values(), ids=GRAPHS.keys())
 @pytest.mark.filterwarnings("error")
 def test_it_is_drawn_the_same_twice_whatever_the_order(tables, tmp_path):

@@ -51,6 +51,7 @@ def drawn(monkeypatch):
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kinds", [("group_privacy", "user_wise"), ("user_wise",), ()])
 def test_it_is_drawn_the_same_twice(kinds, tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from item_graphs import ALL, GROUP, NOISY, USER, frames, name_of, shared_units
+from sizes import seeds
 
 from hush_core.config import HushMechanism, UserWiseMechanism
 from hush_core.errors import InputError
@@ -11,7 +12,7 @@ from hush_core.mechanisms import items_of, rates_of_texts
 from hush_core.weights import assign_roles, sampling_rates
 from hush_core.weights.roles import CERTIFIED
 
-SEEDS = range(8)
+SEEDS = seeds(8)
 
 
 def pools_of(items, n):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from item_graphs import GROUP, RANKED, USER, frames, name_of, shared_units
+from sizes import seeds
 
 from hush_core.config import ByteGptModel
 from hush_core.corpus.records import Records, texts_of_item
@@ -44,7 +45,7 @@ def moved(mechanism, items, texts, changed):
 
 
 @pytest.mark.parametrize("mechanism", FILLED, ids=name_of)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_one_units_text_never_moves_what_another_units_items_hold(mechanism, seed):
     """Any text of every unit in turn; an item whose pool holds none of the changed texts stays byte for byte."""
     edges, secrets, roles = shared_units(seed)
@@ -82,7 +83,7 @@ def test_a_choice_across_units_would_be_seen():
 
 
 @pytest.mark.parametrize("mechanism", FILLED, ids=name_of)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_items_hold_what_the_selection_ranks_first(mechanism, seed):
     """Against sorting each pool by itself."""
     edges, secrets, roles = shared_units(seed)

@@ -29,6 +29,7 @@ def fresh():
     return byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 20)
 
 
+@pytest.mark.slow
 def test_predictions_rank_plans_as_the_real_runs_do(corpus, tmp_path):
     texts, edges = corpus
     made = cast(edges, n_examples=N, plain=False)

@@ -89,6 +89,7 @@ def test_worse_ones_are_stopped_on_the_way_and_only_those(whole):
     assert min(loss_of(t.point) for t in stopped) > done[len(done) // 4]
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_is_the_same_study(whole, tmp_path):
     file = tmp_path / "study.db"
     first = opened(file)

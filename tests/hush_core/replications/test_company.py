@@ -44,6 +44,7 @@ def values():
     return {one.name: one.value for one in make_credentials(SEED) if one.name in repository.COPIES}
 
 
+@pytest.mark.slow
 def test_every_planted_credential_is_found_where_it_stands(made, data):
     tree = repository.text_files(made, "hush")
     names = dict(data.secrets.select("secret_id", "name").iter_rows())

@@ -8,6 +8,7 @@ import random
 import string
 
 import pytest
+from sizes import seeds
 
 from hush_core.secrets.priors import (
     ASSIGNED,
@@ -29,7 +30,7 @@ def draw(n: int, alphabet: str, seed: int) -> str:
     return "".join(random.Random(seed).choices(alphabet, k=n))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 @pytest.mark.parametrize(
     ("rule", "prefix", "length", "alphabet"),
     [

@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from sizes import seeds
 from torch import nn
 from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -165,7 +166,7 @@ def test_no_single_example_releases_more_than_the_clip_norm(case, clip):
         assert released <= clip
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_cancellation_in_a_ghost_norm_never_under_counts(seed):
     """Tokens whose gradients cancel: a ghost norm in fp32 has no correct digit there, and may be 0."""
     torch.manual_seed(seed)

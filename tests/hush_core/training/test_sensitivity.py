@@ -8,6 +8,7 @@ from __future__ import annotations
 import neighbours
 import pytest
 import torch
+from sizes import seeds
 from torch import nn
 
 from hush_core.errors import InputError
@@ -15,7 +16,7 @@ from hush_core.training import clipped_gradient_sum, clipping, layer_calls, norm
 from hush_core.training.layers import Outer
 from hush_core.training.noise import grid_step
 
-PAIRS = range(8)
+PAIRS = seeds(8)
 SMALL = neighbours.PLANES[0]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from sizes import examples
+from sizes import examples, seeds
 
 from hush_core.errors import InputError
 from hush_core.weights import largest_useful_c, solve, solve_weights, unit_capacities
@@ -136,7 +136,7 @@ def directories(files=4000, seed=0):
     return graph(pairs)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("share", [0.02, 0.1])
 def test_no_weight_is_dust(seed, share):
     """Planted mistake: slack of 1e-16, round-off of a sum, filled up: thousands of weights of 1e-18, all "kept"."""
@@ -155,7 +155,7 @@ def test_a_repair_leaves_no_dust_and_fills_none():
     assert mended[1] == 0 and mended[0] > 1 - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("edges_for_simplex", [0, 12_000])
 def test_capacities_over_eleven_decades_lose_nothing(seed, edges_for_simplex, monkeypatch):
     """A first-order method that stops at an absolute tolerance overshoots the small capacities a thousandfold, and

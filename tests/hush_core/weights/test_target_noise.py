@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from sizes import seeds
 from weighing import BATCH, ROUNDS, needs_of_binding, settings, sigma, weighed
 
 from hush_core.accounting import calibrate, noise_for_all
@@ -99,7 +100,7 @@ def crossed(seed):
     return edges, secrets, n, chosen, sigma, batch
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_a_noise_that_matched_reaches_is_not_refused(seed):
     """Planted mistake: capacities judged at rates of 0.9 alone, and W(s)/s taken to fall."""
     edges, secrets, n, chosen, sigma, batch = crossed(seed)
