@@ -46,6 +46,20 @@ def test_dask_that_is_not_installed_is_refused_with_its_mend(monkeypatch):
 
 
 @needs_dask
+def test_a_copy_of_the_home_is_refused_as_a_worker_and_a_home_of_its_own_is_not():
+    from tasks.runtime.dask_workers import IDENTITY, MARK, PATH, Required
+
+    ours = {"hush": "1", PATH: "/home", MARK: "the mark", IDENTITY: "the key"}
+    apart = Required("mark", ours, apart=True)
+    apart.check("worker", {**ours, PATH: "/other", MARK: "", IDENTITY: ""})
+    apart.check("worker", {**ours, PATH: "/other", MARK: "", IDENTITY: "another key"})
+    with pytest.raises(InputError, match="has a copy of this home, which counts for itself"):
+        apart.check("worker", {**ours, PATH: "/other", MARK: ""})
+    with pytest.raises(InputError, match="has another hush"):
+        apart.check("worker", {**ours, MARK: "", IDENTITY: "", "hush": "2"})
+
+
+@needs_dask
 def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     from on_cluster import spread
 
