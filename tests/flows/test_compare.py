@@ -11,6 +11,7 @@ import time
 import polars as pl
 import pytest
 from jobs import CONFIG, Job
+from waiting import PATIENCE, until
 
 CONFIG = CONFIG.replace(
     "pretrain:", "untagged: {{steps: 4, batch: 4, evaluate_every: 2}}\npretrain:"
@@ -61,12 +62,9 @@ def stopped(job):
         "--out",
         job.folder / "out",
     )
-    deadline = time.monotonic() + 300
-    while not any(ledgers(job).values()):
-        assert child.poll() is None and time.monotonic() < deadline, child.communicate()[0][-4000:]
-        time.sleep(0.1)
+    until(lambda: any(ledgers(job).values()), "a rival's first round", child, pause=0.1)
     os.kill(child.pid, signal.SIGINT)
-    output, _ = child.communicate(timeout=120)
+    output, _ = child.communicate(timeout=PATIENCE)
     return child.returncode, output, ledgers(job)
 
 

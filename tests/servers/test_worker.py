@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from jobs import Job
-from local_servers import ROOT, free_port, until
+from local_servers import ROOT, free_port
 from orchestrator import call, nothing_open, released
+from waiting import until
 
 pytestmark = pytest.mark.servers
 POOL, ROUNDS = "hush-process", 4000
@@ -82,7 +83,7 @@ def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp
     def begin():
         kept = released(job)
         run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]
-        until(lambda: released(job) > kept, "the first rounds", seconds=300)
+        until(lambda: released(job) > kept, "the first rounds")
         return run
 
     with job.served(services=True):

@@ -9,6 +9,7 @@ import distributed
 import psutil
 import pytest
 from prefect import flow, task
+from waiting import until
 
 from hush_core.errors import HushError, InputError
 from hush_core.mapping import map_parts
@@ -55,9 +56,7 @@ def steps(folder):
             elsewhere(go_on)(folder)
     finally:
         STOPPING.clear()
-    until = time.monotonic() + 60
-    while not (folder / "dismissed").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    until((folder / "dismissed").exists, "the step's end")
     with_homes_of_their_own(folder)
     return found
 
@@ -121,15 +120,14 @@ def go_on(folder):
     try:
         while True:
             progress("going on", 0, 1)
-            time.sleep(0.02)
+            time.sleep(0.02)  # what it does all the time
     except HushError as error:
         (folder / "dismissed").write_text(type(error).__name__)
         raise
 
 
 def stop_when(file):
-    while not file.exists():
-        time.sleep(0.05)
+    until(file.exists, "the step")
     STOPPING.set()
 
 

@@ -9,11 +9,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from jobs import Job
+from waiting import PATIENCE, until
 
 from tasks.leftovers import sweep
 from tasks.ownership import dead_owners, process_start, token_of
@@ -160,13 +160,14 @@ def test_a_damaged_record_is_passed_over(place):
 
 
 def test_only_the_very_server_that_it_began_is_ended(place):
-    other = subprocess.Popen(["sleep", "300"])
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     dead_record(place, server=[other.pid, process_start(other.pid) - 1])  # the number, at another time
     assert sweep(place) == 1
-    time.sleep(0.2)
-    assert other.poll() is None
+    other.stdin.write(b"still there\n")
+    other.stdin.flush()
+    assert other.stdout.readline() == b"still there\n", "it was ended"
     dead_record(place, server=[other.pid, process_start(other.pid)])
-    assert sweep(place) == 1 and other.wait(10) == -signal.SIGTERM
+    assert sweep(place) == 1 and other.wait(PATIENCE) == -signal.SIGTERM
 
 
 def test_the_own_token_is_one_and_locked_in_sight_of_all(place):
@@ -199,10 +200,9 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
         assert servers_of(job.home)
         os.kill(child.pid, signal.SIGKILL)  # of the command alone, in a group of its own
         child.wait()
-        deadline = time.monotonic() + 60
-        while servers_of(job.home):  # and not only when the next command starts
-            assert time.monotonic() < deadline, "its server is left"
-            time.sleep(0.3)
+        until(
+            lambda: not servers_of(job.home), "the end of its server"
+        )  # and not when the next command starts
     assert "RUNNING" in states(job, "flow_run")
     job.hush("secrets", job.config)
     assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
