@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import time
 
 import polars as pl
 import pytest
@@ -85,11 +84,10 @@ def test_suspended_in_prefect_it_waits_no_longer_and_tells_its_threads(monkeypat
     from tasks.runtime.progress import STOPPING
 
     monkeypatch.setattr(flow, "suspended", lambda: True)  # as Prefect says it of a run of a deployment
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), flow._together(1) as threads:
-        training = threads.submit(STOPPING.wait, 60)
+        training = threads.submit(STOPPING.wait, PATIENCE)
         flow._result(training)
-    assert training.result() and time.monotonic() - began < 30
+    assert training.result()
     STOPPING.clear()
 
 

@@ -3,7 +3,9 @@
 import json
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
+import psutil
 from waiting import PATIENCE, until
 
 
@@ -22,6 +24,14 @@ def call(job, path, body=None):
                 raise
 
     return until(answer, f"an answer to {path}")[0]
+
+
+def servers_of(home):
+    """The numbers of the servers that commands on a home began for themselves."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if "uvicorn" in process.cmdline() and process.environ().get("HUSH_HOME") == str(home):
+                yield process.pid
 
 
 def released(job):

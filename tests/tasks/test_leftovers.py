@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from jobs import Job
+from orchestrator import servers_of
 from waiting import PATIENCE, until
 
 from tasks.leftovers import sweep
@@ -197,29 +198,14 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
                 break
         else:
             raise AssertionError(seen[-3000:])
-        assert servers_of(job.home)
+        assert list(servers_of(job.home))
         os.kill(child.pid, signal.SIGKILL)  # of the command alone, in a group of its own
         child.wait()
         until(
-            lambda: not servers_of(job.home), "the end of its server"
+            lambda: not list(servers_of(job.home)), "the end of its server"
         )  # and not when the next command starts
     assert "RUNNING" in states(job, "flow_run")
     job.hush("secrets", job.config)
     assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
     assert not {"RUNNING", "PENDING"} & set(states(job, "task_run"))
-    assert servers_of(job.home) == [] and list((job.home / "run").iterdir()) == []
-
-
-def servers_of(home):
-    left = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
-    return [
-        line for line in left.splitlines() if "uvicorn" in line and _home_of(line.split()[0]) == str(home)
-    ]
-
-
-def _home_of(pid):
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    return next((v[10:].decode() for v in variables if v.startswith(b"HUSH_HOME=")), None)
+    assert not list(servers_of(job.home)) and list((job.home / "run").iterdir()) == []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -478,10 +478,12 @@ def test_a_refusal_comes_through_and_a_second_signal_kills(tmp_path):
         Until it is gone: on a busy machine one that comes too early is the same as the first."""
         (worker,) = workers()
         worker.suspend()
+        watched = os.pidfd_open(worker.pid)
 
         def ask_again():
-            while time.sleep(1) or worker.is_running():
+            while not select.select([watched], [], [], 1)[0]:
                 os.kill(os.getpid(), signal.SIGINT)
+            os.close(watched)
 
         threading.Thread(target=ask_again, daemon=True).start()
         os.kill(os.getpid(), signal.SIGINT)
