@@ -130,7 +130,7 @@ def released(job):
 
 
 def ended(child, status):
-    output, _ = child.communicate(timeout=300)
+    output, _ = child.communicate(timeout=600)
     assert child.returncode == status, output[-4000:]
     assert "Traceback" not in output
     return " ".join(output.split())

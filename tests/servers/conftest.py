@@ -134,7 +134,7 @@ def postgres(folder):
         }
     finally:
         child.send_signal(signal.SIGINT)  # fast shutdown
-        child.wait(30)
+        child.wait(600)
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,7 @@ class Stack:
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
         try:
-            self.child.wait(120)
+            self.child.wait(600)
         finally:
             if self.child.poll() is None:
                 os.killpg(self.child.pid, signal.SIGKILL)
@@ -224,7 +224,7 @@ def test_whatever_is_killed_amid_a_job_nothing_is_lost_and_no_release_uncounted(
     _pause(training, until_released=lambda: stack.released() > CHECKPOINT)
     second = subprocess.run(
         [sys.executable, "-m", "flows.cli", "run", str(stack.job.config)], env=stack.shell(),
-        cwd=stack.job.folder, capture_output=True, text=True, timeout=400,
+        cwd=stack.job.folder, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert second.returncode and "another process is training this run" in second.stderr, second.stderr[
         -3000:
@@ -363,10 +363,9 @@ def test_the_registry_of_the_stack_wants_a_login_and_its_databases_are_closed_to
     psycopg2.connect(**login, dbname="mlflow").close()
     with pytest.raises(psycopg2.OperationalError, match="permission denied"):
         psycopg2.connect(**login, dbname="prefect")
-    arguments = b"".join(
-        p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if os.access(p, os.R_OK)
-    )
-    assert secret.encode() not in arguments
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            assert secret.encode() not in process.read_bytes()
     assert secret not in stack.log.read_text()
     with stack.database("postgres") as ask:  # another account's program: it has nothing of the caller's
         ask("CREATE TEMP TABLE told (line text)")
@@ -393,7 +392,7 @@ def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
     def hush(*arguments):
         done = subprocess.run(
             [sys.executable, "-m", "flows.cli", *map(str, arguments)], env=stack.environment,
-            cwd=stack.job.folder, capture_output=True, text=True, timeout=400,
+            cwd=stack.job.folder, capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -411,7 +410,7 @@ def test_all_of_it_ends_and_begins_again_from_a_backup(stack):
         file.write(b"x")
     refused = subprocess.run(
         [sys.executable, "-m", "flows.cli", "restore", str(backup)], env=stack.environment, capture_output=True,
-        text=True, timeout=100,
+        text=True, timeout=600,
     )  # fmt: skip
     assert refused.returncode == 1 and "keys.tar: is missing or was changed" in refused.stderr
     assert not stack.job.home.exists()

@@ -189,7 +189,7 @@ def test_prefect_yaml_deploys_every_flow(served, job, tmp_path):
     ):
         assert shlex.join(["prefect", "--no-prompt", *command]) in (ROOT / "docs" / "runbook.md").read_text()
         done = subprocess.run(
-            [*prefect, *command], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120
+            [*prefect, *command], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, done.stdout + done.stderr
     train = servers.deployment("train")

@@ -90,4 +90,4 @@ def test_suspended_resumed_cancelled_and_ended_with_its_server(tmp_path):
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
-                child.wait(30)
+                child.wait(600)

@@ -39,7 +39,7 @@ def deployed(job, environment):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return call(job, "/deployments/name/train/hush-train")["id"]
@@ -61,7 +61,7 @@ def kill(child):
     for pid in all_below(child.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    child.wait(30)
+    child.wait(600)
 
 
 def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp_path):
@@ -96,7 +96,7 @@ def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp
         try:
             stopped, run = work(), begin()
             stopped.send_signal(signal.SIGTERM)
-            assert stopped.wait(120) == 0
+            assert stopped.wait(600) == 0
             assert list(job.home.rglob("checkpoint.pt")), "it was killed"
             until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
             assert state(run) == "CRASHED"

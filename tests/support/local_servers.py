@@ -37,7 +37,7 @@ def stop(child):
         if child.poll() is None:
             os.killpg(child.pid, sign)
             try:
-                child.wait(30)
+                child.wait(600)
             except subprocess.TimeoutExpired:
                 continue
 

@@ -37,4 +37,4 @@ class MlflowServer:
     def kill(self):
         if self._child is not None and self._child.poll() is None:
             self.signal(signal.SIGKILL)
-            self._child.wait(30)
+            self._child.wait(600)
