@@ -4,6 +4,7 @@ import os
 import re
 import threading
 import time
+from contextlib import suppress
 
 import distributed
 import psutil
@@ -134,5 +135,6 @@ def stop_when(file):
 def listening():
     """Addresses on which this process and the cluster's wait for others."""
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        if process.pid == os.getpid() or "dask" in " ".join([process.name(), *process.cmdline()]):
-            yield from (c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN)
+        with suppress(psutil.Error):  # it has just ended
+            if process.pid == os.getpid() or "dask" in " ".join([process.name(), *process.cmdline()]):
+                yield from (c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN)

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -103,8 +104,11 @@ def job(folder):
 
 def ranks():
     """The workers that run, on whichever machine."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "hush_core.training.worker" in child.cmdline()]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has just ended
+            found += [child] * ("hush_core.training.worker" in child.cmdline())
+    return found
 
 
 WAITS = (sys.executable, "-c", "import time; time.sleep(600)")
