@@ -30,7 +30,7 @@ from tasks.runtime.tracking import log_run
 
 def files():
     print("inside", flush=True)
-    time.sleep(300)
+    time.sleep(3600)
     yield
 
 with Store(home.store).scratch() as folder:
@@ -110,7 +110,7 @@ def test_a_killed_process_is_swept_and_a_living_one_is_not_touched(place, begin)
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(place):
-    code = WORK.replace("time.sleep(300)", "return")
+    code = WORK.replace("time.sleep(3600)", "return")
     subprocess.run([sys.executable, "-c", code], env=environment(place.root), check=True, timeout=600)
     assert statuses(place) == ["FINISHED"] and sweep(place) == 0
     assert not list((place.root / "run").iterdir()) and not list((place.store / "tmp").iterdir())
