@@ -72,7 +72,7 @@ def prefect_harness():
     """An embedded Prefect server for all tests that call tasks or flows in this process."""
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=180):
+    with prefect_test_harness(server_startup_timeout=600):
         yield
 
 

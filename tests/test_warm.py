@@ -4,20 +4,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import warm
+from waiting import PATIENCE
 
 PROBE = """
-import atexit, os, sys, threading, time
+import atexit, os, sys, threading
 ours = sorted(n for n in sys.modules if n.split(".")[0] in ("flows", "hush", "hush_core", "tasks"))
 from prefect.settings import get_current_settings
 print(ours, "torch" in sys.modules, sys.argv, os.getcwd(), os.environ["GIVEN"], __name__, sys.stdin.read())
 print(get_current_settings().home, get_current_settings().api.url, os.getsid(0) == os.getpid())
 print("of errors", file=sys.stderr)
 atexit.register(print, "at exit")
-threading.Thread(target=lambda: (time.sleep(0.2), print("of a thread"))).start()
+main = threading.main_thread()
+threading.Thread(target=lambda: (main.join(), print("of a thread"))).start()
 sys.exit(3)
 """
 
@@ -43,13 +44,13 @@ def test_a_forked_command_has_its_own_environment_and_ends_as_a_process_does(tmp
 def test_it_says_what_a_process_begun_from_nothing_says(tmp_path, words):
     command = [sys.executable, "-m", "flows.cli", *words]
     given = {"env": environment(tmp_path / "home"), "cwd": tmp_path}
-    cold = subprocess.run(command, capture_output=True, text=True, timeout=120, **given)
+    cold = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **given)
     forked = warm.run("flows.cli", words, **given)
     assert (forked.returncode, forked.stdout, forked.stderr) == (cold.returncode, cold.stdout, cold.stderr)
 
 
 def test_a_signal_is_its_status_and_a_limit_ends_it(tmp_path):
-    (tmp_path / "sleeps.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
+    (tmp_path / "sleeps.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(3600)\n")
     given = {"cwd": tmp_path, "env": environment(tmp_path)}
     read, write = os.pipe()
     child = warm.start("sleeps", [], streams=(write, write), **given)
@@ -57,8 +58,6 @@ def test_a_signal_is_its_status_and_a_limit_ends_it(tmp_path):
     with open(read) as stream:
         assert stream.readline() == "up\n" and child.poll() is None
         os.kill(child.pid, signal.SIGTERM)
-        assert child.wait(10) == -signal.SIGTERM
-    begun = time.monotonic()
+        assert child.wait(PATIENCE) == -signal.SIGTERM
     with pytest.raises(subprocess.TimeoutExpired):
         warm.run("sleeps", [], timeout=1, **given)
-    assert time.monotonic() - begun < 30

@@ -11,6 +11,8 @@ database for good. So it leads a process group of its own, and ends when the com
 from __future__ import annotations
 
 import os
+import random
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from typing import Any
 
 from prefect import tags
 from prefect.client.orchestration import get_client
+from prefect.settings import get_current_settings
 
 from tasks.leftovers import owner_tag, sweep_if_it_can
 from tasks.ownership import note_server
@@ -28,11 +31,37 @@ from tasks.runtime.tied import tied
 MOST_LOG = 1 << 20
 
 
+_held: list[socket.socket] = []
+
+
+def hold_port(server: Any) -> int:
+    """A port for Prefect's server that no other command chooses while this process lives.
+
+    Prefect's own choice is free when it is made and taken seconds later. Two commands that start together could
+    choose the same one of its 1,000 ports, and one of them would then use the server of the other.
+    """
+    while True:
+        port = random.choice(server._port_range)
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0port of a hush command {port}")  # goes with this process, leaves no file
+        except OSError:
+            name.close()
+            continue
+        _held.append(name)
+        if server.is_port_available(port):
+            return port
+
+
 def start_server() -> None:
     """Start it, unless there is one to use; it ends with this process. Called in the main thread, once.
 
     Flow runs from here on have this process's tag from their first moment.
     """
+    if not get_current_settings().api.url:  # Prefect is about to load it
+        import prefect.server.api.server as ephemeral
+
+        ephemeral.SubprocessASGIServer.find_available_port = hold_port
     with _own_group(), get_client(sync_client=True):
         pass
     begun = sys.modules.get("prefect.server.api.server")  # Prefect loads it only to begin a server

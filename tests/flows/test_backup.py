@@ -1,12 +1,14 @@
 """A backup of a home without servers: what it holds fits together, whoever decides meanwhile. (With servers and
 trainings: tests/servers/test_faults.py.)"""
 
+import fcntl
 import os
 import sqlite3
 import tarfile
 import threading
 
 import pytest
+from waiting import PATIENCE
 
 from flows import backup
 from flows.backup import back_up, restore
@@ -44,12 +46,14 @@ def test_a_decision_comes_before_the_backup_or_after_all_of_what_tells_of_it(pla
 
     def copied(*arguments):
         real(*arguments)
+        with open(place.root / "run" / "decisions.lock") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         threading.Thread(target=decide).start()
-        assert tried.wait(30) and not decided.wait(0.3)
+        assert tried.wait(PATIENCE)
 
     monkeypatch.setattr(backup, "_copy_databases", copied)
     back_up(place, tmp_path / "monday")
-    assert decided.wait(30)
+    assert decided.wait(PATIENCE)
     assert names(tmp_path / "monday" / "decisions.tar") == {"decisions", "decisions/1"}
     assert names(tmp_path / "monday" / "outbox.tar") == {"outbox", "outbox/decision-1.json"}
 

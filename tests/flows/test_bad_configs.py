@@ -439,7 +439,7 @@ def test_the_command_says_it_in_one_line_and_starts_nothing(folder, tmp_path, ca
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     environment = {**kept, "HUSH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "120", **more}
     config = write(folder, data, f"{command[0]}.yaml")
-    done = warm.run("flows.cli", [command[0], config, *command[1:]], env=environment, timeout=120)
+    done = warm.run("flows.cli", [command[0], config, *command[1:]], env=environment, timeout=600)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr and done.stderr.startswith("hush: ") and done.stderr.count("\n") == 1
     assert done.stdout == "" and CANARY not in done.stderr

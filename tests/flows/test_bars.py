@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from waiting import PATIENCE
 
 from tasks.runtime.progress import Pace, time_in_words
 
 PROGRAM = """
-import time
 from tasks.runtime.environment import prepare_environment
 prepare_environment()
 from prefect.logging import get_logger
@@ -24,8 +24,8 @@ with flows.bars.bars():
     for done in range(1, 9):
         for screen in SCREENS:
             screen("train", done, 9)
+            screen._bars.refresh()  # as every tenth of a second
         log.info("train: %d of 9", done, extra=A_LINE)
-        time.sleep(0.12)
     log.info("something else")
 log.info("train: after", extra=A_LINE)
 """
@@ -56,7 +56,7 @@ def in_a_terminal():
             break
         seen += part
     os.close(ours)
-    assert child.wait(120) == 0 and not child.stdout.read()
+    assert child.wait(PATIENCE) == 0 and not child.stdout.read()
     return seen.decode()
 
 
@@ -69,7 +69,7 @@ def test_a_terminal_has_a_bar_and_no_lines_of_the_same():
 
 def test_a_file_has_lines_and_no_bar():
     child = run(subprocess.PIPE)
-    output, errors = child.communicate(timeout=120)
+    output, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0 and not output
     assert b"train: 8 of 9" in errors and "━".encode() not in errors and b"\x1b[2K" not in errors
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 import torch
 from jobs import CONFIG, Job
-from local_servers import until
 from machines import second_machine
 from tiny_models import write_model
+from waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +132,7 @@ def released(job):
 
 
 def ended(child, status):
-    output, _ = child.communicate(timeout=300)
+    output, _ = child.communicate(timeout=600)
     assert child.returncode == status, output[-4000:]
     assert "Traceback" not in output
     return " ".join(output.split())
@@ -150,9 +150,9 @@ def test_on_two_machines_it_is_stopped_and_then_one_loses_its_process(job, machi
         with trained_on(machine, job, **given):
             child = job.start("run", bert(job))
         try:
-            until(lambda: child.poll() is not None or machine.processes(), "the process there", 300)
+            until(lambda: child.poll() is not None or machine.processes(), "the process there")
             there = min(machine.processes())  # what it may begin for a moment has a later number
-            until(lambda: child.poll() is not None or released(job) >= rounds, "rounds", 300, pause=0.02)
+            until(lambda: child.poll() is not None or released(job) >= rounds, "rounds", pause=0.02)
             yield child, there
         finally:
             child.kill()

@@ -10,13 +10,13 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 from jobs import CONFIG, Job
 from small_disk import hush_on_a_full_disk, small_disk
+from waiting import PATIENCE
 
 from flows.answers import Answer, find_answer
 from hush_core.config import Changes, load_config
@@ -400,11 +400,10 @@ def test_an_interrupted_run_goes_on(tmp_path):
         for line in child.stdout:
             seen += line
             if re.search(r"train: \d+ of 400", line):
-                time.sleep(0.5)
                 end(child.pid)
                 break
         seen += child.stdout.read()
-        assert child.wait(timeout=120) == 130, seen[-4000:]
+        assert child.wait(PATIENCE) == 130, seen[-4000:]
         assert "goes on from here" in seen and "Traceback" not in seen and job.versions() == []
         with sqlite3.connect(f"file:{job.home}/prefect/prefect.db?mode=ro", uri=True) as database:
             found = {row[0] for row in database.execute("SELECT state_type FROM flow_run")}

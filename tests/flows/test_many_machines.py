@@ -118,14 +118,14 @@ def workers(folder, environments, certificate=None):
 
         names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
         security = distributed.Security(**dict.fromkeys(names, certificate)) if certificate else None
-        with distributed.Client(address, security=security, timeout=120, set_as_default=False) as client:
-            client.wait_for_workers(len(environments), timeout=240)
+        with distributed.Client(address, security=security, timeout=600, set_as_default=False) as client:
+            client.wait_for_workers(len(environments), timeout=600)
         yield address, folder / "log"
     finally:
         for child in running[::-1]:
             child.terminate()
         for child in running:
-            child.wait(60)
+            child.wait(600)
         log.close()
 
 
@@ -170,7 +170,7 @@ def apart(job, by_threads, storage, tmp_path_factory):
 def by_itself(job, *arguments, status=0):
     """The output of a command in a fresh process: Dask reads its certificates' variables as it is imported."""
     child = job.start(*arguments)
-    said, _ = child.communicate(timeout=400)
+    said, _ = child.communicate(timeout=600)
     assert child.returncode == status, said[-4000:]
     return said
 

@@ -106,7 +106,7 @@ def test_bash_completes_commands_and_options(tmp_path):
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "--norc", "-c", ask], env=environment, capture_output=True, text=True, timeout=120
+        ["bash", "--norc", "-c", ask], env=environment, capture_output=True, text=True, timeout=600
     )
     lines = done.stdout.splitlines()
     assert lines[:2] == ["verify", "--delta"] and "_hush_completion" in lines[2], done.stdout + done.stderr

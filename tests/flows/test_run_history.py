@@ -4,11 +4,12 @@ import os
 import random
 import signal
 import string
-import time
 
 import pytest
 from jobs import Job, git
 from many_runs import run_all
+from orchestrator import servers_of
+from waiting import PATIENCE, ended
 
 pytestmark = pytest.mark.slow
 
@@ -44,9 +45,10 @@ def told(tmp_path_factory):
         if "train: 1 of 400" in line:
             os.killpg(child.pid, signal.SIGKILL)
             break
-    child.communicate(timeout=60)
+    child.communicate(timeout=PATIENCE)
     assert child.returncode == -signal.SIGKILL
-    time.sleep(1)  # its server goes when it sees that it is alone
+    for server in servers_of(job.home):  # it goes when it sees that it is alone
+        ended(server)
 
     def commit(*files):
         for name, content in files:

@@ -3,9 +3,9 @@
 import os
 import signal
 import sys
-import time
 
 import pytest
+from waiting import ended, until
 
 from flows import supervision
 from flows.supervision import Children
@@ -35,13 +35,6 @@ def begun(folder):
     return [int(line) for line in file.read_text().split()] if file.exists() else []
 
 
-def until(check):
-    deadline = time.monotonic() + 60
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize(
     "inherited", [signal.default_int_handler, signal.SIG_IGN], ids=["terminal", "background"]
 )
@@ -52,35 +45,27 @@ def test_a_runner_that_was_killed_is_begun_again_and_what_it_had_begun_ends_with
     with Children() as children:
         command = [sys.executable, "-c", RUNNER, str(tmp_path)]
         children.start("runner", command, dict(os.environ), again=False, first=True)
-        until(lambda: len(begun(tmp_path)) == 1)
-        until((tmp_path / "trains").exists)
+        until(lambda: len(begun(tmp_path)) == 1, "the runner")
+        until((tmp_path / "trains").exists, "the training")
         os.kill(children.running[0].process.pid, signal.SIGKILL)
-        until(lambda: children.check() or len(begun(tmp_path)) == 2)
+        until(lambda: children.check() or len(begun(tmp_path)) == 2, "another runner")
         assert (tmp_path / "checkpoint").exists(), "it was killed with its runner"
     assert signal.signal(signal.SIGINT, before) is inherited
     for pid in begun(tmp_path):
-        until(lambda pid=pid: not _lives(pid))
-
-
-def _lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        ended(pid)
 
 
 def test_one_that_ends_by_itself_ends_all_and_so_does_one_that_dies_again_and_again(monkeypatch):
     with Children() as children:
         children.start("runner", [sys.executable, "-c", "raise SystemExit(3)"], dict(os.environ), again=False)
         with pytest.raises(HushError, match=r"the runner ended by itself \(status 3\)"):
-            until(children.check)
+            until(children.check, "its end")
     monkeypatch.setattr(supervision, "OFTEN", 2)
     with Children() as children:
         code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
         children.start("runner", [sys.executable, "-c", code], dict(os.environ), again=False)
         with pytest.raises(HushError, match=r"was killed \(signal 9\)"):
-            until(children.check)
+            until(children.check, "its last death")
         assert len(children.running[0].deaths) == 3
 
 
@@ -90,7 +75,7 @@ def test_what_nothing_else_needs_is_done_without_where_it_dies_again_and_again(m
         children.start("runner", [sys.executable, "-c", "import time; time.sleep(600)"], dict(os.environ))
         broken = [sys.executable, "-c", "raise SystemExit(1)"]
         children.start("metrics server", broken, dict(os.environ), essential=False)
-        until(lambda: children.check() or len(children.running) == 1)
+        until(lambda: children.check() or len(children.running) == 1, "its last end")
         children.check()
         assert children.running[0].process.poll() is None
     assert "metrics server ended by itself (status 1)" in (said := capsys.readouterr().out)

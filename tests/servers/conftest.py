@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from local_servers import PATIENCE, ROOT, answers, free_port, stop, until
+from local_servers import ROOT, answers, free_port, stop
+from waiting import PATIENCE, until
 
 
 @dataclass
@@ -118,7 +119,9 @@ def postgres(folder):
     try:
         connect = ["-h", "127.0.0.1", "-p", str(port), "-U", "hush"]
         ready = [binaries / "pg_isready", *connect]
-        until(lambda: subprocess.run(ready, stdout=subprocess.DEVNULL).returncode == 0, "PostgreSQL", 60, 0.2)
+        until(
+            lambda: subprocess.run(ready, stdout=subprocess.DEVNULL).returncode == 0, "PostgreSQL", pause=0.2
+        )
         environment = {
             **os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "PGHOST": "127.0.0.1", "PGPORT": str(port),
             "PGPASSWORD": passwords["postgres"], "POSTGRES_USER": "hush", "POSTGRES_DB": "postgres",
@@ -131,7 +134,7 @@ def postgres(folder):
         }
     finally:
         child.send_signal(signal.SIGINT)  # fast shutdown
-        child.wait(30)
+        child.wait(600)
 
 
 @pytest.fixture(scope="session")

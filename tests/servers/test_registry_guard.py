@@ -10,7 +10,8 @@ import urllib.error
 import urllib.request
 
 import pytest
-from local_servers import ROOT, answers, free_port, stop, until
+from local_servers import ROOT, answers, free_port, stop
+from waiting import until
 
 from tasks.runtime.environment import Home, settings
 from tasks.runtime.registry_guard import SERVICE, write_login

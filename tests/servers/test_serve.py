@@ -6,12 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from local_servers import free_port
+from waiting import PATIENCE, until
 
 from flows.check import check_config
 from flows.serve import serve
@@ -30,20 +32,13 @@ train: {{rounds: 10, batch: 2}}
 """
 
 
-def free_ports():
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        two.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]
-
-
 def answers(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_the_local_stack_starts_and_ends_whole(tmp_path):
-    prefect, mlflow = free_ports()
+    prefect, mlflow = free_port(), free_port()
     ports = f"prefect_port={prefect}, mlflow_port={mlflow}"
     code = f"from flows.serve import serve; serve(None, with_servers=True, {ports})"
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
@@ -54,25 +49,21 @@ def test_the_local_stack_starts_and_ends_whole(tmp_path):
         child = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=output, stderr=output)
     try:
         url = f"http://127.0.0.1:{prefect}/api/deployments/name/review/hush-review"
-        deadline, found = time.monotonic() + 150, False
-        while not found:
-            assert child.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]
-            time.sleep(0.5)
-            login = home / "keys" / "prefect.login"
-            if not login.exists():
-                continue
-            token = base64.b64encode(login.read_bytes()).decode()
-            try:
+        login = home / "keys" / "prefect.login"
+
+        def found():
+            with suppress(OSError):
+                token = base64.b64encode(login.read_bytes()).decode()
                 request = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
-                found = urllib.request.urlopen(request, timeout=5).status == 200
-            except OSError:
-                continue
+                return urllib.request.urlopen(request, timeout=30).status == 200
+
+        until(found, f"the deployments (see {log})", child)
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            urllib.request.urlopen(url, timeout=5)
-        assert urllib.request.urlopen(f"http://127.0.0.1:{mlflow}/health", timeout=5).status == 200
+            urllib.request.urlopen(url, timeout=PATIENCE)
+        assert urllib.request.urlopen(f"http://127.0.0.1:{mlflow}/health", timeout=PATIENCE).status == 200
         assert login.read_text() not in log.read_text()
         child.send_signal(signal.SIGTERM)
-        child.wait(90)
+        child.wait(PATIENCE)
         assert not answers(prefect) and not answers(mlflow)
     finally:
         if child.poll() is None:

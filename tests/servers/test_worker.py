@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from jobs import Job
-from local_servers import ROOT, free_port, until
+from local_servers import ROOT, free_port
 from orchestrator import call, nothing_open, released
+from waiting import until
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
 POOL, ROUNDS = "hush-process", 4000
@@ -38,7 +39,7 @@ def deployed(job, environment):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return call(job, "/deployments/name/train/hush-train")["id"]
@@ -60,7 +61,7 @@ def kill(child):
     for pid in all_below(child.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    child.wait(30)
+    child.wait(600)
 
 
 def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp_path):
@@ -82,7 +83,7 @@ def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp
     def begin():
         kept = released(job)
         run = call(job, f"/deployments/{deployment}/create_flow_run", {})["id"]
-        until(lambda: released(job) > kept, "the first rounds", seconds=300)
+        until(lambda: released(job) > kept, "the first rounds")
         return run
 
     with job.served(services=True):
@@ -95,7 +96,7 @@ def test_it_ends_its_runs_with_a_checkpoint_and_closes_those_of_a_killed_one(tmp
         try:
             stopped, run = work(), begin()
             stopped.send_signal(signal.SIGTERM)
-            assert stopped.wait(120) == 0
+            assert stopped.wait(600) == 0
             assert list(job.home.rglob("checkpoint.pt")), "it was killed"
             until(lambda: nothing_open(job), "the end of all runs in the orchestrator")
             assert state(run) == "CRASHED"

@@ -10,5 +10,5 @@ def run(code: str, home: Path, **extra: str) -> subprocess.CompletedProcess:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     environment = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2]), **extra}
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=240
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600
     )

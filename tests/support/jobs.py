@@ -6,13 +6,13 @@ import signal
 import string
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import warm
 from local_servers import answers, free_port, stop
 from template import copy_home
+from waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
 ALPHABET = string.ascii_letters + string.digits
@@ -118,11 +118,11 @@ class Job:
         """The output of a command that ends with this status. By `warm`, unless Python's own switches are set."""
         if any(name.startswith("PYTHONPROFILE") for name in os.environ):
             child = self.start(*arguments)
-            output, _ = child.communicate(timeout=400)
+            output, _ = child.communicate(timeout=PATIENCE)
             code = child.returncode
         else:
             done = warm.run(
-                "flows.cli", arguments, cwd=self.folder, env=self.environment, timeout=400, apart=False
+                "flows.cli", arguments, cwd=self.folder, env=self.environment, timeout=PATIENCE, apart=False
             )
             code, output = done.returncode, done.stdout
         assert code == status, output[-4000:]
@@ -150,11 +150,9 @@ def _prefect(home, environment, *, services=False):
     with open(os.devnull, "w") as file:
         quiet = (file.fileno(), file.fileno())
         child = warm.start("prefect", ["server", "start", *address], cwd=home, env=environment, streams=quiet)
-    url, deadline = f"http://127.0.0.1:{port}/api", time.monotonic() + 180
+    url = f"http://127.0.0.1:{port}/api"
     try:
-        while not answers(f"{url}/health"):
-            assert child.poll() is None and time.monotonic() < deadline, "Prefect does not start"
-            time.sleep(0.2)
+        until(lambda: answers(f"{url}/health"), "Prefect", child, pause=0.2)
         yield url
     finally:
         stop(child)
@@ -172,7 +170,7 @@ def _make_home(home):
         [sys.executable, "-c", COMPILE_RULES, home / "store" / "extraction"],
         env=given,
         check=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     make_database(home / "mlflow.db")
 
@@ -181,4 +179,4 @@ def git(path, *arguments, email="ada@acme.example.com"):
     path.mkdir(exist_ok=True)
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
     who = ["-c", "user.name=someone", "-c", f"user.email={email}"]
-    subprocess.run(["git", "-C", path, *who, *arguments], check=True, env=environment, timeout=60)
+    subprocess.run(["git", "-C", path, *who, *arguments], check=True, env=environment, timeout=PATIENCE)

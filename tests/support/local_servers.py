@@ -1,32 +1,34 @@
-"""Processes on loopback for tests: a free port, a wait, an end."""
+"""Processes on loopback for tests: a port, an answer, an end."""
 
 import os
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 150
+_claims = []
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that stays free until a server of this test takes it.
 
-
-def until(check, what, seconds=PATIENCE, pause=0.5):
-    """The first truthy value of `check()`."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = check()
-        if value:
-            return value
-        time.sleep(pause)
-    raise AssertionError(f"waited {seconds} s for {what}")
+    The kernel gives away ports from 32768 on. Of those below, each has a name that one process of the machine can
+    claim, until it ends: so tests that run at once never choose the same one.
+    """
+    for port in range(20_000, 32_000):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0port of a hush test {port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return port
+    raise AssertionError("no port is free")
 
 
 def stop(child):
@@ -35,14 +37,14 @@ def stop(child):
         if child.poll() is None:
             os.killpg(child.pid, sign)
             try:
-                child.wait(30)
+                child.wait(600)
             except subprocess.TimeoutExpired:
                 continue
 
 
 def answers(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.status == 200
     except OSError:
         return False

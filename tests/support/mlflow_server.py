@@ -2,22 +2,20 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
+
+from local_servers import answers, free_port
+from waiting import until
 
 
 class MlflowServer:
     def __init__(self, folder, *options):
         self.folder, self.options, self._child = folder, options, None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def start(self, patience=150):
+    def start(self):
         command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
         command += ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--serve-artifacts"]
         command += ["--artifacts-destination", str(self.folder / "artifacts"), *self.options]
@@ -30,18 +28,8 @@ class MlflowServer:
                 stderr=log,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + patience
-        while not self._answers():
-            assert self._child.poll() is None and time.monotonic() < deadline, "MLflow does not start"
-            time.sleep(0.2)
+        until(lambda: answers(f"{self.url}/health"), "MLflow", self._child, pause=0.2)
         return self
-
-    def _answers(self):
-        try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
 
     def signal(self, number):
         os.killpg(self._child.pid, number)
@@ -49,4 +37,4 @@ class MlflowServer:
     def kill(self):
         if self._child is not None and self._child.poll() is None:
             self.signal(signal.SIGKILL)
-            self._child.wait(30)
+            self._child.wait(600)

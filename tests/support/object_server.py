@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
-from local_servers import ROOT, answers, free_port, stop, until
+from local_servers import ROOT, answers, free_port, stop
+from waiting import until
 
 from tasks.runtime import shared_store
 from tasks.runtime.environment import home

@@ -4,11 +4,13 @@ import os
 import re
 import threading
 import time
+from contextlib import suppress
 
 import distributed
 import psutil
 import pytest
 from prefect import flow, task
+from waiting import until
 
 from hush_core.errors import HushError, InputError
 from hush_core.mapping import map_parts
@@ -55,9 +57,7 @@ def steps(folder):
             elsewhere(go_on)(folder)
     finally:
         STOPPING.clear()
-    until = time.monotonic() + 60
-    while not (folder / "dismissed").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    until((folder / "dismissed").exists, "the step's end")
     with_homes_of_their_own(folder)
     return found
 
@@ -121,20 +121,20 @@ def go_on(folder):
     try:
         while True:
             progress("going on", 0, 1)
-            time.sleep(0.02)
+            time.sleep(0.02)  # what it does all the time
     except HushError as error:
         (folder / "dismissed").write_text(type(error).__name__)
         raise
 
 
 def stop_when(file):
-    while not file.exists():
-        time.sleep(0.05)
+    until(file.exists, "the step")
     STOPPING.set()
 
 
 def listening():
     """Addresses on which this process and the cluster's wait for others."""
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        if process.pid == os.getpid() or "dask" in " ".join([process.name(), *process.cmdline()]):
-            yield from (c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN)
+        with suppress(psutil.Error):  # it has just ended
+            if process.pid == os.getpid() or "dask" in " ".join([process.name(), *process.cmdline()]):
+                yield from (c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN)

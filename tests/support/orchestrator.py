@@ -1,11 +1,12 @@
 """What a job's Prefect server and its ledger tell, asked from outside."""
 
 import json
-import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
-from local_servers import PATIENCE
+import psutil
+from waiting import PATIENCE, until
 
 
 def call(job, path, body=None):
@@ -13,15 +14,24 @@ def call(job, path, body=None):
     request = urllib.request.Request(
         job.server["PREFECT_API_URL"] + path, data, {"Content-Type": "application/json"}
     )
-    deadline = time.monotonic() + PATIENCE
-    while True:
+
+    def answer():
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return json.loads(answer.read() or "null")
+            with urllib.request.urlopen(request, timeout=PATIENCE) as told:
+                return [json.loads(told.read() or "null")]
         except urllib.error.HTTPError as error:
-            if error.code != 503 or time.monotonic() > deadline:  # its SQLite is busy
+            if error.code != 503:  # its SQLite is busy
                 raise
-            time.sleep(0.5)
+
+    return until(answer, f"an answer to {path}")[0]
+
+
+def servers_of(home):
+    """The numbers of the servers that commands on a home began for themselves."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if "uvicorn" in process.cmdline() and process.environ().get("HUSH_HOME") == str(home):
+                yield process.pid
 
 
 def released(job):

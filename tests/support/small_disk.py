@@ -61,7 +61,7 @@ def hush_on_a_full_disk(job, disk, *arguments, from_line):
             disk.fill()
             os.kill(child.pid, signal.SIGCONT)
             full = True
-    status = child.wait(timeout=120)
+    status = child.wait(timeout=600)
     left = {p.relative_to(job.home): p.stat().st_size for p in job.home.rglob("*") if p.is_file()}
     disk.resize(1 << 20)
     return output, status, left

@@ -96,7 +96,7 @@ class Nursery:
     def close(self) -> None:
         """It ends when nobody holds the other end of the line."""
         self.line.close()
-        self.process.wait(30)
+        self.process.wait(600)
         self.home.cleanup()
 
 

@@ -9,11 +9,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from jobs import Job
+from orchestrator import servers_of
+from waiting import PATIENCE, until
 
 from tasks.leftovers import sweep
 from tasks.ownership import dead_owners, process_start, token_of
@@ -29,7 +30,7 @@ from tasks.runtime.tracking import log_run
 
 def files():
     print("inside", flush=True)
-    time.sleep(300)
+    time.sleep(3600)
     yield
 
 with Store(home.store).scratch() as folder:
@@ -109,8 +110,8 @@ def test_a_killed_process_is_swept_and_a_living_one_is_not_touched(place, begin)
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(place):
-    code = WORK.replace("time.sleep(300)", "return")
-    subprocess.run([sys.executable, "-c", code], env=environment(place.root), check=True, timeout=120)
+    code = WORK.replace("time.sleep(3600)", "return")
+    subprocess.run([sys.executable, "-c", code], env=environment(place.root), check=True, timeout=600)
     assert statuses(place) == ["FINISHED"] and sweep(place) == 0
     assert not list((place.root / "run").iterdir()) and not list((place.store / "tmp").iterdir())
 
@@ -160,13 +161,14 @@ def test_a_damaged_record_is_passed_over(place):
 
 
 def test_only_the_very_server_that_it_began_is_ended(place):
-    other = subprocess.Popen(["sleep", "300"])
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     dead_record(place, server=[other.pid, process_start(other.pid) - 1])  # the number, at another time
     assert sweep(place) == 1
-    time.sleep(0.2)
-    assert other.poll() is None
+    other.stdin.write(b"still there\n")
+    other.stdin.flush()
+    assert other.stdout.readline() == b"still there\n", "it was ended"
     dead_record(place, server=[other.pid, process_start(other.pid)])
-    assert sweep(place) == 1 and other.wait(10) == -signal.SIGTERM
+    assert sweep(place) == 1 and other.wait(PATIENCE) == -signal.SIGTERM
 
 
 def test_the_own_token_is_one_and_locked_in_sight_of_all(place):
@@ -196,30 +198,14 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
                 break
         else:
             raise AssertionError(seen[-3000:])
-        assert servers_of(job.home)
+        assert list(servers_of(job.home))
         os.kill(child.pid, signal.SIGKILL)  # of the command alone, in a group of its own
         child.wait()
-        deadline = time.monotonic() + 60
-        while servers_of(job.home):  # and not only when the next command starts
-            assert time.monotonic() < deadline, "its server is left"
-            time.sleep(0.3)
+        until(
+            lambda: not list(servers_of(job.home)), "the end of its server"
+        )  # and not when the next command starts
     assert "RUNNING" in states(job, "flow_run")
     job.hush("secrets", job.config)
     assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
     assert not {"RUNNING", "PENDING"} & set(states(job, "task_run"))
-    assert servers_of(job.home) == [] and list((job.home / "run").iterdir()) == []
-
-
-def servers_of(home):
-    left = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
-    return [
-        line for line in left.splitlines() if "uvicorn" in line and _home_of(line.split()[0]) == str(home)
-    ]
-
-
-def _home_of(pid):
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    return next((v[10:].decode() for v in variables if v.startswith(b"HUSH_HOME=")), None)
+    assert not list(servers_of(job.home)) and list((job.home / "run").iterdir()) == []

@@ -24,7 +24,7 @@ def loaded(home, *arguments):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "flows.cli", *map(str, arguments)],
-        env={**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
+        env={**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     names = set(re.findall(r"^import time: .*\| +([\w.]+)$", done.stderr, re.M))
     assert "typer" in names, done.stderr[-2000:]

@@ -96,7 +96,7 @@ def test_killed_and_resumed_it_is_the_same_study(whole, tmp_path):
     begun, point = first.next(TRIALS)
     first.step(begun, 1, loss_of(point) + 1.0)  # and let go of it
     script = f"import test_search as t; t.play_all(t.opened({str(file)!r}), until=(9, 3))"
-    child = subprocess.run([sys.executable, "-c", script], env=_environment(), timeout=300)
+    child = subprocess.run([sys.executable, "-c", script], env=_environment(), timeout=600)
     assert child.returncode == -signal.SIGKILL
     torn = opened(file)
     assert len(torn.tried()) == 9

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import inspect
+import itertools
 import json
 import os
 import random
@@ -16,7 +17,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 import traceback
 from collections import defaultdict
 from pathlib import Path
@@ -124,18 +124,26 @@ def die_at(nth, inside, note):
         hook(word, getattr(os, word))
 
 
-def train(folder, rounds, every, die=None, limit=None, late=False):
+def train(folder, rounds, every, die=None, limit=None, late=False, kill=None):
     """One attempt; what it returned, or its refusal. `limit`: of a file's size, from the start or (late) from the
-    first round on."""
+    first round on. `kill`: SIGPROF, which nobody takes, after so many rounds and seconds of processor time, so that
+    other work on the machine changes nothing."""
     note = watch(folder.with_suffix(".seen"))
     if die:
         die_at(*die, note)
+    seen = itertools.count()
+
+    def after_a_round(*_):
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        if kill and next(seen) == kill[0]:
+            signal.setitimer(signal.ITIMER_PROF, kill[1])
+
     limits = (limit or resource.RLIM_INFINITY,) * 2
     assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
     if not late:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        after_a_round()
     try:
-        fitted = fit(folder, rounds, every, lambda *_: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+        fitted = fit(folder, rounds, every, after_a_round)
     except InputError as error:
         return {"refused": str(error)}
     again = fit(folder, rounds, every, seed=9).model.network
@@ -212,12 +220,9 @@ def small_disk(folder):
 
 def serve():
     torch.set_num_threads(1)
-    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
     for request in sys.stdin:
         order = json.loads(request)
-        kill, folder = order.pop("kill", None), Path(order["folder"])
-        reading, writing = os.pipe()
-        enough = len(lines(folder)) + kill[0] if kill else 0
+        folder, (reading, writing) = Path(order["folder"]), os.pipe()
         child = os.fork()
         if not child:
             os.dup2(2, 1)
@@ -229,11 +234,6 @@ def serve():
                 traceback.print_exc()
                 os._exit(1)
         os.close(writing)
-        if kill:  # a child that ended by itself keeps its number until it is waited for
-            while len(lines(folder)) < enough and not os.waitid(os.P_PID, child, ended):
-                time.sleep(0.002)
-            time.sleep(kill[1])
-            os.kill(child, signal.SIGKILL)
         with open(reading, "rb") as pipe:
             result = pipe.read()
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -305,9 +305,9 @@ def test_killed_at_random_moments(ask, tmp_path):
     kills = 0
     for _ in range(12):
         after = rng.randint(0, 4)
-        pause = rng.uniform(0, 0.04) if after else rng.uniform(0, 0.6)
+        pause = rng.uniform(1e-6, 0.015) if after else rng.uniform(1e-6, 0.6)
         status, result = ask("train", folder=folder, rounds=rounds, every=every, kill=(after, pause))
-        kills += status == KILLED
+        kills += status == -signal.SIGPROF
         if folder.with_suffix(".seen").exists():
             check_counts(folder, rounds)
     assert kills >= 6  # all 12, unless a round takes less than a millisecond
@@ -404,7 +404,7 @@ def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_
 
 def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path):
     folder, rounds, every = tmp_path / "run", 20, 4
-    assert ask("train", folder=folder, rounds=rounds, every=every, kill=(9, 0))[0] == KILLED
+    assert ask("train", folder=folder, rounds=rounds, every=every, kill=(9, 1e-6))[0] == -signal.SIGPROF
     held = {entry.name: entry.read_bytes() for entry in folder.glob("*.pt")}
     counted = len(lines(folder))
     applied = len(json.loads(held["checkpoint.pt"].split(b"\n")[0])["log"])

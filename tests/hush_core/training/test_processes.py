@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from scipy import stats
 from tiny_models import write_model
 from torch import distributed
+from waiting import ended
 
 from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
@@ -435,21 +436,21 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     assert first + 3 <= second < ROUNDS and not any(map(alive, found))
     nothing_is_left(tmp_path)
 
+    def die():
+        (tmp_path / "seen").write_text(" ".join(str(worker.pid) for worker in workers()))
+        os.kill(os.getpid(), signal.SIGKILL)
+
     parent = os.fork()  # cheaper than a new interpreter, which would import everything once more
     if parent == 0:
         try:
-            fit_in_processes(2, *job(tmp_path), at(second + 2, lambda: os.kill(os.getpid(), signal.SIGKILL)))
+            fit_in_processes(2, *job(tmp_path), at(second + 2, die))
         finally:
             os._exit(1)
-    seen = set()
-    while os.waitpid(parent, os.WNOHANG) == (0, 0):
-        seen.update(workers())
-        time.sleep(0.5)
+    assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == -signal.SIGKILL
+    seen = (tmp_path / "seen").read_text().split()
     assert len(seen) == 2
-    deadline = time.monotonic() + 60
-    while any(map(alive, seen)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(alive, seen))
+    for pid in seen:
+        ended(int(pid))
     assert second + 2 <= released(tmp_path) < ROUNDS
 
     rows = []
@@ -477,10 +478,12 @@ def test_a_refusal_comes_through_and_a_second_signal_kills(tmp_path):
         Until it is gone: on a busy machine one that comes too early is the same as the first."""
         (worker,) = workers()
         worker.suspend()
+        watched = os.pidfd_open(worker.pid)
 
         def ask_again():
-            while time.sleep(1) or worker.is_running():
+            while not select.select([watched], [], [], 1)[0]:
                 os.kill(os.getpid(), signal.SIGINT)
+            os.close(watched)
 
         threading.Thread(target=ask_again, daemon=True).start()
         os.kill(os.getpid(), signal.SIGINT)

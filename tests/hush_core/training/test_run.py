@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from waiting import PATIENCE
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
@@ -207,7 +208,7 @@ def test_it_learns_and_runs_off_the_main_thread(tmp_path):
     before = model.evaluate(TEXTS)
     thread = threading.Thread(target=fit_private, args=(make_plan(), TEXTS, model, config(), tmp_path))
     thread.start()
-    thread.join(timeout=60)
+    thread.join(PATIENCE)
     assert lines(tmp_path) == ROUNDS
     assert model.evaluate(TEXTS) < before - 0.5
 

@@ -71,7 +71,7 @@ def test_identity_key_is_made_once_even_by_many(tmp_path):
         subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
         for _ in range(6)
     ]
-    keys = {child.communicate(timeout=120)[0] for child in many}
+    keys = {child.communicate(timeout=600)[0] for child in many}
     assert len(keys) == 1 and len(keys.pop().strip()) == 64
     assert stat.S_IMODE((tmp_path / "h/keys/identity.key").stat().st_mode) == 0o600
     assert [p.name for p in (tmp_path / "h/keys").iterdir()] == ["identity.key"]

@@ -110,7 +110,7 @@ def test_a_refusal_has_its_line(told):
 def test_prefect_speaks_so_where_the_setting_says_it(tmp_path):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300,
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=600,
         env={**kept, "HUSH_HOME": str(tmp_path / "home"), "HUSH_LOG_FORMAT": "json"},
     )  # fmt: skip
     line = json.loads(done.stderr)

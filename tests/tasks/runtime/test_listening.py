@@ -7,9 +7,9 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from local_servers import free_port
 from prefect._internal import observers
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from waiting import PATIENCE
 
 from tasks.runtime.listening import keep_listening
 
@@ -46,7 +46,7 @@ class Busy(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    found = ThreadingHTTPServer(("127.0.0.1", free_port()), Busy)
+    found = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
     threading.Thread(target=found.serve_forever, daemon=True).start()
     with temporary_settings(
         {PREFECT_API_URL: f"http://127.0.0.1:{found.server_port}/api", PREFECT_CLIENT_MAX_RETRIES: 0}
@@ -56,19 +56,21 @@ def server():
     found.server_close()
 
 
-async def heard(seconds):
-    """The runs that the observer was told to cancel, and whether it gave up."""
-    told, deaf = [], []
+async def heard():
+    """The run that the observer was told to cancel, and None; or None, and the runs for which it gave up."""
+    over = asyncio.get_running_loop().create_future()
+
+    def ends(result):
+        if not over.done():
+            over.set_result(result)
+
     watching = observers.FlowRunCancellingObserver(
-        on_cancelling=told.append, on_failure=deaf.append, polling_interval=0.02
-    )
+        on_cancelling=lambda run: ends((run, None)), on_failure=lambda runs: ends((None, runs)),
+        polling_interval=0.02,
+    )  # fmt: skip
     async with watching:
         watching.add_in_flight_flow_run_id(RUN)
-        for _ in range(int(seconds / 0.02)):
-            await asyncio.sleep(0.02)
-            if told or deaf:
-                break
-        return told, deaf
+        return await asyncio.wait_for(over, PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +83,10 @@ def test_it_hears_after_an_outage_that_ends_prefects_own_asking(server, monkeypa
     ask = observers.critical_service_loop  # another test of this process may have begun a runner
     monkeypatch.setattr(observers, "critical_service_loop", getattr(ask, "prefects_own", ask))
     Busy.left = 20
-    told, deaf = asyncio.run(heard(10))
+    told, deaf = asyncio.run(heard())
     assert deaf and not told, "Prefect asks on by itself: tasks/runtime/listening.py is not needed any more"
     keep_listening()
     keep_listening()
     Busy.left = 20
-    told, deaf = asyncio.run(heard(30))
-    assert told[:1] == [RUN] and not deaf
+    told, deaf = asyncio.run(heard())
+    assert told == RUN and not deaf

@@ -5,12 +5,12 @@ import json
 import os
 import signal
 import threading
-import time
 
 import mlflow
 import pytest
 from mlflow.exceptions import MlflowException
 from mlflow_server import MlflowServer
+from waiting import PATIENCE, until
 
 from tasks.runtime import live as module
 from tasks.runtime.live import Live, _read, _Rounds, deliver, open_run, spool_of, watched
@@ -36,22 +36,12 @@ def name_of():
     return os.urandom(32).hex()
 
 
-def until(check, seconds=60):
-    deadline = time.monotonic() + seconds
-    while True:
-        with contextlib.suppress(MlflowException):  # a server that is just coming back
-            if check():
-                return
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_the_first_round_is_seen_while_the_second_is_made(quick):
     run = name_of()
     with watched("live", "m") as live:
         live.begin(run, 100)
         live.row({"round": 0, "learning_rate": 0.1, "public_loss": 7.5, "validation_loss": 8.0})
-        until(lambda: (shown := open_run("live", run)) and history(shown) == [(1, 1.0)])
+        until(lambda: (shown := open_run("live", run)) and history(shown) == [(1, 1.0)], "the first round")
         shown = open_run("live", run)
         assert history(shown, LOSS) == [(1, 7.5)]
         assert history(shown, module.METRICS["validation_loss"]) == [(1, 8.0)]
@@ -71,7 +61,7 @@ def test_a_resumed_training_goes_on_in_the_same_run_and_a_recorded_one_is_let_al
             live.begin(run, 10)
             live.row({"round": first, "public_loss": 5.0})
             live.row({"round": first + 1})
-            until(lambda: open_run("live", run))
+            until(lambda: open_run("live", run), "a run")
             raise KeyboardInterrupt
         seen.append(open_run("live", run))
         assert tracker().get_run(seen[-1]).info.status == "KILLED"
@@ -107,7 +97,7 @@ def test_a_tracker_that_hangs_holds_no_round_up(quick, monkeypatch):
 
     def hang(*_):
         asked.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE)
         raise ConnectionError
 
     monkeypatch.setattr(module, "_begin", hang)
@@ -116,12 +106,12 @@ def test_a_tracker_that_hangs_holds_no_round_up(quick, monkeypatch):
     with watched("live", "m") as live:
         live.begin(run, 5000)
         live.row({"round": 0})
-        assert asked.wait(30)
-        before = threading.active_count()
+        assert asked.wait(PATIENCE)
         for number in range(1, 5000):
             live.row({"round": number})
         live.end(failed=False)  # while the tracker hangs
-        assert not go_on.is_set() and threading.active_count() == before
+        couriers = [one for one in threading.enumerate() if one.name == "hush-live" and one.is_alive()]
+        assert not go_on.is_set() and couriers == [live._courier]
     go_on.set()
     assert len(spool_of(run).read_bytes().splitlines()) == 5000  # nothing is lost
     spool_of(run).unlink()
@@ -141,28 +131,41 @@ def test_a_tracker_that_was_gone_has_each_round_once(quick, tmp_path, monkeypatc
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3")
     server, before = MlflowServer(tmp_path).start(), mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(server.url)
-    run = name_of()
+    run, refused, send = name_of(), threading.Semaphore(0), module._send
+
+    def sent(*arguments):
+        try:
+            send(*arguments)
+        except Exception:
+            refused.release()
+            raise
+
+    def shown(rounds):
+        with contextlib.suppress(MlflowException):  # a server that is just coming back
+            return len(history(open_run("live", run))) == rounds
+
+    monkeypatch.setattr(module, "_send", sent)
     try:
         with watched("live", "m") as live:
             live.begin(run, 400)
             for number in range(3):
                 live.row({"round": number, "public_loss": 8.0 - number})
-            until(lambda: (shown := open_run("live", run)) and len(history(shown)) == 3)
+            until(lambda: open_run("live", run) and shown(3), "three rounds")
             server.signal(signal.SIGSTOP)
             for number in range(3, 300):
                 live.row({"round": number})
-            time.sleep(8)  # several attempts
+            assert all(refused.acquire(timeout=PATIENCE) for _ in range(2)), "no attempt was given up"
             assert live._courier._place < len(spool_of(run).read_bytes())
             server.signal(signal.SIGCONT)
-            until(lambda: len(history(open_run("live", run))) == 300)
-            shown = open_run("live", run)
+            until(lambda: shown(300), "all rounds")
+            at_last = open_run("live", run)
             live._courier._place = 0  # all of them again, as where an answer did not arrive
             for number in range(300, 400):
                 live.row({"round": number})
             live.end(failed=False)
-        deliver(shown, run)
-        assert history(shown) == [(n, float(n)) for n in range(1, 401)]
-        assert history(shown, LOSS) == [(1, 8.0), (2, 7.0), (3, 6.0)]
+        deliver(at_last, run)
+        assert history(at_last) == [(n, float(n)) for n in range(1, 401)]
+        assert history(at_last, LOSS) == [(1, 8.0), (2, 7.0), (3, 6.0)]
     finally:
         mlflow.set_tracking_uri(before)
         server.kill()

@@ -10,13 +10,14 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from local_servers import free_port, stop, until
+from local_servers import free_port, stop
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import PATIENCE, until
 
 from flows.metrics import AT_ONCE
 from tasks.runtime.environment import Home
@@ -113,12 +114,23 @@ def test_a_ledger_that_goes_away_stays_counted_and_two_monitors_count_in_turn(pl
     with monkeypatch.context() as patched:
         patched.setattr(WorkerMetrics, "_count_on", gone)
         assert metrics._releases() == 7
-    with metrics._one_asks:
+    asked, lock = threading.Event(), metrics._one_asks
+
+    class Watched:
+        def __enter__(self):
+            asked.set()
+            lock.acquire()
+
+        def __exit__(self, *_):
+            lock.release()
+
+    metrics._one_asks = Watched()
+    with lock:
         second = threading.Thread(target=metrics._releases)
         second.start()
-        second.join(0.2)
-        assert second.is_alive(), "it changes what the first one sums"
-    second.join(30)
+        until(lambda: asked.is_set() or not second.is_alive(), "the second monitor")
+        assert asked.is_set(), "it changes what the first one sums"
+    second.join(PATIENCE)
     assert not second.is_alive()
 
 
@@ -134,23 +146,29 @@ def test_a_monitor_with_the_login_reads_it_and_nobody_else(place):
     def read(login):
         token = base64.b64encode(login.encode()).decode()
         request = urllib.request.Request(url, headers={"Authorization": f"Basic {token}"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.read().decode()
 
     try:
-        until(lambda: _listens(url), url, 150, 0.1)
+        until(lambda: _listens(url), url, pause=0.1)
         for wrong in ("hush:", "hush:" + "0" * 32):
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 read(wrong)
         found = numbers(text_string_to_metric_families(read(place.metrics_login())))
         assert found["hush_releases_total",] == 7
-        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
-        time.sleep(1)
-        threads = len(list(Path(f"/proc/{child.pid}/task").iterdir()))
-        assert threads <= 2 * AT_ONCE, "anybody on the machine takes a thread by a connection"
+        silent, threads = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)], []
+        silent[-1].setblocking(False)
+
+        def dealt_with():
+            threads.append(len(os.listdir(f"/proc/{child.pid}/task")))
+            with suppress(BlockingIOError):
+                return silent[-1].recv(1) == b""
+
+        until(dealt_with, "the end of the last connection", child, pause=0.05)
+        assert max(threads) <= 2 * AT_ONCE, "anybody on the machine takes a thread by a connection"
         for one in silent:
             one.close()
-        until(lambda: _read(read, place), "an answer after them", 30, 0.2)
+        until(lambda: _read(read, place), "an answer after them", pause=0.2)
         loaded = Path(f"/proc/{child.pid}/maps").read_text()
         assert "libtorch" not in loaded, "it takes a worker's memory"
     finally:
@@ -171,14 +189,14 @@ def test_one_that_says_nothing_is_let_go(place, monkeypatch):
     app = metrics.guarded(lambda environ, start: [], LOGIN)
     with metrics.make_server("127.0.0.1", 0, app, metrics._Server, metrics._Quiet) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        with socket.create_connection(server.server_address, timeout=20) as silent:
+        with socket.create_connection(server.server_address, timeout=PATIENCE) as silent:
             assert silent.recv(1) == b"", "it was kept"
         server.shutdown()
 
 
 def _listens(url):
     try:
-        urllib.request.urlopen(url, timeout=5)
+        urllib.request.urlopen(url, timeout=30)
     except urllib.error.HTTPError:
         return True
     except OSError:

@@ -170,7 +170,7 @@ print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{
 """
     mlflow.MlflowClient().search_experiments()  # the database is there before both
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True) for _ in range(2)]
-    told = [child.communicate(timeout=300) for child in both]
+    told = [child.communicate(timeout=600) for child in both]
     assert [out.split()[-1:] for out, _ in told] == [["1"], ["1"]], told
     assert len(mlflow.MlflowClient().search_model_versions("name = 'raced'")) == 1
     assert status_of("raced") == ["FINISHED"]

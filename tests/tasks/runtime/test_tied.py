@@ -4,51 +4,45 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE, ended
 
-from tasks.ownership import process_start
 from tasks.runtime import tied
 
 ROOT = Path(__file__).parents[3]
 PARENT = """
-import subprocess, sys, time
+import subprocess, sys
 from tasks.runtime.tied import tied
-command = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
-child = subprocess.Popen({command}, stdout=subprocess.PIPE, process_group=0)
-child.stdout.readline()
-print(child.pid, flush=True)
-time.sleep(60)
+said = "import os; print(os.getpid(), flush=True); input(); print('lives')"
+subprocess.Popen({command}, process_group=0).wait()
 """
 
 
 def gone_with_its_parent(command, sign):
-    """Whether the child that a parent begins so ends within seconds when that gets the signal."""
+    """Whether the child that a parent begins so answers no more when that is ended by the signal."""
     code = PARENT.replace("{command}", command)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     child = int(parent.stdout.readline())
     parent.send_signal(sign)
-    parent.wait(30)
-    try:
-        for _ in range(30 if "tied" in command else 5):
-            if not process_start(child):
-                return True
-            time.sleep(0.1)
-        return False
-    finally:
-        if process_start(child):
-            os.kill(child, signal.SIGKILL)
+    parent.wait(PATIENCE)  # its children have their signal before this returns
+    answer = parent.communicate("are you there?\n")[0]
+    ended(child)
+    return not answer
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_a_tied_child_ends_with_its_parent_however_that_ends(sign):
-    assert gone_with_its_parent("tied(command)", sign)
-    assert not gone_with_its_parent("command", sign)
+    assert gone_with_its_parent("tied([sys.executable, '-c', said])", sign)
+    assert not gone_with_its_parent("[sys.executable, '-c', said]", sign)
 
 
 def test_one_whose_parent_is_gone_before_it_is_told_does_not_begin(tmp_path):

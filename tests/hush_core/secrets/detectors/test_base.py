@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
@@ -84,7 +85,7 @@ def test_what_a_detector_prepares_runs_beside_and_its_failure_is_the_detectors_t
         raise RuntimeError("no rules")
 
     def detect(corpus, entry, context):
-        assert began.wait(10)
+        assert began.wait(PATIENCE)
         return plain.detect(corpus, entry, context)
 
     monkeypatch.setitem(registry.OWN, "acme_marker", replace(plain, detect=detect, prepare=prepare))

@@ -135,7 +135,7 @@ def test_a_megabyte_of_nesting_ends_in_every_language():
         ["/bin/sh", "-c", 'ulimit -s 512; exec "$0" -c "$1"', sys.executable, program],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.split() == ["ended"]
