@@ -40,6 +40,7 @@ class Node:
         self.me = self
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's heap is Linux'")
 def test_freed_memory_is_kept_for_the_next_micro_batch_and_given_back_at_the_end():
     # in a process of its own: in this one, blocks that earlier tests freed would serve

@@ -202,6 +202,7 @@ def test_a_planned_cycle_meets_every_target_with_the_bands_of_least_error():
         plan_cycle(edges, np.zeros(2000, dtype=bool), **run)
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one_does(tmp_path):
     """With hardly any noise the draws of a cycle leave nothing to chance: the models agree."""
     begun = tmp_path / "begun"

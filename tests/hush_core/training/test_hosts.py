@@ -64,6 +64,7 @@ def machines():
             ip("netns", "del", name, check=False)
 
 
+@pytest.mark.slow
 def test_two_machines_equal_one_to_the_bit(tmp_path, machines):
     """The ranks of `test_processes.both`, with its keys, batches and an empty batch among them."""
     write_model(tmp_path / "bert", "bert")
@@ -226,6 +227,7 @@ def test_what_a_shell_would_read_otherwise_is_refused():
         elsewhere(("ssh", "a"), {}, ["python", "/srv/my $HOME/x"])
 
 
+@pytest.mark.slow
 def test_a_first_rank_without_its_parents_pipe_releases_nothing(tmp_path):
     """As ssh begins it, with no descriptors but the first three: the pipe's number may be the ledger's there."""
     close = "import os, sys; os.closerange(3, 4096); os.execvp(sys.argv[1], sys.argv[1:])"

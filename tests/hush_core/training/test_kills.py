@@ -300,6 +300,7 @@ def check_end(folder, rounds, every, result):
     return rounds - len(applied)
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(ask, tmp_path):
     rng, folder, rounds, every = random.Random(5), tmp_path / "run", 120, 3
     kills = 0

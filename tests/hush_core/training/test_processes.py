@@ -390,6 +390,7 @@ def nothing_is_left(folder):
         assert log.stat().st_mode & 0o077 == 0 and MARK not in log.read_bytes()
 
 
+@pytest.mark.slow
 def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeypatch):
     found = []
     outward = [
