@@ -91,12 +91,10 @@ def secrets(
         from tasks.runtime.environment import home
 
         read_baseline(baseline, home().identity_key())  # a mistake in it, before a server is started
+    from flows.looks import secrets_of
     from flows.reports.secrets import render, render_files
-    from flows.secrets import secrets as secrets_flow
 
-    command_line.serve()
-    with command_line.owned():
-        summary = secrets_flow(str(config.resolve()), *given)
+    summary = secrets_of(str(config.resolve()), *given)
 
     def shown() -> None:
         render(summary, command_line.console())
@@ -142,16 +140,14 @@ def plan(
             "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
         )
     command_line.check(config, changes, trains=False)
-    from flows.plan import plan as plan_flow
+    from flows.looks import plan_of
     from flows.reports.plan import render
     from flows.sweep import scales_of
     from hush_core.config import load_config
 
     scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
     where = None if out is None else str(command_line.writable(out).resolve())
-    command_line.serve()
-    with command_line.owned():
-        planned = plan_flow(str(config.resolve()), changes, c or None, noise or None, where)
+    planned = plan_of(str(config.resolve()), changes, c or None, noise or None, where)
     give(planned, lambda: render(planned, command_line.console()))
 
 
