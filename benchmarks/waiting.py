@@ -147,11 +147,12 @@ class Servers:
 
     def __init__(self, place: Place) -> None:
         ports = [free_port(), free_port()]
-        words = ["serve", "--with-servers", "--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1])]
+        code = f"from flows.serve import serve; serve(None, with_servers=True, prefect_port={ports[0]}, "
+        code += f"mlflow_port={ports[1]})"
         self.place, self.log = place, place.folder / "serve.log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "flows.cli", *words], cwd=place.folder, env=place.environment,
+                [sys.executable, "-c", code], cwd=place.folder, env=place.environment,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         record = place.folder / "home/run/servers.json"
