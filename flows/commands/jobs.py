@@ -56,7 +56,7 @@ def run(
     from flows.answers import find_answer
     from flows.reports.job_screen import render
 
-    if (known := find_answer(checked)) is not None:
+    if (known := find_answer(checked, f"train {config.stem}")) is not None:
         give(known, lambda: render(known, command_line.console()))
         return
     from flows.train import train
