@@ -115,9 +115,12 @@ def needs_orchestrator() -> bool:
 def without_orchestrator(name: str) -> Iterator[None]:
     """A look: its steps run in this process, and no server is started."""
     from flows.bars import bars
+    from tasks.ownership import sweep_files
+    from tasks.runtime.environment import home
     from tasks.runtime.steps import alone
 
     with alone(name), bars():
+        sweep_files(home())
         yield
 
 
