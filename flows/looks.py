@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from flows import command_line
-from hush_core.config import HushConfig, load_config
 from hush_core.files import file_sha256, private_folder, write_whole
 
 if TYPE_CHECKING:
     from flows.reports.plan_report import PlanReport
-    from hush_core.config import Changes
+    from hush_core.config import Changes, HushConfig
     from tasks.publish_secrets import Summary
 
 
@@ -30,8 +29,8 @@ class Look(BaseModel):
     files: dict[str, str]
 
 
-def secrets_of(config_file: str, baseline: str | None, out: str | None) -> Summary:
-    """The result of `hush secrets`."""
+def secrets_of(config: HushConfig, config_file: str, baseline: str | None, out: str | None) -> Summary:
+    """The result of `hush secrets`; `config`: the file as it was read and checked."""
     from tasks.publish_secrets import Summary
 
     given = ("secrets", config_file, baseline and file_sha256(Path(baseline)), out)
@@ -51,17 +50,18 @@ def secrets_of(config_file: str, baseline: str | None, out: str | None) -> Summa
     def written(summary: Summary) -> Iterable[Path]:
         return summary.files.values()
 
-    return _looked(load_config(Path(config_file)), given, Summary, look, written)
+    return _looked(config, given, Summary, look, written)
 
 
 def plan_of(
+    config: HushConfig,
     config_file: str,
     changes: Changes,
     sweep: list[float] | None,
     noise: list[float] | None,
     out: str | None,
 ) -> PlanReport:
-    """The result of `hush plan`."""
+    """The result of `hush plan`; `config`: the file with its changes, as it was read and checked."""
     from flows.reports.plan_report import PlanReport
 
     given = ("plan", config_file, sweep, noise, out)
@@ -81,7 +81,7 @@ def plan_of(
     def written(report: PlanReport) -> Iterable[Path]:
         return (path for path in Path(report.published.folder).iterdir() if path.is_file())
 
-    return _looked(load_config(Path(config_file), changes), given, PlanReport, look, written)
+    return _looked(config, given, PlanReport, look, written)
 
 
 def _looked(
