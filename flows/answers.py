@@ -1,19 +1,18 @@
 """The answer of a job that was run before and of which nothing has changed, found before any server is started.
 
-`hush run` on what it ran on before would start Prefect, ask for the result of every step, and register nothing.
-Where both servers are the home's own, the report that it printed is kept, and printed again if all that it rests on
-is what it was: the config with its changes, the commits and files that it names, the rules and hush itself, every
-object in the store (hashed anew), the registered version, and that no audit has refuted it. Anything else is left
-to the flow, which knows why.
+`hush run` on what it ran on before would start Prefect, ask for the result of every step, and register nothing. So
+the report that it printed is kept, and printed again if all that it rests on is what it was: the config with its
+changes, the commits and files that it names, the rules and hush itself, the servers that are named, every object in
+the store (hashed again), the registered version, and that no audit has refuted it. Under a promise also the history
+of runs in this home, and that the registry knows of no refuted version. Anything else is left to the flow, which
+knows why. Where a Prefect server is named, it gets a completed flow run in the state Cached.
 
-Kept under HUSH_HOME/store/answers, named by a keyed hash. A promise over several runs is never answered from here:
-what such a run comes to depends on the runs between.
+Kept under HUSH_HOME/store/answers, named by a keyed hash.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +22,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from flows.reports.job_report import Report
 from hush_core.config import ByteGptModel, HushConfig
 from hush_core.files import write_whole
-from tasks.runtime.environment import home, settings
+from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store, canonical_json, refs_in
 from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
+from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered
 
 if TYPE_CHECKING:
     from tasks.outcome import Outcome
@@ -43,8 +43,9 @@ class Answer(BaseModel):
     refs: tuple[Ref, ...]
 
 
-def find_answer(config: HushConfig) -> Report | None:
-    """The report that this job was answered with, if it would be answered with it again."""
+def find_answer(config: HushConfig, run_name: str = "train") -> Report | None:
+    """The report that this job was answered with, if it would be answered with it again. `run_name`: what Prefect's
+    server, where one is named, calls the run that found it."""
     if not _answerable(config):
         return None
     try:
@@ -52,9 +53,13 @@ def find_answer(config: HushConfig) -> Report | None:
     except (OSError, ValidationError):
         return None
     store = Store(home().store)
-    if not all(store.holds(ref) for ref in kept.refs) or not _registered(kept.report.model_uri):
+    if not all(store.holds(ref) for ref in kept.refs) or not is_registered(kept.report.model_uri):
         return None
     if _refuted(Path(kept.report.certificate_dir)):
+        return None
+    if config.promise and any_refuted():
+        return None
+    if not note_answered("train", run_name):
         return None
     return kept.report.model_copy(update={"reused": True})
 
@@ -82,21 +87,35 @@ def _refuted(certificate: Path) -> bool:
 
 
 def _answerable(config: HushConfig) -> bool:
-    """No promise over several runs, no model from elsewhere, and nobody's servers but the home's own."""
-    own = settings(home())["MLFLOW_TRACKING_URI"]
-    return (
-        config.promise is None
-        and isinstance(config.model, ByteGptModel)
-        and not os.environ.get("PREFECT_API_URL")
-        and os.environ.get("MLFLOW_TRACKING_URI") == own
-    )
+    """No model from elsewhere, and a registry that can be asked."""
+    return isinstance(config.model, ByteGptModel) and can_be_asked()
 
 
 def _file(config: HushConfig, inputs: Sources) -> Path:
     key = signing_key()  # who signs from now on has an unsigned version registered anew
-    signer = key.fingerprint if key else None
-    body = [config.model_dump(mode="json"), inputs.model_dump(mode="json"), _software(), signer]
-    return home().store / "answers" / home().fingerprint("answer " + canonical_json(body).decode())
+    return answer_file(config, inputs, key.fingerprint if key else None)
+
+
+def answer_file(config: HushConfig, inputs: Sources, *more: Any) -> Path:
+    """Where the result of a command on this config is kept; another one if anything differs that it rests on."""
+    servers = [os.environ.get(name, "") for name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "HUSH_STORE")]
+    history = _history() if config.promise else None
+    said = [
+        config.model_dump(mode="json"),
+        inputs.model_dump(mode="json"),
+        _software(),
+        servers,
+        history,
+        *more,
+    ]
+    return home().store / "answers" / home().fingerprint("answer " + canonical_json(said).decode())
+
+
+def _history() -> list[Any]:
+    """The runs that a promise counts, and the audits of this home, by size and time of their files."""
+    folders = (home().store / name for name in ("history", "audits"))
+    files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
+    return [[str(path), *_stamp(path)] for path in files]
 
 
 def _software() -> list[Any]:
@@ -110,18 +129,3 @@ def _software() -> list[Any]:
 def _stamp(path: Path) -> tuple[int, int]:
     said = path.stat()
     return said.st_size, said.st_mtime_ns
-
-
-def _registered(model_uri: str) -> bool:
-    """Whether the home's own registry still has a version, and is ready to serve it."""
-    _, name, number = model_uri.split("/")
-    database = home().mlflow_database
-    try:
-        with sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=5) as registry:
-            row = registry.execute(
-                "SELECT status, current_stage FROM model_versions WHERE name = ? AND version = ?",
-                (name, int(number)),
-            ).fetchone()
-    except (sqlite3.Error, ValueError):
-        return False
-    return row is not None and row[0] == "READY" and row[1] != "Deleted_Internal"

@@ -59,7 +59,10 @@ class _Screen:
 
     def _open(self) -> Bars:
         found = (
-            h for name in ("prefect", "") for h in logging.getLogger(name).handlers if hasattr(h, "console")
+            h
+            for name in ("prefect", "hush", "")
+            for h in logging.getLogger(name).handlers
+            if hasattr(h, "console")
         )
         self._handler = next(found, None)
         if self._handler is not None:

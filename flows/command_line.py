@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -100,6 +101,27 @@ def serve() -> None:
     from tasks.runtime.embedded_server import start_server
 
     start_server()
+
+
+def needs_orchestrator() -> bool:
+    """Whether a command that looks and trains nothing runs as a flow of Prefect: where a server is named, which
+    shows the run, and where a cluster does its steps."""
+    from tasks.runtime.environment import runner
+
+    return bool(os.environ.get("PREFECT_API_URL")) or runner() != "threads"
+
+
+@contextmanager
+def without_orchestrator(name: str) -> Iterator[None]:
+    """A look: its steps run in this process, and no server is started."""
+    from flows.bars import bars
+    from tasks.ownership import sweep_files
+    from tasks.runtime.environment import home
+    from tasks.runtime.steps import alone
+
+    with alone(name), bars():
+        sweep_files(home())
+        yield
 
 
 def prepare() -> Any:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from flows.check import check_config
+from flows.reports.secrets import markdown
 from hush_core.config import HushConfig
 from tasks.extraction import Extracted, extract_secrets
+from tasks.publish_secrets import Summary, report_secrets
+from tasks.runtime.environment import home
+from tasks.runtime.steps import show_page
 from tasks.scanning import scan_repositories
 from tasks.sources import sources
 
@@ -13,3 +20,13 @@ def extracted_of(config: HushConfig) -> Extracted:
     inputs = sources(config)
     scan_repositories(inputs, config)
     return extract_secrets(inputs, config)
+
+
+def find_secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
+    """What the flow `secrets` does."""
+    config = check_config(Path(config_file), trains=False)
+    extracted = extracted_of(config)
+    folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
+    summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
+    show_page(markdown(summary, url), "hush-secrets", "where the secrets stand")
+    return summary

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-from prefect.futures import PrefectFuture
 from pydantic import BaseModel, ConfigDict
 
 from flows.sweep import Point, parameters_of, refusal
@@ -13,6 +12,7 @@ from hush_core.weights import largest_batch
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
+from tasks.runtime.steps import Running
 from tasks.runtime.store import Ref, Store
 
 WORTH_ASKING = 0.1
@@ -66,7 +66,7 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
         change = "spread: {imports: 0}" + (f", train.batch: {batch}" if batch < train.batch else "")
         if batch:
             asked.append((change, batch, train.rounds, kept, edges))
-    running: list[tuple[str, int, int, PrefectFuture]] = []
+    running: list[tuple[str, int, int, Running[NoiseEstimate]]] = []
     for change, batch, rounds, kept, edges in dict.fromkeys(asked):
         in_all = config.rounds_in_all * rounds // train.rounds
         future = estimate_noise.submit(

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from prefect import flow
-from prefect.artifacts import create_markdown_artifact
 
-from flows.check import check_config
-from flows.extraction import extracted_of
-from flows.reports.secrets import markdown
+from flows.extraction import find_secrets
 from tasks.leftovers import claim_flow_run
-from tasks.publish_secrets import Summary, report_secrets
-from tasks.runtime.environment import home
+from tasks.publish_secrets import Summary
+from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.runner import ChosenRunner
 
 
 @flow(name="secrets", flow_run_name=named("secrets"), validate_parameters=True, task_runner=ChosenRunner())
@@ -29,11 +23,4 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
         out: folder for the report, a private place; without it one of the config's own under HUSH_HOME/secrets.
     """
     claim_flow_run()
-    config = check_config(Path(config_file), trains=False)
-    extracted = extracted_of(config)
-    folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
-    summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
-    create_markdown_artifact(
-        markdown(summary, url), key="hush-secrets", description="where the secrets stand"
-    )
-    return summary
+    return find_secrets(config_file, baseline, out)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prefect.futures import PrefectFuture
-
 from hush_core.config import (
     ByteGptModel,
     CorrelatedMechanism,
@@ -20,6 +18,7 @@ from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weig
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of
+from tasks.runtime.steps import Running
 from tasks.runtime.store import Ref
 from tasks.weighing import Weighed, weigh_examples
 
@@ -144,7 +143,7 @@ def noise_by_runs(
         return []
     rounds, later = config.train.rounds, later_rounds(config)
 
-    def noise(in_all: int) -> PrefectFuture:
+    def noise(in_all: int) -> Running[NoiseEstimate]:
         return estimate_noise.submit(
             weights, edges, extracted.secrets, rounds=rounds,
             expected_batch=config.train.batch, method=method, in_all=in_all,
@@ -165,7 +164,7 @@ def later_rounds(config: HushConfig) -> int:
     return config.train.later_rounds or max(1, config.train.rounds // 20)
 
 
-def _noise_of(future: PrefectFuture) -> float | None:
+def _noise_of(future: Running[NoiseEstimate]) -> float | None:
     result = future.result(raise_on_failure=False)
     if isinstance(result, NoiseEstimate):
         return result.noise_multiplier

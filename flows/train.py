@@ -23,11 +23,11 @@ from tasks.outcome import Outcome
 from tasks.recording import publish_summary, record
 from tasks.refutation import refuse_refuted
 from tasks.run_numbers import against_champion
+from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.environment import home
 from tasks.runtime.live import Live, watched
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.runner import ChosenRunner
 from tasks.runtime.store import Store
 
 

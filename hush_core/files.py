@@ -10,6 +10,8 @@ import contextlib
 import hashlib
 import os
 import secrets
+import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +22,33 @@ def private_folder(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     return folder
+
+
+def users_cache(name: str) -> Path | None:
+    """A folder of this user under XDG_CACHE_HOME (~/.cache), for what all homes share; None where others could put
+    something there.
+
+    The folder is the user's own with mode 0700, and only this user and root may rename a folder above it.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "hush" / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = folder.resolve()
+        for place in (folder, *folder.parents):
+            about = place.stat()
+            mine = about.st_uid == os.geteuid()
+            if place == folder:
+                safe = mine and not about.st_mode & 0o077
+            else:
+                safe = (mine or about.st_uid == 0) and (
+                    not about.st_mode & 0o022 or bool(about.st_mode & stat.S_ISVTX)
+                )
+            if not safe:
+                return None
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):  # no home, or a disk that takes no file
+        return None
 
 
 def write_whole(target: Path, data: bytes) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
-from prefect import task
 
 from hush_core.auditing.document import AUDIT, REFUTED, AuditDocument, read_audit
 from hush_core.certificate.document import files_digest
@@ -22,6 +21,7 @@ from tasks.refutation import FOLDER, keep, kept, refuted_runs, resting_on, whose
 from tasks.runtime import approvals
 from tasks.runtime.decisions import decide
 from tasks.runtime.environment import home
+from tasks.runtime.steps import step
 from tasks.runtime.tracking import tracker
 from tasks.runtime.versions import certificate_of, fetch_artifact, find_version, may_not_read, versions_tagged
 
@@ -42,7 +42,7 @@ def signed(document: AuditDocument) -> AuditDocument:
     return document.model_copy(update={"signature": home().sign(_PURPOSE, document.unsigned())})
 
 
-@task(name="record audit")
+@step(name="record audit")
 def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *runs: str) -> None:
     """Keep the signed document in the home and, with tables and pictures, beside the version's run; tag it.
 

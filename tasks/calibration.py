@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.accounting import noise_for_all
@@ -21,6 +20,7 @@ from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.runner import in_parts
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 from tasks.weighing import HUSH
 
@@ -115,7 +115,7 @@ def calibrate_noise(
         plan = replace(plan, records=records_a_round(mechanism))
     else:
         plan = plan_of(mechanism, *tables, **settings)
-    get_run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)
+    run_logger().info("%s: noise multiplier %.4g", method, plan.noise_multiplier)
     return Calibrated(
         weights=weights,
         bounds=store.put_frame(plan.certificates, kind="bounds"),
@@ -150,7 +150,7 @@ def without_rounds(
         store.read_frame(edges), store.read_frame(secrets), method=method, settings=settings_digest,
         earlier=before.others.load(store),
     )  # fmt: skip
-    get_run_logger().info("no text of a secret is new: no certified round, and no run of the promise")
+    run_logger().info("no text of a secret is new: no certified round, and no run of the promise")
     return Calibrated(
         weights=weights,
         bounds=store.put_frame(bounds, kind="bounds"),
@@ -225,7 +225,7 @@ def estimate_noise(
             store.read_frame(edges), rates, store.read_frame(secrets), rounds=in_all, method=method,
             progress=progress_log(),
         )  # fmt: skip
-    get_run_logger().info("%s, %d rounds in all: noise multiplier %.4g", method, in_all, sigma)
+    run_logger().info("%s, %d rounds in all: noise multiplier %.4g", method, in_all, sigma)
     return NoiseEstimate(noise_multiplier=sigma, distinct=expected_distinct(rates, rounds))
 
 
@@ -243,5 +243,5 @@ def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_ba
     except Unavailable:
         raise
     except HushError as error:
-        get_run_logger().warning("the paper's program: %s", error)
+        run_logger().warning("the paper's program: %s", error)
         return None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from prefect import task
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.certificate import check_files, read_certificate
@@ -16,6 +14,7 @@ from tasks.models import AnyModel, Model, keep_folder, open_start
 from tasks.refutation import refuted_model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
+from tasks.runtime.steps import run_logger, step
 from tasks.runtime.store import DIRECTORY, Ref, Store
 
 WHERE = "train.start"
@@ -34,7 +33,7 @@ class Champion(BaseModel):
     """The public name of the run whose releases are in it, as certificates give it; empty where none are."""
 
 
-@task(name="fetch champion")
+@step(name="fetch champion")
 def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | None:
     """The version of `name` that a review promoted; where none is, the last model of the promise; None where no run
     of it has ended in one.
@@ -60,13 +59,13 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
         )
         last = next(kept, None)  # no earlier one is fetched
         if last is None:
-            get_run_logger().warning(
+            run_logger().warning(
                 "no run of the promise ended in a model: this one begins at the public start"
             )
             return None
         run, ref = last
         _refuse_refuted(f"no version is promoted, and the last model, of run {run[:12]},", ref, store)
-        get_run_logger().warning(
+        run_logger().warning(
             "no version of %s is promoted: goes on from the last model, of run %s", name, run[:12]
         )
         return Champion(uri=f"run {run[:12] or ref.sha256[:12]}", promoted=False, files=ref, run=run)
@@ -80,7 +79,7 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
             "promote a version that this HUSH_HOME trained under the promise; what another one told of the secrets "
             "would be in the new model and in no bound",
         )
-    get_run_logger().info("goes on from %s", uri)
+    run_logger().info("goes on from %s", uri)
     return Champion(uri=uri, promoted=True, files=files, run=run)
 
 

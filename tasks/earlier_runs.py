@@ -4,8 +4,6 @@ on from."""
 from __future__ import annotations
 
 import polars as pl
-from prefect import task
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
@@ -17,6 +15,7 @@ from tasks.champion import Champion, fetch_champion
 from tasks.refutation import refuted_runs
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
+from tasks.runtime.steps import run_logger, step
 from tasks.runtime.store import Ref, Store
 
 
@@ -104,7 +103,7 @@ def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
     return content_key("job", version, said, config.settings_digest, list(tables))
 
 
-@task(name="look back")
+@step(name="look back")
 def look_back(
     config: HushConfig,
     job: str,
@@ -152,7 +151,7 @@ def look_back(
         secrets = store.put_frame(table, kind="secrets")
     others = OtherRuns.of(earlier, store)
     runs, made = config.promise.runs if config.promise else 0, set(earlier.runs["key"].to_list())
-    get_run_logger().info("%d of %d promised runs were made", len(made), runs)
+    run_logger().info("%d of %d promised runs were made", len(made), runs)
     goes_on = config.train.start == "champion" and bool(made)
     without_rounds = goes_on and quiet_nights(config) and history.trained_before(text)
     champion = None
@@ -186,7 +185,7 @@ def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame)
         )
 
 
-@task(name="next run")
+@step(name="next run")
 def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str:
     """In words: how many runs of the config's promise were made, and how many rounds one would make now; empty
     without a promise.

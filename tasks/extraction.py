@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
@@ -15,6 +14,7 @@ from tasks.redaction import note_redaction
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 from tasks.sources import Sources
 
@@ -62,7 +62,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     work = store.work_dir("extraction")
     cache = store.root / "extraction"
     found = extract(config, home().identity_key(), progress_log(), cache=cache, work=work)
-    get_run_logger().info(
+    run_logger().info(
         "found %d secrets in %d of %d examples (%d edges); %d public examples",
         found.secrets.height,
         found.edges["example_id"].n_unique(),
@@ -70,13 +70,13 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         found.edges.height,
         found.public.height,
     )
-    get_run_logger().info(
+    run_logger().info(
         "%d contents scanned, %d known from an earlier run",
         found.coverage["blobs_scanned"],
         found.coverage["blobs_reused"],
     )
     if found.redacted.height:
-        get_run_logger().info(
+        run_logger().info(
             "redacted %d values in %d places", found.redacted.height, found.redacted["places"].sum()
         )
     tables = (

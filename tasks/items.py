@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import MechanismConfig, UserWiseMechanism
@@ -16,6 +15,7 @@ from hush_core.mechanisms import PERPLEXITY, filling, item_texts, scores, with_i
 from tasks.models import Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def fill_items(
         loss = loss_by_itself(load_model(store.path(start.files, verify=True)))
     score = scores(texts, table, mechanism.select, loss)
     found = filling(mechanism, store.read_frame(weights)["weight"].to_numpy(), table, score)
-    get_run_logger().info("%d items are filled from pools", found["item"].n_unique())
+    run_logger().info("%d items are filled from pools", found["item"].n_unique())
     pieces = isinstance(mechanism, UserWiseMechanism) and mechanism.select == "chunks"
     return ItemTexts(
         filling=store.put_frame(found, kind="filling"), pools=pools, pieces_of=chunk_bytes if pieces else None

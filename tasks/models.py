@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prefect import task
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig
 from hush_core.corpus.prompted import texts_of
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
+from tasks.runtime.steps import run_logger, step
 from tasks.runtime.store import Ref, Store
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def base_name(model: AnyModel) -> str:
     return Path(model.name).name if Path(model.name).is_dir() else model.name
 
 
-@task(name="fetch_model")
+@step(name="fetch_model")
 def fetch_model(model: HuggingFaceModel) -> Ref:
     """A copy of the named model in the store, so that a run is of its content and not of its name. Not cached:
     the name may stand for another content tomorrow."""
@@ -79,7 +78,7 @@ def open_start(store: Store, model: AnyModel, base: Ref | None, chunk_bytes: int
     here = model.model_copy(update={"name": str(store.path(base, verify=True))})
     opened, fresh = open_model(here, longest=chunk_bytes, seed=SEED)
     if fresh:
-        get_run_logger().warning(
+        run_logger().warning(
             "%d parameters are not in %s and start at random, %s among them: pre-train on public text",
             len(fresh), model.name, fresh[0],
         )  # fmt: skip

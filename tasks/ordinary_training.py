@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import PretrainConfig, TrainConfig, UntaggedConfig
@@ -11,6 +10,7 @@ from tasks.models import SEED, AnyModel, Model, keep, lora_of, open_start
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 from tasks.texts import TextsByRole
 
@@ -56,7 +56,7 @@ def pretrain(
             progress=progress_log(),
         )
     elif settings.steps:
-        get_run_logger().warning("nothing to pre-train on: no public example (see `public:` in the config)")
+        run_logger().warning("nothing to pre-train on: no public example (see `public:` in the config)")
     return keep(store, start, held_out, merge=False)
 
 
@@ -165,7 +165,7 @@ def _fit(
         seed=seed,
         progress=lambda _, done, steps: told(stage, done, steps),
     )
-    get_run_logger().info(
+    run_logger().info(
         "%s: best after %d steps at learning rate %g", stage, fitted.steps, fitted.learning_rate
     )
     return PlainlyTrained(

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.runtime.environment import OWN_SERVERS, Home
+from tasks.runtime.steps import is_alone
 
 RUN_TAG = "hush.owner"
 """The tag of a tracker's run that holds the token."""
@@ -53,7 +54,12 @@ class Owner:
 
 
 def own_servers(place: Home) -> frozenset[str]:
-    """Which of the two servers lie in this home: embedded, or begun by `hush serve --with-servers`."""
+    """Which of the two servers lie in this home: embedded, or begun by `hush serve --with-servers`.
+
+    A command without an orchestrator has no run in either.
+    """
+    if is_alone():
+        return frozenset()
     begun = os.environ.get(OWN_SERVERS, "").split()
     embedded = {"PREFECT_API_URL": "", "MLFLOW_TRACKING_URI": f"sqlite:///{place.mlflow_database}"}
     return frozenset(n for n, value in embedded.items() if n in begun or os.environ.get(n, "") in ("", value))
@@ -119,6 +125,12 @@ def one_at_a_time(place: Home, what: str) -> Iterator[None]:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def sweep_files(place: Home) -> None:
+    """Remove the temporary files of dead owners that had no server."""
+    for owner in dead_owners(place):
+        remove_files(owner, place.store)
 
 
 def remove_files(owner: Owner, store: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
-from prefect import task
 from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
@@ -18,6 +17,7 @@ from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.comparison_progress import RUN_NAME
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
+from tasks.runtime.steps import step
 from tasks.runtime.store import Ref, Store
 from tasks.runtime.tracking import ChildRun, log_run
 
@@ -112,7 +112,7 @@ def table_of(rows: list[RivalRow], verdict: Verdict) -> pl.DataFrame:
     return pl.DataFrame(found, schema=kinds)
 
 
-@task(name="publish-comparison")
+@step(name="publish-comparison")
 def publish_comparison(
     config: HushConfig,
     rows: list[RivalRow],

@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from prefect import task
 from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
@@ -16,8 +15,9 @@ from hush_core.weights import recommended
 from hush_core.weights.roles import WithoutSecret
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
+from tasks.runtime.steps import step
 from tasks.runtime.store import Store
-from tasks.runtime.tracking import log_run
+from tasks.runtime.tracking import log_look
 from tasks.weighing import Relaxation, Weighed
 
 
@@ -111,7 +111,7 @@ def recommend(rows: list[PlanRow], method: Method) -> int | None:
     return None if found is None else own[found]
 
 
-@task(name="publish-frontier")
+@step(name="publish-frontier")
 def publish_frontier(
     config: HushConfig,
     extracted: Extracted,
@@ -153,7 +153,7 @@ def publish_frontier(
             file.chmod(0o600)
             sync(file)
             put_in_place(file, out / file.name)
-    url = log_run(
+    url = log_look(
         experiment=config.tracking.experiment,
         run_name="plan",
         params={

@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from prefect import task
 from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
@@ -15,6 +14,7 @@ from hush_core.files import put_in_place, sync
 from hush_core.rehearsal import Space, Tried
 from hush_core.rehearsal.play import STEPS
 from tasks.publish_plan import NoiseOfRuns
+from tasks.runtime.steps import step
 from tasks.runtime.tracking import log_run
 
 PLAN = "plan.yaml"
@@ -77,7 +77,7 @@ def curves_of(tried: list[Tried]) -> pl.DataFrame:
     )
 
 
-@task(name="publish-rehearsal")
+@step(name="publish-rehearsal")
 def publish_rehearsal(
     config: HushConfig,
     tried: list[Tried],

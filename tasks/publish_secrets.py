@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from prefect import task
 
 from hush_core import figures
 from hush_core.config import HushConfig
@@ -49,8 +48,9 @@ from hush_core.secrets.report.tables import (
 )
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
+from tasks.runtime.steps import step
 from tasks.runtime.store import Store
-from tasks.runtime.tracking import log_run
+from tasks.runtime.tracking import log_look
 
 SHOWN = ("graph.png", "coverage.json", "baseline.json")
 """What the tracker gets: nothing that names a file."""
@@ -102,7 +102,7 @@ class Summary:
     files: dict[str, Path]
 
 
-@task(name="report-secrets")
+@step(name="report-secrets")
 def report_secrets(
     config: HushConfig, extracted: Extracted, folder: Path, baseline: Path | None
 ) -> tuple[Summary, str | None]:
@@ -131,7 +131,7 @@ def report_secrets(
     )
     counts = {"examples": summary.examples, "examples_with_secret": summary.with_secret}
     counts |= {"secrets": extracted.n_secrets, "edges": extracted.n_edges}
-    url = log_run(
+    url = log_look(
         experiment=config.tracking.experiment,
         run_name="secrets",
         params={f"source.{name}": mark[:16] for name, mark in extracted.commits.items()},

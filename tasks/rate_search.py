@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
@@ -15,6 +14,7 @@ from tasks.models import SEED, Model
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 
 
@@ -72,9 +72,7 @@ def check_public(settings: TrainConfig, examples: int) -> None:
             "name more under `public:`",
         )
     if settings.evaluate_every:
-        get_run_logger().warning(
-            "no learning curve: %d public examples, it needs %d", examples, FEWEST_PUBLIC
-        )
+        run_logger().warning("no learning curve: %d public examples, it needs %d", examples, FEWEST_PUBLIC)
 
 
 def choose_rate(
@@ -90,5 +88,5 @@ def choose_rate(
         trial_of_rate(calibrated, public, start, lora, one.essential(), one.execution()) for one in rates
     )
     best = best_rate([RateTrial(**one.model_dump()) for one in done])
-    get_run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
+    run_logger().info("learning rate %g, best of %d in rehearsal on public text", best, len(done))
     return settings.model_copy(update={"learning_rate": best}), done

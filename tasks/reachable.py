@@ -69,14 +69,12 @@ def check_tracker() -> None:
     elif scheme in _DATABASES:
         _check_port(uri, _DATABASES[scheme])
     elif scheme in ("http", "https"):
-        login = _login(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
-        token = os.environ.get("MLFLOW_TRACKING_TOKEN")
-        headers = {"Authorization": f"Bearer {token}"} if token and not login else login
+        headers = tracker_login()
         # one that wants a login wants it for its version, too
-        status, body = _ask(_TRACKER, f"{uri.rstrip('/')}/version", headers)
+        status, body = ask(_TRACKER, f"{uri.rstrip('/')}/version", headers)
         if status == 200 and re.fullmatch(rb"\d+\.\d+[\w.+-]*", body.strip()):
             query = f"{uri.rstrip('/')}/api/2.0/mlflow/experiments/search?max_results=1"
-            status, _ = _ask(_TRACKER, query, headers)
+            status, _ = ask(_TRACKER, query, headers)
         elif status not in (401, 403):
             raise _refusal(_TRACKER, uri, "answers, and is no MLflow server")
         if status in (401, 403):
@@ -99,9 +97,9 @@ def check_orchestrator() -> None:
     if not uri.lower().startswith(("http://", "https://")):
         raise _refusal(_ORCHESTRATOR, uri, "is no address of a Prefect server")
     if os.environ.get("PREFECT_API_KEY"):  # Prefect Cloud answers for an account, not under /health
-        _ask(_ORCHESTRATOR, uri)
+        ask(_ORCHESTRATOR, uri)
         return
-    status, body = _ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/health")
+    status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/health")
     if status != 200 or body.strip() != b"true":
         raise _refusal(
             _ORCHESTRATOR,
@@ -109,8 +107,7 @@ def check_orchestrator() -> None:
             "answers, and is no Prefect server's API",
             "end it in /api, as http://HOST:4200/api",
         )
-    login = _login(*os.environ.get("PREFECT_API_AUTH_STRING", "").split(":", 1))
-    status, body = _ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", login)
+    status, body = ask(_ORCHESTRATOR, f"{uri.rstrip('/')}/admin/version", orchestrator_login())
     if status in (401, 403):
         raise _refusal(_ORCHESTRATOR, uri, "wants a login", "set PREFECT_API_AUTH_STRING to USER:PASSWORD")
     if status != 200 or not isinstance(_json(body), str):
@@ -200,16 +197,21 @@ def _check_port(uri: str, usual: int) -> None:
         raise _refusal(_TRACKER, uri, "does not answer") from None
 
 
-def _ask(name: str, url: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
-    """(status, the first bytes of the answer).
+def ask(
+    name: str, url: str, headers: dict[str, str] | None = None, body: dict[str, Any] | None = None
+) -> tuple[int, bytes]:
+    """(status, the first bytes of the answer); with a `body`, which is sent as JSON, by POST.
 
     Raises:
         InputError: nothing answered.
     """
+    data = None if body is None else json.dumps(body).encode()
 
     def get() -> tuple[int, bytes]:
         try:
-            request = urllib.request.Request(url, headers=headers or {})
+            request = urllib.request.Request(
+                url, data, {"Content-Type": "application/json", **(headers or {})}
+            )
             with _opener().open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read(1 << 16)
         except urllib.error.HTTPError as error:
@@ -236,7 +238,21 @@ def _opener() -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(_Stay)
 
 
-def _login(user: str | None = None, password: str | None = None) -> dict[str, str]:
+def tracker_login() -> dict[str, str]:
+    """The headers with which MLflow is asked."""
+    known = _basic(os.environ.get("MLFLOW_TRACKING_USERNAME"), os.environ.get("MLFLOW_TRACKING_PASSWORD"))
+    token = os.environ.get("MLFLOW_TRACKING_TOKEN")
+    return {"Authorization": f"Bearer {token}"} if token and not known else known
+
+
+def orchestrator_login() -> dict[str, str]:
+    """The headers with which Prefect is asked."""
+    if key := os.environ.get("PREFECT_API_KEY"):
+        return {"Authorization": f"Bearer {key}"}
+    return _basic(*os.environ.get("PREFECT_API_AUTH_STRING", "").split(":", 1))
+
+
+def _basic(user: str | None = None, password: str | None = None) -> dict[str, str]:
     if not user:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password or ''}".encode()).decode()}

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from prefect import task
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import LoraConfig, TrainConfig
@@ -24,6 +22,7 @@ from hush_core.weights import sampling_rates, text_order
 from tasks.models import SEED, Model
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
+from tasks.runtime.steps import run_logger, step
 from tasks.runtime.store import Ref, Store
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
             text_frame(untagged_texts(getattr(found, role), texts, graph)), kind=f"played_{role}"
         )
 
-    get_run_logger().info(
+    run_logger().info(
         "%d untagged examples stand in, %d are trained on before, %d are measured on",
         len(found.stand_ins), len(found.rest), len(found.validation) + len(found.held_back),
     )  # fmt: skip
@@ -107,7 +106,7 @@ class Priced(BaseModel):
     """Σw over the examples that may be drawn."""
 
 
-@task(name="time-rounds")
+@step(name="time-rounds")
 def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
     """What a round costs on this machine: a few of them at two batches, on stand-ins.
 
@@ -136,7 +135,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
             "give --examples, the draws of a run, instead",
         )
     cost = Cost.of(timed)
-    get_run_logger().info(
+    run_logger().info(
         "a round takes %.3g s, and %.3g ms for each example", cost.per_round, 1e3 * cost.per_example
     )
     return cost
@@ -157,7 +156,7 @@ def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> f
     return play_point(stage, priced, settings, lambda *_: False, seed).loss
 
 
-@task(name="rehearse-plan")
+@step(name="rehearse-plan")
 def play_point(
     stage: Stage, priced: Priced, settings: TrainConfig, told: Callable[[int, float], bool], seed: int
 ) -> Played:
@@ -213,7 +212,7 @@ def _told_again(kept: Path, told: Callable[[int, float], bool]) -> Played:
 
     body = json.loads(kept.read_bytes())
     curve = tuple((int(step), float(loss)) for step, loss in body["curve"])
-    for place, (step, loss) in enumerate(curve):
-        if step < STEPS and told(step, loss):
+    for place, (at, loss) in enumerate(curve):
+        if at < STEPS and told(at, loss):
             return Played(None, {}, curve[: place + 1], stopped=True)
     return Played(body["loss"], body["parts"], curve, stopped=False)

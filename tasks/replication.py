@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from prefect import task
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.errors import VerificationError
@@ -23,6 +22,7 @@ from hush_core.replications.replication import Cell
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.steps import step
 from tasks.runtime.store import Ref, Store
 
 INDEX = "README.md"
@@ -76,7 +76,7 @@ def versions() -> dict[str, str]:
     return {package: version(package) for package in PACKAGES} | {"python": platform.python_version()}
 
 
-@task(name="publish-replication")
+@step(name="publish-replication")
 def publish_replication(document: dict[str, Any], folder: str) -> str:
     """Write NAME.json, NAME.md and NAME.png to the folder, and the index of all that lie there; the folder."""
     out, name = Path(folder), document["name"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
@@ -22,6 +21,7 @@ from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.live import Live
 from tasks.runtime.progress import TimedProgress, progress_log
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 from tasks.runtime.turns import turn_given_away
 from tasks.texts import TextsByRole
@@ -124,7 +124,7 @@ def train_protected(
     )
     history = run_history()
     witness = history.note(key, text, job=job, before=None if before is None else before.model_dump_json())
-    folder, log = store.path(start.files, verify=True), get_run_logger()
+    folder, log = store.path(start.files, verify=True), run_logger()
     if lost := rounds_without_checkpoint(store.work_dir(key)):
         log.warning(
             "%s: no checkpoint is left of the %d rounds released there. They stay counted, and training begins "

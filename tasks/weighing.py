@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.accounting import noise_for_all
@@ -26,6 +25,7 @@ from hush_core.weights.roles import PLAIN, certified_edges
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
+from tasks.runtime.steps import run_logger
 from tasks.runtime.store import Ref, Store
 
 HUSH = HushMechanism()
@@ -130,7 +130,7 @@ def weigh_examples(
         protected_retained=float(tagged.sum()) / max(len(tagged), 1),
         largest_batch=largest_batch(found.weights),
     )
-    get_run_logger().info("c = %.3g: %.1f %% of the weight retained", result.c, 100 * result.retained)
+    run_logger().info("c = %.3g: %.1f %% of the weight retained", result.c, 100 * result.retained)
     return result
 
 
@@ -195,6 +195,6 @@ def relax_target(
                 rates = sampling_rates(weights, expected_batch)
                 noise = noise_for_all(graph, rates, other, rounds=rounds, method=method)
             except HushError as error:
-                get_run_logger().warning("%s relaxed: %s", offer["entry"], error)
+                run_logger().warning("%s relaxed: %s", offer["entry"], error)
         found.append(Relaxation(gain=gain, noise_multiplier=noise, distinct=bool(weighing.coverage), **offer))
     return found

@@ -56,7 +56,7 @@ def run(
     from flows.answers import find_answer
     from flows.reports.job_screen import render
 
-    if (known := find_answer(checked)) is not None:
+    if (known := find_answer(checked, f"train {config.stem}")) is not None:
         give(known, lambda: render(known, command_line.console()))
         return
     from flows.train import train
@@ -85,18 +85,16 @@ def secrets(
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
-    command_line.check(config, trains=False)
+    checked = command_line.check(config, trains=False)
     if baseline is not None:
         from hush_core.secrets.report.baseline import read_baseline
         from tasks.runtime.environment import home
 
         read_baseline(baseline, home().identity_key())  # a mistake in it, before a server is started
+    from flows.looks import secrets_of
     from flows.reports.secrets import render, render_files
-    from flows.secrets import secrets as secrets_flow
 
-    command_line.serve()
-    with command_line.owned():
-        summary = secrets_flow(str(config.resolve()), *given)
+    summary = secrets_of(checked, str(config.resolve()), *given)
 
     def shown() -> None:
         render(summary, command_line.console())
@@ -141,17 +139,14 @@ def plan(
         raise InputError(
             "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
         )
-    command_line.check(config, changes, trains=False)
-    from flows.plan import plan as plan_flow
+    checked = command_line.check(config, changes, trains=False)
+    from flows.looks import plan_of
     from flows.reports.plan import render
     from flows.sweep import scales_of
-    from hush_core.config import load_config
 
-    scales_of(load_config(config, changes), c, noise)  # a mistake in the sweep, before a server is started
+    scales_of(checked, c, noise)  # a mistake in the sweep, before a server is started
     where = None if out is None else str(command_line.writable(out).resolve())
-    command_line.serve()
-    with command_line.owned():
-        planned = plan_flow(str(config.resolve()), changes, c or None, noise or None, where)
+    planned = plan_of(checked, str(config.resolve()), changes, c or None, noise or None, where)
     give(planned, lambda: render(planned, command_line.console()))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from ortools.linear_solver.python import model_builder_helper as mbh
 from scipy import sparse
 
 from hush_core.errors import CertificationError
@@ -21,6 +20,8 @@ def solve_glop(
         CertificationError: the solver did not end with a solution.
     """
     m, n = matrix.shape
+    from ortools.linear_solver.python import model_builder_helper as mbh
+
     model = mbh.ModelBuilderHelper()
     rows = matrix.tocsr()
     model.fill_model_from_sparse_data(np.zeros(n), upper, worth, np.full(m, -np.inf), capacities, rows)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from ortools.pdlp import solve_log_pb2, solvers_pb2
-from ortools.pdlp.python import pdlp
 from scipy import sparse
 
 from hush_core.errors import CertificationError
@@ -32,6 +30,9 @@ def solve_pdlp(
         CertificationError: the solver did not reach its tolerance.
     """
     m, n = matrix.shape
+    from ortools.pdlp import solve_log_pb2, solvers_pb2
+    from ortools.pdlp.python import pdlp
+
     program = pdlp.QuadraticProgram()
     program.resize_and_initialize(n, m)
     program.objective_vector = -worth

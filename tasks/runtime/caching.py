@@ -18,13 +18,12 @@ from enum import Enum
 from pathlib import Path, PosixPath, PurePath
 from typing import Any
 
-from prefect import Task, task
-from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
 from tasks.runtime.shared_store import SharedStoreError
+from tasks.runtime.steps import Step, run_logger, step
 from tasks.runtime.store import Store, canonical_json, refs_in
 
 
@@ -56,8 +55,8 @@ def _results_here() -> Results:
 
 def cached_task(
     *, name: str, version: int | str, ignore: Sequence[str] = (), **options: Any
-) -> Callable[[Callable[..., Any]], Task[..., Any]]:
-    """A Prefect task with persisted JSON results under HUSH_HOME/store/results and a key of our own.
+) -> Callable[[Callable[..., Any]], Step[..., Any]]:
+    """A step with persisted JSON results under HUSH_HOME/store/results and a key of our own.
 
     Arguments named in `ignore` (a progress callback, a folder to work in) do not change the result and are
     left out of the key. Further `options` go to `prefect.task`.
@@ -70,11 +69,11 @@ def cached_task(
         record = Path(results, value)
         if record.exists() and not _alive(record):
             record.unlink(missing_ok=True)
-            get_run_logger().warning("%s: a stored object is gone or damaged; computing it again", name)
+            run_logger().warning("%s: a stored object is gone or damaged; computing it again", name)
         return value
 
-    def decorate(function: Callable[..., Any]) -> Task[..., Any]:
-        return task(
+    def decorate(function: Callable[..., Any]) -> Step[..., Any]:
+        return step(
             name=name,
             version=str(version),
             cache_key_fn=key,

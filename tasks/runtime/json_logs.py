@@ -16,11 +16,15 @@ import traceback
 from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from hush_core.errors import HushError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LEFT_OUT = "(not told: it may quote what it stumbled over)"
 KEPT = 16
@@ -73,6 +77,22 @@ class JsonLines(logging.StreamHandler[TextIO]):
         self._words.append(words)
         longest_first = sorted(frozenset().union(*self._words), key=len, reverse=True)
         self._quoted = re.compile("|".join(map(_however_quoted, longest_first)), re.DOTALL)
+
+
+class Lines(logging.Handler):
+    """The same console for people, of a command that runs without Prefect; bars share its `console`."""
+
+    @cached_property
+    def console(self) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=True)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        when = datetime.fromtimestamp(record.created).strftime("%H:%M:%S.%f")[:-3]
+        step = getattr(record, "task_run_name", "hush")
+        line = f"{when} | {record.levelname:<7} | {step} - {record.getMessage()}"
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _told(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:

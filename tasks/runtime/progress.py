@@ -18,15 +18,11 @@ from inspect import signature
 from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
-from prefect.context import FlowRunContext
-from prefect.logging import get_run_logger
-
 from hush_core.errors import HushError
 from hush_core.progress import Progress
+from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
-STOPPING = threading.Event()
-"""Set where a flow was asked to end while its tasks run in threads, which no signal reaches."""
 SCREENS: list[Progress] = []
 """Where a command shows bars; told at every step, so each has to be quick."""
 A_LINE = {"hush_progress": True}
@@ -70,7 +66,7 @@ def progress_log() -> Progress:
     In the main thread it sends this process one SIGINT when the flow run is suspended: training ends after
     the round with a checkpoint, all else at once. `suspendable` then says why.
     """
-    logger = get_run_logger()
+    logger = run_logger()
     shown: dict[str, float] = {}
     paces: dict[str, Pace] = {}
     told = False
@@ -116,7 +112,8 @@ def _refuse_if_dismissed() -> None:
 
 def suspended() -> bool:
     """Whether the flow run that this thread runs was suspended in the orchestrator's UI."""
-    context = FlowRunContext.get()
+    prefect = sys.modules.get("prefect.context")  # without it there is no run of Prefect's
+    context = prefect.FlowRunContext.get() if prefect else None
     return context is not None and context.flow_run_suspension_request.is_requested()
 
 
@@ -130,6 +127,8 @@ def suspendable(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except KeyboardInterrupt:
+            from prefect.context import FlowRunContext
+
             context = FlowRunContext.get()
             if context is not None:
                 context.flow_run_suspension_request.raise_if_requested()

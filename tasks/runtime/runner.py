@@ -1,28 +1,24 @@
 """Where a flow's parallel tasks run: threads of its process, or processes of a Dask cluster (`HUSH_RUNNER`).
 
-    @flow(task_runner=ChosenRunner())
-
-What is spread over a cluster comes out as it does in threads, to the byte: which process works a part out changes
-nothing of it. docs/many_machines.md says what runs where, and who can read what.
+`chosen_runner` gives it to the flows. What is spread over a cluster comes out as it does in threads, to the byte:
+which process works a part out changes nothing of it. docs/many_machines.md says what runs where, and who can read
+what.
 """
 
 from __future__ import annotations
 
-import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
-
-from prefect import Task, task
-from prefect.context import FlowRunContext
-from prefect.futures import PrefectFuture
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hush_core.mapping import parts_by
-from tasks.runtime.environment import runner
-from tasks.runtime.progress import STOPPING
+from tasks.runtime.steps import STOPPING, Step, step
 from tasks.runtime.turns import turn_given_away
+
+if TYPE_CHECKING:
+    from prefect.futures import PrefectFuture
 
 FEW = 8
 """Parts of a computation that are not worth the tenths of a second that a task costs."""
@@ -31,27 +27,16 @@ BATCHES = 4
 P, R = ParamSpec("P"), TypeVar("R")
 
 
-class ChosenRunner(ThreadPoolTaskRunner[Any]):
-    """What HUSH_RUNNER says when the flow starts; Prefect duplicates a flow's runner for each of its runs."""
-
-    def duplicate(self) -> TaskRunner[Any]:  # type: ignore[override]
-        chosen = runner()
-        if chosen == "threads":
-            return ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
-        from tasks.runtime.dask_cluster import dask_runner  # an optional extra
-
-        return dask_runner(chosen)
-
-
 def cluster() -> Any:
     """The Dask runner of the flow that runs here; None where tasks run in threads, and in the cluster's workers."""
-    context = FlowRunContext.get()
+    prefect = sys.modules.get("prefect.context")  # without it there is no run of Prefect's
+    context = prefect.FlowRunContext.get() if prefect else None
     if context is None or context.detached or not hasattr(context.task_runner, "spreads"):
         return None
     return context.task_runner
 
 
-def elsewhere(function: Task[P, R]) -> Callable[P, R]:
+def elsewhere(function: Step[P, R]) -> Callable[P, R]:
     """The task; on a cluster whose workers have this home one of them does it, and this thread gives its turn away
     meanwhile."""
 
@@ -110,7 +95,7 @@ class Batch:
         self.function, self.parts = function, parts
 
 
-@task(name="parts", persist_result=False)
+@step(name="parts", persist_result=False)
 def work_out(batch: Batch) -> list[Any]:
     """What the function gives for each part, in a worker."""
     return [batch.function(part) for part in batch.parts]

@@ -31,8 +31,6 @@ CHOSEN = {
 """What the browser stores, by name."""
 HIDDEN = "<style>[data-assistant-ui]{display:none!important}</style>"
 """The button of the assistant, which would lead nowhere."""
-MODEL_TRAINING = "?workflowType=machine_learning"
-"""At the end of a link to a page of MLflow: the same choice, for this page alone, on any server."""
 
 
 def create_app() -> FastAPI:

@@ -11,18 +11,19 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import mlflow
-import requests
-from mlflow.exceptions import MlflowException
+from typing import TYPE_CHECKING, Any
 
 from hush_core.errors import InputError
 from hush_core.files import beside, put_in_place, sync
 from tasks.ownership import RUN_TAG, token_of
 from tasks.runtime.environment import home
-from tasks.runtime.tracker_server import MODEL_TRAINING
+from tasks.runtime.steps import is_alone
 
+if TYPE_CHECKING:
+    import mlflow
+
+MODEL_TRAINING = "?workflowType=machine_learning"
+"""At the end of a link to a page of MLflow: the pages of trained models, whatever the browser chose before."""
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """What the experiment is. MLflow 3.17's pages do not look at it (`tracker_server`); those before did."""
 
@@ -36,6 +37,8 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def tracker() -> mlflow.MlflowClient:
     """MLflow's client, of the server that the environment names or of the database under HUSH_HOME."""
+    import mlflow
+
     database = home().mlflow_database
     with _ONE_AT_A_TIME:
         if mlflow.get_tracking_uri() == f"sqlite:///{database}":
@@ -45,6 +48,8 @@ def tracker() -> mlflow.MlflowClient:
 
 def has_tracker() -> bool:
     """Whether there is a registry to ask: a server that is named, or a database that a job has made."""
+    import mlflow
+
     database = home().mlflow_database
     return mlflow.get_tracking_uri() != f"sqlite:///{database}" or database.exists()
 
@@ -92,6 +97,8 @@ def log_run(
 ) -> str | None:
     """Log a run that registers nothing, with the runs below it; files that are not there are left out. Where a
     server shows it, or None. `run_id`: one that is open, and is ended here."""
+    import mlflow
+
     client = tracker()
     experiment_id = experiment_of(client, experiment)
     known = None if run_id else experiment_id
@@ -110,8 +117,19 @@ def log_run(
     return link_of(experiment_id, run.info.run_id)
 
 
+def log_look(**run: Any) -> str | None:
+    """`log_run`, of what trains nothing: a command without an orchestrator notes it in a tracker that the user
+    names, and does not begin one of its own for it."""
+    own = f"sqlite:///{home().mlflow_database}"
+    if is_alone() and os.environ.get("MLFLOW_TRACKING_URI") in (None, "", own):
+        return None
+    return log_run(**run)
+
+
 def log_files(folder: str, files: Mapping[str, Path]) -> None:
     """Log files under readable names: those of the store are hashes."""
+    import mlflow
+
     with tempfile.TemporaryDirectory() as staging:
         for name, path in files.items():
             shutil.copyfile(path, Path(staging) / (name + path.suffix))
@@ -125,6 +143,9 @@ def owned() -> dict[str, str]:
 
 def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
     """The experiment's id; without a server its artifacts go under HUSH_HOME, not to ./mlruns."""
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
     embedded = mlflow.get_tracking_uri().startswith("sqlite:")
     known = client.get_experiment_by_name(name)
     if known is None:
@@ -146,6 +167,9 @@ def experiment_of(client: mlflow.MlflowClient, name: str) -> str:
 
 def is_away(error: BaseException) -> bool:
     """Whether a call failed because the server, or its database, did not answer; not because of what was asked."""
+    import requests
+    from mlflow.exceptions import MlflowException
+
     while error is not None:
         if isinstance(
             error, (ConnectionError, requests.exceptions.ConnectionError, requests.exceptions.Timeout)
@@ -162,6 +186,8 @@ def is_away(error: BaseException) -> bool:
 
 def link_of(experiment_id: str, run_id: str) -> str | None:
     """Where a tracking server shows a run, without a login that its address holds; None without a server."""
+    import mlflow
+
     uri = mlflow.get_tracking_uri()
     if not uri.startswith("http"):
         return None

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from hush_core.files import file_sha256, private_folder, put_in_place, whole_file, write_whole
+from hush_core.files import file_sha256, private_folder, put_in_place, users_cache, whole_file, write_whole
 
 
 def test_a_file_is_replaced_whole_and_private(tmp_path):
@@ -66,3 +66,27 @@ def test_folders_are_put_in_place_and_kept_private(tmp_path):
     assert (tmp_path / "whole" / "y").read_bytes() == b"1" and not part.exists()
     (tmp_path / "open").mkdir(mode=0o755)
     assert stat.S_IMODE(private_folder(tmp_path / "open").stat().st_mode) == 0o700
+
+
+def test_the_users_cache_is_taken_only_where_nobody_else_can_write(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = users_cache("rules")
+    assert found == tmp_path / "cache" / "hush" / "rules" and stat.S_IMODE(found.stat().st_mode) == 0o700
+    assert users_cache("rules") == found
+    found.chmod(0o770)  # somebody of the group may have put a file there
+    assert users_cache("rules") is None
+    found.chmod(0o700)
+    (tmp_path / "cache").chmod(0o777)  # anyone may rename `hush`, and put another one in its place
+    assert users_cache("rules") is None
+    (tmp_path / "cache").chmod(0o1777)  # as /tmp: only an owner renames
+    assert users_cache("rules") == found
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert users_cache("rules") is None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives a folder away")
+def test_a_cache_of_another_user_is_not_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = users_cache("rules")
+    os.chown(found, 12345, 12345)
+    assert users_cache("rules") is None

@@ -190,7 +190,7 @@ def states(job, table):
 def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_path):
     job = Job(tmp_path, seed=31)
     for moment in ("Beginning flow run", "read: "):
-        child = job.start("secrets", job.config)
+        child = job.start("run", job.config)
         seen = ""
         for line in child.stdout:
             seen += line
@@ -205,7 +205,7 @@ def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_
             lambda: not list(servers_of(job.home)), "the end of its server"
         )  # and not when the next command starts
     assert "RUNNING" in states(job, "flow_run")
-    job.hush("secrets", job.config)
+    job.hush("run", job.config)
     assert states(job, "flow_run") == ["COMPLETED", "CRASHED", "CRASHED"]
     assert not {"RUNNING", "PENDING"} & set(states(job, "task_run"))
     assert not list(servers_of(job.home)) and list((job.home / "run").iterdir()) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from jobs import Job
 
 from flows.commands.jobs import METHODS
 from hush_core.config import Method
@@ -54,6 +55,45 @@ def test_a_folder_is_verified_without_orchestrator_tracker_and_torch(certified, 
     assert {"polars", "numpy"} <= names, "the test is blind"
     assert not {"torch", "transformers", "pytorch_lightning", "prefect", "mlflow", "matplotlib"} & names
     assert not (tmp_path / "home").exists()
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory):
+    """A folder with a job of which `secrets`, then `plan`, was done; by command, the names that each loaded."""
+    folder = tmp_path_factory.mktemp("looks")
+    job = Job(folder, seed=3, empty=True)
+    return job, {words: loaded(job.home, words, job.config) for words in ("secrets", "plan")}
+
+
+NO_LOOK_NEEDS = {
+    "torch",
+    "transformers",
+    "pytorch_lightning",
+    "prefect",
+    "mlflow",
+    "sqlalchemy",
+    "fastapi",
+    "pandas",
+}
+
+
+@pytest.mark.parametrize("command", ["secrets", "plan"])
+def test_a_look_needs_no_orchestrator_no_tracker_and_no_training(looked, command):
+    job, found = looked
+    done, names = found[command]
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert {"matplotlib", "polars"} <= names, "the test is blind"
+    assert not NO_LOOK_NEEDS & names
+    assert not (job.home / "mlflow.db").exists() and not list((job.home / "prefect").iterdir())
+
+
+@pytest.mark.parametrize("command", ["secrets", "plan"])
+def test_a_second_look_draws_and_computes_nothing(looked, command):
+    job, found = looked
+    done, names = loaded(job.home, command, job.config)
+    assert done.returncode == 0 and "polars" in names, done.stderr[-2000:]
+    assert not {"matplotlib", "ortools", "dp_accounting", *NO_LOOK_NEEDS} & names
+    assert done.stdout == found[command][0].stdout
 
 
 def test_the_methods_of_the_help_are_those_of_the_config():

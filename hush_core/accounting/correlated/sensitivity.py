@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
-from scipy.signal import lfilter
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from hush_core.accounting.correlated.strategy import Strategy
@@ -68,6 +67,8 @@ def sensitivities(strategy: Strategy, counts: ArrayLike, rounds: int) -> np.ndar
         raise InputError(
             "mechanism.bands", f"{strategy.bands} are more than the {period} groups", "give at most as many"
         )
+    from scipy.signal import lfilter
+
     different, place = np.unique(counts, axis=0, return_inverse=True)
     found = np.empty(len(different))
     step = max(1, _AT_ONCE // max(rounds, 1))

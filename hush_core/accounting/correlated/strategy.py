@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.signal import fftconvolve, lfilter
 
 from hush_core.errors import InputError
 
@@ -55,6 +53,8 @@ class Strategy:
 
     def inverse(self, rounds: int) -> np.ndarray:
         """(T,): the first column of C⁻¹, a Toeplitz matrix too."""
+        from scipy.signal import lfilter  # half a second of imports, which only cycles need
+
         impulse = np.zeros(rounds)
         impulse[0] = 1.0
         return lfilter([1.0], self.coefficients, impulse)
@@ -89,6 +89,8 @@ def banded_strategy(rounds: int, bands: int) -> Strategy:
     start = square_root_coefficients(bands)[1:]
     if not len(start):
         return Strategy((1.0,))
+    from scipy.optimize import minimize
+
     found = minimize(
         _error, start, args=(rounds,), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start),
         options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-10},
@@ -108,6 +110,8 @@ def _error(free: np.ndarray, rounds: int) -> tuple[float, np.ndarray]:
 
     With v the coefficients of 1/c(x): ∂v_t/∂c_s = −(v∗v)_{t−s}.
     """
+    from scipy.signal import fftconvolve, lfilter
+
     c = np.concatenate([[1.0], free])
     impulse = np.zeros(rounds)
     impulse[0] = 1.0

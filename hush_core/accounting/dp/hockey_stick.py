@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld import privacy_loss_mechanism as mechanism
-from dp_accounting.pld.pld_pmf import PLDPmf
 from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from hush_core.accounting.participation import CountDistribution, Participation
 from hush_core.errors import CertificationError
+
+if TYPE_CHECKING:  # a second of imports, which only (ε, δ) needs
+    from dp_accounting.pld import privacy_loss_mechanism as mechanism
+    from dp_accounting.pld.pld_pmf import PLDPmf
 
 CUT = 1e-6
 """Mass of K's tail and of the composed loss, over all rounds and relative to the resolution, that is cut."""
@@ -120,6 +121,8 @@ def composed_hockey_stick(
 def _one_loss(
     kept: CountDistribution, sigma: float, log_mass_cut: float, mixture_is_upper: bool
 ) -> mechanism.MonotonePrivacyLoss:
+    from dp_accounting.pld import privacy_loss_mechanism as mechanism
+
     adjacency = mechanism.AdjacencyType.REMOVE if mixture_is_upper else mechanism.AdjacencyType.ADD
     common = {"log_mass_truncation_bound": log_mass_cut, "adjacency_type": adjacency}
     if len(kept.pmf) == 1:  # the mixture's search for its tail finds nothing where K is sure
@@ -151,6 +154,8 @@ def _one_round(loss: mechanism.MonotonePrivacyLoss, rounds: int, given: float | 
 
 
 def _connected(loss: mechanism.MonotonePrivacyLoss, step: float) -> PLDPmf:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     # the public constructor computes both adjacencies and answers with the worse one
     return pld._create_pld_pmf_from_monotone_privacy_loss(
         loss, pessimistic_estimate=True, value_discretization_interval=step, use_connect_dots=True
@@ -168,6 +173,8 @@ def dense_masses(masses: PLDPmf) -> tuple[float, int, np.ndarray, float]:
 
 def _hockey_stick(masses: np.ndarray, infinity: float, step: float) -> np.ndarray:
     """δ at each grid loss: D_i = e^{−h}·D_{i+1} + (1 − e^{−h})·Σ_{j>i} m_j, a recurrence without a difference."""
+    from scipy.signal import lfilter
+
     above = np.append(np.cumsum(masses[:0:-1])[::-1], 0.0)
     return lfilter([-math.expm1(-step)], [1.0, -math.exp(-step)], above[::-1])[::-1] + infinity
 

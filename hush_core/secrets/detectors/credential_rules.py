@@ -252,8 +252,7 @@ _FOLDER: list[Path] = []
 
 def keep_in(folder: Path | None) -> None:
     """From now on compiled gates are kept in this private folder, about a second of processor time a process; None:
-    nowhere. Damaged files are told by their digest; who may write in the folder may put other gates there, as they
-    may put other results."""
+    nowhere. The digest of a file shows damage. It does not show who wrote it: only the user may write there."""
     _FOLDER[:] = [] if folder is None else [folder]
 
 
@@ -262,6 +261,12 @@ def _name(rows: list[tuple[bytes, int, int]]) -> str:
     for."""
     made = f"{_MODE} {version('hyperscan')} {_processor()}".encode()
     return hashlib.sha256(repr(rows).encode() + made).hexdigest()[:32]
+
+
+def compiled_for() -> str:
+    """A short name of what compiled rules are good for: both libraries and the processor."""
+    made = f"{version('kingfisher-secret-scanner')} {version('hyperscan')} {_processor()}"
+    return hashlib.sha256(made.encode()).hexdigest()[:16]
 
 
 @cache

@@ -19,11 +19,11 @@ from typing import Any
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
-from hush_core.files import private_folder
+from hush_core.files import private_folder, users_cache
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
-from hush_core.secrets.detectors.credential_rules import Gated, all_findings, keep_in
+from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for, keep_in
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
@@ -50,7 +50,8 @@ class CredentialScanner:
     """All rules, compiled once (about three seconds of processor time; from `cache` a tenth).
 
     Args:
-        cache: the private folder of an extraction, where compiled rules are kept for the next; None: nowhere.
+        cache: the private folder of an extraction, where compiled rules are kept for the next if the user's own
+            cache cannot hold them; None: nowhere.
     """
 
     def __init__(self, cache: Path | None = None) -> None:
@@ -122,8 +123,11 @@ _COMPILED: list[tuple[Any, frozenset[str]]] = []
 def _compiled(cache: Path | None) -> tuple[Any, frozenset[str]]:
     import kingfisher_sdk
 
-    # kingfisher names the file after its rules and checks it: what is damaged is compiled anew
-    folder = None if cache is None else private_folder(private_folder(cache) / "rules")
+    # kingfisher names the file after its rules and checks it: what is damaged is compiled again
+    folder = None
+    if cache is not None:
+        shared = users_cache(f"rules-{compiled_for()}")  # by all homes of this user
+        folder = shared or private_folder(private_folder(cache) / "rules")
     keep_in(folder)
     rules = kingfisher_sdk.Rules(cache=folder is not None, cache_dir=folder)
     hidden = (r["id"] for r in rules.metadata() if not r["visible"])

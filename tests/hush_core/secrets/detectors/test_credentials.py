@@ -246,14 +246,22 @@ def test_a_hostile_line_takes_linear_time():
         assert len(list(own_findings(content, []))) < 300_000  # returns at all: one long line
 
 
-def test_compiled_rules_are_kept_in_a_private_folder_and_find_the_same(tmp_path, monkeypatch, scanner):
-    """Two scanners in one folder: the second takes what the first left, and leaves it as it is."""
+@pytest.mark.parametrize("shared", [True, False])
+def test_compiled_rules_are_kept_in_a_private_folder_and_find_the_same(
+    tmp_path, monkeypatch, scanner, shared
+):
+    """Two scanners: the second takes what the first left, and leaves it as it is. In the cache of all homes,
+    or in the home's own folder where others may write to that cache."""
     text = b'x = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"\npassword = "hunter2x"\n'
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    cache.chmod(0o700 if shared else 0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     written = set()
-    for _ in range(2):
+    for home in ("one", "other" if shared else "one"):
         monkeypatch.setattr(credentials, "_COMPILED", [])
-        assert CredentialScanner(tmp_path).scan(text) == scanner.scan(text)
-        (kept,) = (tmp_path / "rules").iterdir()
+        assert CredentialScanner(tmp_path / home).scan(text) == scanner.scan(text)
+        (kept,) = cache.glob("hush/rules-*/*.vscdb") if shared else (tmp_path / home / "rules").iterdir()
         written.add(kept.stat().st_mtime_ns)
     assert len(written) == 1
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)

@@ -1,0 +1,95 @@
+"""The work of the flow `plan`: extract, weigh and calibrate each point of the sweep, recommend one, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flows.check import check_config
+from flows.extraction import extracted_of
+from flows.remedies import Remedy, remedies, widest_share
+from flows.reports.coverage_notes import coverage_notes
+from flows.reports.plan import markdown
+from flows.reports.plan_report import PlanReport, build_report
+from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
+from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
+from hush_core.errors import InputError
+from tasks.earlier_runs import next_run
+from tasks.extraction import Extracted, refuse_without_edges
+from tasks.items import imply_targets
+from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
+from tasks.runtime.environment import home
+from tasks.runtime.steps import show_page
+from tasks.runtime.store import Store
+from tasks.weighing import Relaxation, relax_target
+
+SOLVED_AGAIN = 5
+"""So many entries of the config are relaxed for what they would buy; the others get the bound of the prices."""
+
+
+def planned(
+    config_file: str,
+    changes: Changes | None = None,
+    sweep: list[float] | None = None,
+    noise: list[float] | None = None,
+    out: str | None = None,
+) -> PlanReport:
+    """What the flow `plan` does, whose arguments these are."""
+    if noise:
+        changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
+    config = check_config(Path(config_file), changes, trains=False)
+    if not makes_noise(config.mechanism):
+        raise InputError(
+            "mechanism", f"{config.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
+        )
+    scales = scales_of(config, sweep, noise)
+    extracted = extracted_of(config)
+    refuse_without_edges(extracted)
+    if target := unit_dp(config.mechanism):
+        implied = imply_targets(extracted.secrets, *target)
+        extracted = extracted.model_copy(update={"secrets": implied})
+    program = isinstance(config.mechanism, HushMechanism)
+    asked = sweep or noise or config.weights.noise_multiplier is not None or not program
+    points = sweep_points(config, extracted, scales, extend=not asked)
+    rows = [row_of(point, config) for point in points]
+    chosen = recommend(rows, config.method)
+    weighed = relaxations = other = None
+    helps: list[Remedy] = []
+    widest: float | None = None
+    by_runs: list[NoiseOfRuns] = []
+    if chosen is not None:
+        best = points[chosen]
+        helps, widest = remedies(best, extracted, config), widest_share(best)
+        by_runs = noise_by_runs(best.weighed.weights, best.weighed.edges, best.method, extracted, config)
+        other = row_of(other_choice(points[chosen], extracted, config), config)
+        weighed = best.weighed
+        if program:
+            relaxations = relax_point(best, extracted, config)
+    folder = out or str(home().report_folder("plans", Path(config_file)))
+    published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder)
+    notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
+    now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
+    report = build_report(
+        config,
+        extracted,
+        rows,
+        chosen,
+        other,
+        relaxations or [],
+        by_runs,
+        published,
+        notes,
+        widest_share=widest,
+        remedies=helps,
+        next_run=now,
+    )
+    show_page(markdown(report), "hush-plan", "noise by c, and what binds")
+    return report
+
+
+def relax_point(point: Point, extracted: Extracted, config: HushConfig) -> list[Relaxation]:
+    """What relaxing each entry of the config would buy at this point."""
+    return relax_target(
+        point.weighed, extracted.edges, extracted.secrets, point.settings, sorted(config.levels.values()),
+        rounds=config.rounds_in_all, expected_batch=config.train.batch, method=point.method,
+        noise_multiplier=point.estimate.noise_multiplier, most=SOLVED_AGAIN,
+    )  # fmt: skip
