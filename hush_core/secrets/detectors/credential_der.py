@@ -13,6 +13,8 @@ import base64
 import binascii
 import re
 
+from hush_core import linear
+
 SEQUENCE, INTEGER, VERSION = 0x30, 0x02, 0xA0
 LEAST_CERTIFICATE = 128
 """Bytes; no certificate, request or list is shorter."""
@@ -26,7 +28,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _LINE = re.compile(
     rb"[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])([A-Za-z0-9+/]{16,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*"
 )
-_FIRST = re.compile(rb"(?<![A-Za-z0-9+/])(MI[A-Za-z0-9+/]{38,})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z")
+_FIRST = linear.compile(rb"(?<![A-Za-z0-9+/])(MI[A-Za-z0-9+/]{38,})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z")
 _ARMOURED = re.compile(
     rb"\s*(?:-----BEGIN (TRUSTED CERTIFICATE|X509 CRL|(?:NEW )?CERTIFICATE(?: REQUEST)?|(?:[A-Z]{2,10} )?PUBLIC KEY)-----"
     rb"[A-Za-z0-9+/=\s]*(?:-----END \1-----\s*|\Z))+"

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_names import RUN
@@ -30,13 +31,13 @@ FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
 ENCODED_SECRET, ENCODED_PASSWORD = "hush.encoded-login", "hush.encoded-login-password"
 
 
-_KUBERNETES = re.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
-_DATA = re.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
-_ENTRY = re.compile(
+_KUBERNETES = linear.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
+_DATA = linear.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
+_ENTRY = linear.compile(
     rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$"
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
-_TEMPLATE = re.compile(
+_TEMPLATE = linear.compile(
     rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|%\(|^%[sdrv]|%s|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$|^`[^`]*$"
 )
 _PLACEHOLDER = re.compile(
@@ -137,10 +138,10 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 _HOST = re.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?")
 """An address, where nobody logs in."""
 _SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")
-_CHAIN = re.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
+_CHAIN = linear.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
 """What follows a name whose methods are called on the next lines."""
-_DOCUMENT = re.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
-_LOGIN_NAME = re.compile(
+_DOCUMENT = linear.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
+_LOGIN_NAME = linear.compile(
     rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,64}(?:user(?:name)?|login|email|host(?:name)?|port|db|database|type|provider)[\"']?:"
 )
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_joints import (
     ASSIGNED,
     COMMA,
@@ -212,7 +213,7 @@ def _lines_of(content: bytes, start: int, end: int, strip: bytes) -> list[tuple[
     return pieces
 
 
-_BLOCK_LINE = re.compile(
+_BLOCK_LINE = linear.compile(
     rb"[ \t]*[\"']?([A-Za-z0-9+/_=.~!@$%^&*:-]{4,512})[\"'`]{0,3}[)\\;,]?[ \t]*\r?(?:\n|\Z)"
 )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from hush_core import linear
+
 _T = rb"[A-Za-z0-9+/_=.~$:@!%-]"
 _Q = rb"[\"'`]"
 _OPERATOR = rb"(?:\+\+?|\.\.?|&|~|\^|<>|\|\||<<|\*)"
@@ -24,28 +26,28 @@ GLUE = re.compile(
     rb"|(?:" + _OPERATOR + rb"[ \t]*_?(?:[ \t]*\\?" + _REST + rb"\r?\n[ \t]*){0,2})?)"
     rb"\(?[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )  # fmt: skip
-COMMA = re.compile(
+COMMA = linear.compile(
     rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?"
     + _REST
     + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )
 SHELL = re.compile(rb"[;\s]{1,40}(?:export[ \t]+|set[ \t]+)?([A-Za-z_]\w{0,63})=([\"'])\$\{?\1\}?")
-LITERAL = re.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
-JOINER = re.compile(
+LITERAL = linear.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
+JOINER = linear.compile(
     rb"(?i)(?:join|concat|concatenate|paste0?|implode|cat|format|sprintf|append|fmt|strcat|string)[\"'`]?\W{0,24}[^\n]{0,40}\Z"
 )
-JOINER_AFTER = re.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
-JOINED_AFTER = re.compile(
+JOINER_AFTER = linear.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
+JOINED_AFTER = linear.compile(
     rb"\s{0,8}[\])}]{1,2}\s{0,4}(?:\.|->|\||;)?\s{0,8}(?:iter\(\)\.)?(?:join|concat|reduce|collect|implode)"
 )
-PATTERN_ONLY = re.compile(rb"(?:%[sdv]|\{\d?\}|\$\d|[ ,])*")
+PATTERN_ONLY = linear.compile(rb"(?:%[sdv]|\{\d?\}|\$\d|[ ,])*")
 
 _RUNS = rb"[A-Za-z0-9+/_=.~-]"
-CONTINUED = re.compile(_RUNS + rb"{4,512}(?:\\\r?\n[ \t]{0,64}" + _RUNS + rb"{1,512})+")
-FOLDED = re.compile(
+CONTINUED = linear.compile(_RUNS + rb"{4,512}(?:\\\r?\n[ \t]{0,64}" + _RUNS + rb"{1,512})+")
+FOLDED = linear.compile(
     rb"(?m)^([ \t]*)(?:-[ \t]+)?[\"']?([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*:[ \t]*[>|][+-]?[0-9]?[ \t]*\r?\n"
 )
-OPENED = re.compile(
+OPENED = linear.compile(
     rb"([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?\r?\n"
 )
 
@@ -62,7 +64,7 @@ EXPRESSION = re.compile(
 )
 NAMES = re.compile(_DOTTED)
 
-ASSIGNED = re.compile(
+ASSIGNED = linear.compile(
     rb"[\"']?[ \t]*(?::[ \t]?[A-Za-z]{1,16}[ \t]*)?(?:=>|:=|=|:)[ \t]*[brfu]?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})'|`([^`\\\n]{1,400})`|([A-Za-z0-9+/_=.~-]{4,400})(?=[ \t;]*(?:\r?\n|\Z)))"
 )
 """What a name may be given as its value."""

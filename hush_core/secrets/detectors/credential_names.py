@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -55,7 +56,7 @@ _NO_NAMES = frozenset(b"value string default data content v b str text f r u".sp
 """Words that may stand between a name on the line above and its value."""
 
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
-_DATA_URI = re.compile(
+_DATA_URI = linear.compile(
     rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~](?:\\?[\"'])?|h1:|urn:uuid:|[?&]v=)\Z"
 )
 _PATH = re.compile(
@@ -78,11 +79,11 @@ def is_path(token: bytes) -> bool:
     )
 
 
-_DIGEST_BEHIND = re.compile(
+_DIGEST_BEHIND = linear.compile(
     rb"\\?[\"'`]?[ \t]*,[ \t]*(?:\w{1,16}[ \t]*[=:][ \t]*)?\\?[\"'`](?i:sha|md)-?[0-9]"
 )
 """`("…", "sha256")`"""
-_IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
+_IS_NAME = linear.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
@@ -234,7 +235,7 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
     return verdict(b" ".join(said))
 
 
-_TAG, _OPENS = re.compile(rb"</?[A-Za-z]+>"), re.compile(rb"<[A-Za-z]+>")
+_TAG, _OPENS = linear.compile(rb"</?[A-Za-z]+>"), linear.compile(rb"<[A-Za-z]+>")
 
 
 def _in_block(content: bytes, first: int, last: int) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import re2
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -71,15 +72,15 @@ _NO_VALUE_TAIL = frozenset(
     b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
     b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm".split()
 )  # fmt: skip
-_NOISE = re.compile(
+_NOISE = linear.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = linear.compile(
     rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^@\{|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\|"
 )
-_KEY_FILE = re.compile(
+_KEY_FILE = linear.compile(
     rb"[A-Za-z][\w.-]*\.(?:pem|key|crt|cer|csr|der|p8|p12|pfx|jks|json|pub|asc|gpg|ya?ml|xml|txt)"
 )
 """A file, under a name such as `key`."""
@@ -88,24 +89,24 @@ _ALGORITHM = re.compile(
     rb"[-@.])+(?:ssh|openssh\.com|libssh\.org|sha|nistp|v|cbc|ctr|gcm|rsa|dss)?[0-9]{0,5}"
 )
 """A name as SSH has for kinds of keys and ciphers, under `keys`."""
-_CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
-_NAME_LIKE = re.compile(
+_CLOSED = linear.compile(rb"[\"'`\]\)}]+\Z")
+_NAME_LIKE = linear.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
 )
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 
 
-_NUMBERED = re.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
+_NUMBERED = linear.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
 """A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
-_WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
-_DOTTED = re.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
+_WORD = linear.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
+_DOTTED = linear.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
 """A name in parts, as messages have: `=` without blanks gives other names one value, as in `PGPASSWORD=x psql`."""
 _SENTENCE = re.compile(rb"[ \t]{1,2}(?![A-Za-z][\w.-]{0,40}[ \t]?[=:])(?:[A-Za-z\x80-\xff(]|\\u)")
 """What goes on after the word is a message, in whatever language, and not one value; not so where the next word is a
 name that is given a value, too."""
 
 
-_PLAINLY = re.compile(
+_PLAINLY = linear.compile(
     rb"(?i)(?:^|[^A-Za-z]|(?:db|database|admin|root|user|my|smtp|mail|ftp|ssh|sql|pg|postgres|redis|store|key|set|account|service))(?:pass(?:word|wd|phrase)|pwd)[\"'`\]\)}\\]{0,4}\Z"
 )
 """Names that say nothing but that a password follows: in code, too, a word in quotes is one then."""
@@ -224,8 +225,8 @@ def _named(content: bytes, first: int, last: int) -> Iterator[tuple[int, re.Matc
                 yield first, match
 
 
-_SIGNED = re.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
-_LETTERED = re.compile(rb"[A-Za-z][0-9]+[a-z]")
+_SIGNED = linear.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
+_LETTERED = linear.compile(rb"[A-Za-z][0-9]+[a-z]")
 """A digit among letters, as who chooses a password writes one: `tr0ut`."""
 
 
@@ -253,7 +254,7 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
 _SETTING = re.compile(
     rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?![=:]).*|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
 )
-_CODE = re.compile(
+_CODE = linear.compile(
     rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$"
 )
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import re
 
-_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+from hush_core import linear
+
+_WORDS = linear.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
     b"auth authorization oauth authtoken bearer cred creds credential credentials credentialed salt pepper dsn licence license "
@@ -41,7 +43,7 @@ STRONG = frozenset(
     b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
 )
 
-_OWN_NAME = re.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*[\"']?\Z")
+_OWN_NAME = linear.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*[\"']?\Z")
 _IDS = frozenset((b"id", b"ids", b"jid", b"gid", b"uid", b"pid"))
 _PAIR = re.compile(
     rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)[\"']?([^\s,;&\"'{}\[\]()=:]{1,64})[\"']?(?:[ \t]*[,;&]|(?<=\w)[ \t])"
@@ -75,7 +77,7 @@ def own_verdict(before: bytes) -> bool | None:
     return verdict(_PAIR.sub(_unless_telling, before))
 
 
-_BARE_ID = re.compile(rb"(?:^|[^\w.-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+_BARE_ID = linear.compile(rb"(?:^|[^\w.-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
 
 
 def is_bare_id(before: bytes) -> bool:

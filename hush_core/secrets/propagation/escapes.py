@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache, lru_cache
 
+from hush_core import linear
 from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE
 from hush_core.secrets.propagation.layers import BLOCK, Layer, Place, joined
 
@@ -25,8 +26,8 @@ _BACKSLASH = re.compile(
 )
 _PERCENT = re.compile(rb"%%(?:u%(h)b{4}|%(h)b{2})" % {b"h": _HEX})
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7};?|#[xX]%(h)b{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)" % {b"h": _HEX})
-_QUOTED_PRINTABLE = re.compile(rb"=(?:%(h)b{2}|[ \t]*\r?\n)" % {b"h": _HEX})
-_SIGNS = re.compile(rb"=(?:[ \t]*(\r?\n)|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX})
+_QUOTED_PRINTABLE = linear.compile(rb"=(?:%(h)b{2}|[ \t]*\r?\n)" % {b"h": _HEX})
+_SIGNS = linear.compile(rb"=(?:[ \t]*(\r?\n)|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX})
 AROUND = 1024
 SOFT_LINE = range(66, 80)
 """Place of the sign of a soft line break in its line."""

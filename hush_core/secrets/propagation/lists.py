@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from hush_core import linear
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 
 MIN_NUMBERS = 6
@@ -28,7 +29,7 @@ _CALL = (
     rb"\([ \t]*(?:0[xX]|&[hH])?([0-9A-Fa-f]{1,6})[ \t]*\)"
 )
 _CALLS = re.compile(_CALL + rb"(?:[^0-9A-Za-z\n]{0,8}\n?[^0-9A-Za-z\n]{0,40}" + _CALL + rb"){5,}+")
-_CALLED = re.compile(_CALL)
+_CALLED = linear.compile(_CALL)
 _NUMBER_CALL = re.compile(
     rb"\([ \t]*+(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*+\)"
     rb"[^0-9A-Za-z\n]{1,8}+\n?[^0-9A-Za-z\n]{0,40}+[A-Za-z]{3,6}\$?[ \t]*+\("

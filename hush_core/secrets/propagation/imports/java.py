@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from hush_core import linear
 from hush_core.secrets.propagation.identifiers import words
 from hush_core.secrets.propagation.imports.reference import (
     MAX_PARTS,
@@ -36,7 +37,7 @@ _PACKAGE = re.compile(
 )
 _TYPE = re.compile(rb"(?<![\w$.\x80-\xff])(?:class|interface|enum|record)\s{1,255}+(%s)" % _NAME)
 _QUALIFIED = re.compile(rb"(?<![\w$.\x80-\xff])[a-z_]\w*+(?:\.%s){1,%d}+" % (_NAME, MAX_PARTS))
-_SQUEEZE = re.compile(rb"/\*[^*\n]*\*/|\s+")
+_SQUEEZE = linear.compile(rb"/\*[^*\n]*\*/|\s+")
 _UNREAD = re.compile(
     rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\"(?:[^\"\\\n]|\\[^\n])*+\"|'(?:[^'\\\n]|\\[^\n]){1,8}+'"
 )
