@@ -53,6 +53,10 @@ class Match:
         return self._spans[group][1]
 
     @property
+    def string(self) -> bytes:
+        return self._text
+
+    @property
     def lastindex(self) -> int | None:
         """The group that was closed last: of those that end last, the outermost."""
         ends = [last for _, last in self._spans[1:]]
@@ -71,25 +75,27 @@ class Linear:
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1
         options.max_mem = _MEMORY
+        options.log_errors = False
         return re2.compile(translation.expression, options)._regexp.Match, translation
 
     def search(self, text: bytes, first: int = 0, last: int | None = None) -> Match | None:
-        return next(self._matches(_SEARCH, text, first, last), None)
+        return self._one(_SEARCH, text, first, last)
 
     def match(self, text: bytes, first: int = 0, last: int | None = None) -> Match | None:
-        return next(self._matches(_MATCH, text, first, last), None)
+        return self._one(_MATCH, text, first, last)
 
     def fullmatch(self, text: bytes, first: int = 0, last: int | None = None) -> Match | None:
         if self._made[1].looks_ahead:
             raise ValueError(f"{self.pattern!r} looks ahead, so it cannot be held to the whole text")
-        return next(self._matches(_WHOLE, text, first, last), None)
+        return self._one(_WHOLE, text, first, last)
 
     def finditer(self, text: bytes, first: int = 0, last: int | None = None) -> Iterator[Match]:
         return self._matches(_SEARCH, text, first, last)
 
     def findall(self, text: bytes) -> list[bytes]:
-        """The one group of each match, or all of it."""
-        return [match[min(1, len(match._spans) - 1)] for match in self.finditer(text)]
+        """The first group of each match, or all of it."""
+        found = ((match, min(1, len(match._spans) - 1)) for match in self.finditer(text))
+        return [match[group] for match, group in found]
 
     def split(self, text: bytes) -> list[bytes]:
         """What stands between the matches."""
@@ -106,6 +112,13 @@ class Linear:
             parts += [text[at : match.start()], by if isinstance(by, bytes) else by(match)]
             at = match.end()
         return b"".join([*parts, text[at:]])
+
+    def _one(self, anchor: Any, text: bytes, first: int, last: int | None) -> Match | None:
+        call, made = self._made
+        if made.plain and (last is None or last >= len(text)):
+            spans = call(anchor, text, first, len(text)) if first <= len(text) else [_NONE]
+            return Match(text, spans) if spans[0] != _NONE else None
+        return next(self._matches(anchor, text, first, last), None)
 
     def _matches(self, anchor: Any, text: bytes, first: int, last: int | None) -> Iterator[Match]:
         call, made = self._made
@@ -153,6 +166,7 @@ class _Translation:
         self.expression = self._sequence(items, fold, head=self.looks_behind, tail=True)
         self.groups = [self._written[n] for n in range(1, tree.state.groups)]
         self.looks_ahead = bool(self.ends)
+        self.plain = not (self.begins or self.ends)
 
     def borders(self, spans: list[tuple[int, int]]) -> tuple[int, int]:
         begin, end = spans[0]
@@ -224,11 +238,8 @@ class _Translation:
         if opcode in (op.MAX_REPEAT, op.MIN_REPEAT):
             least, most, inner = argument
             body = self._sequence(inner, fold)
-            body = (
-                body
-                if self._one(list(inner), fold) is not None and list(inner)[0][0] is not op.SUBPATTERN
-                else b"(?:%s)" % body
-            )
+            if self._one(list(inner), fold) is None or b"(" in body[:1]:
+                body = b"(?:%s)" % body
             return _repeat(
                 body, least, None if most is op.MAXREPEAT else most, b"?" if opcode is op.MIN_REPEAT else b""
             )

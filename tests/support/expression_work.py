@@ -34,11 +34,47 @@ class Proof:
         self.lines = bool(tree.state.flags & _parser.SRE_FLAG_MULTILINE)
         self.start = self._chain(tree, bool(tree.state.flags & _parser.SRE_FLAG_IGNORECASE), None)
         self.many: float = INFINITE
-        self.widths = [0, *(INFINITE if w is None or w[1] >= 1 << 16 else w[1] for w in tree.state.groupwidths[1:])]
+        self.widths = [
+            0,
+            *(INFINITE if w is None or w[1] >= 1 << 16 else w[1] for w in tree.state.groupwidths[1:]),
+        ]
 
     def searches(self) -> bool:
-        """Whether a search takes no more than PER_START steps from any start."""
-        return self._bound(self.start, INFINITE) <= PER_START
+        """Whether a search takes a number of steps linear in the text: no more than PER_START from any start, or no
+        two attempts read the same, and each is linear in what it reads."""
+        return self._bound(self.start, INFINITE) <= PER_START or (self._apart() and self.matches(whole=False))
+
+    def _apart(self) -> bool:
+        """Whether an attempt begins only where no other can read on: at the text's start, at a line's start and on
+        that line, or with a character that none reads later."""
+        if self.start is None:
+            return True
+        (opcode, argument, fold), rest = self.start
+        if (opcode is op.AT and argument is op.AT_BEGINNING_STRING) or (
+            argument is op.AT_BEGINNING and not self.lines
+        ):
+            return True
+        if opcode is op.AT and argument is op.AT_BEGINNING:
+            return not {10} & self._read(rest)
+        begins = self._characters(opcode, argument, fold)
+        return begins is not None and not begins & self._read(rest)
+
+    def _read(self, chain: Chain) -> frozenset[int]:
+        """All characters that the sequence may read."""
+        found: set[int] = set()
+        for opcode, argument, fold in _items(chain):
+            if opcode in (op.SUBPATTERN, op.ATOMIC_GROUP):
+                found |= self._read(self._inside(opcode, argument, fold, None))
+            elif opcode is op.BRANCH:
+                found.update(*(self._read(self._chain(branch, fold, None)) for branch in argument[1]))
+            elif opcode in _REPEATS:
+                found |= self._read(self._chain(argument[2], fold, None))
+            elif opcode in (op.ASSERT, op.ASSERT_NOT):
+                wide = self._single(argument[1], fold) is None
+                found |= self._read(self._chain(argument[1], fold, None)) if wide else set()
+            elif opcode is not op.AT:
+                found |= self._characters(opcode, argument, fold) or _UNIVERSE
+        return frozenset(found)
 
     def matches(self, *, whole: bool) -> bool:
         """Whether one match at a given place (of the whole text) takes a number of steps linear in its length."""
@@ -102,6 +138,8 @@ class Proof:
         if single is not None:
             if self._never_fails(rest) and (least <= 1 or self.many == INFINITE):
                 return least + 1 if self.many == INFINITE else most + 1
+            if self.many == INFINITE and self._gives_back_one(single, rest):
+                return least + 2
             after = self._steps(rest)
             apart = opcode is op.POSSESSIVE_REPEAT or not (single & self._first(rest))
             return 1 + (
@@ -111,29 +149,37 @@ class Proof:
             )
         once = self._chain(inner, fold, None)
         if opcode is op.POSSESSIVE_REPEAT:
-            return _times(most, self._round(once)) + self._steps(rest)
-        width = self._first(once)
-        if (
-            not self._empty(once)
-            and not width & self._first(rest)
-            and self._one_way(inner, fold, width | self._first(rest))
-        ):
-            if self._never_fails(rest) and least == 0 and self.many == INFINITE:
-                return self._steps(once)  # what has been read is a match
-            return _times(most, self._round(once) + self._entry(rest)) + self._steps(rest)
+            return self._rounds(most, once) + self._steps(rest)
+        if self.many == INFINITE and self._never_fails(rest) and not self._empty(once):
+            # what has been read is a match; only the least number of rounds may fail
+            if least <= 1 or self._deterministic(once):
+                return 1 + _times(least, self._steps(once))
+        after = self._first(rest)
+        if not self._empty(once) and not self._first(once) & after:
+            if self._one_way(inner, fold, self._first(once) | after):
+                return self._rounds(most, once) + _times(most, self._entry(rest)) + self._steps(rest)
         if most > _UNROLLED:
             return INFINITE
         again = rest if most == 1 else ((opcode, (max(0, least - 1), most - 1, inner), fold), rest)
         return 1 + self._steps(self._chain(inner, fold, again)) + (0 if least else self._steps(rest))
 
-    def _round(self, once: Chain) -> float:
-        """Steps of one round of a repeat, beyond those that read what the round takes in: each character is taken
-        in by one round."""
-        many, memo = self.many, self._memo
-        self.many, self._memo = INFINITE, {}
-        fails = self._steps(once)
-        self.many, self._memo = many, memo
-        return 2 + (fails if fails < INFINITE else self._steps(once))
+    def _gives_back_one(self, single: frozenset[int], rest: Chain) -> bool:
+        """Whether nothing but a look for none of other characters follows: true one character before the end."""
+        if rest is None or rest[1] is not None or rest[0][0] is not op.ASSERT_NOT or rest[0][1][0] < 0:
+            return False
+        denied = self._single(rest[0][1][1], rest[0][2])
+        return denied is not None and not denied & single
+
+    def _rounds(self, most: float, once: Chain) -> float:
+        """Steps of all rounds of a repeat that reads in one way: each character is taken in by one of them, the last
+        round fails, and what a round tries in vain before it takes something in is tried in each."""
+        vain = 0.0
+        if not self._deterministic(once):
+            many, memo = self.many, self._memo
+            self.many, self._memo = INFINITE, {}
+            vain = self._steps(once)
+            self.many, self._memo = many, memo
+        return _times(most, 2 + vain) + self._steps(once)
 
     def _one_way(self, inner: Any, fold: bool, after: frozenset[int]) -> bool:
         """Whether the repeated part can be read in one way, whatever of `after` follows it."""

@@ -9,6 +9,7 @@ before it, and what cannot be attributed to exactly one address is left out and 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ _GNU = linear.compile(
     rb"[^<(]*(?:[<(]|$)"
 )
 _CO_AUTHOR = linear.compile(rb"[ \t]+[^<>*:]*<[^<>]*@[^<>]*>[ \t\r]*\n?")
-_ADDRESS = linear.compile(rb"<([^<>]*)>")
+_ADDRESS = re.compile(rb"<([^<>]*)>")
 _IN_BRACKETS = linear.compile(rb"\(([^()<> \t]*@[^()<> \t]*)\)")
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from hush_core import linear
 from hush_core.corpus.git.blobs import sizes_in_pack_order
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.history import History
@@ -20,7 +19,7 @@ from hush_core.corpus.git.history_log import FILE
 from hush_core.corpus.git.process import parted
 
 _TELLING = re.compile(rb"[A-Za-z0-9\x80-\xff]")
-_BLAMED = linear.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
+_BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 
 def added_lines(
@@ -88,7 +87,7 @@ _DIFF = (
     "--diff-algorithm=myers",
     "--indent-heuristic",
 )
-_INDEX = linear.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
+_INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
 
 
 def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:

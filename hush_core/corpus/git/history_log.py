@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from hush_core import linear
 from hush_core.corpus.git.blobs import read_blobs
 from hush_core.corpus.git.clean_view import CleanView
 from hush_core.corpus.git.process import parted
@@ -31,7 +30,7 @@ EMPTY = frozenset(
 
 _TRAILER = re.compile(r"(?im)^[ \t>]*co[- ]?authored[- ]?by[ \t]*:(.*)$")
 _IN_TRAILER = re.compile(r"[^\s<>,;]+")  # not with its @: looking for one takes quadratic time
-_IN_ANGLES = linear.compile(rb"<([^<>\n]*)>")
+_IN_ANGLES = re.compile(rb"<([^<>\n]*)>")
 _COMMIT = re.compile(rb"^[0-9a-f]{40,64}$")
 _FIELDS = "%H%x00%ae%x00%ce%x00%e%x00%B%x00"
 _KINDS = {b"000000": NOTHING, b"120000": SYMLINK, b"160000": SUBMODULE}

@@ -121,17 +121,19 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
                 yield from _look(content, literal.start(), pieces, find, whole=lists)
 
 
-def _next(content: bytes, end: int, glue: re.Pattern[bytes]) -> tuple[tuple[int, int], int] | None:
+def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int], int] | None:
     """(span of the next literal's text, its end)."""
     joint = glue.match(content, end, end + 400)
-    if joint:
+    if joint and (joint[1] is None or joint[1] == joint[2]) if glue is GLUE else joint:
         literal = LITERAL.match(content, joint.end())
         return (literal.span(literal.lastindex or 1), literal.end()) if literal else None
     shell = SHELL.match(content, end, end + 200)
-    if shell:
-        close = content.find(shell[2], shell.end(), shell.end() + 400)
+    if shell and content.startswith(shell[1], shell.end()):
+        begin = shell.end() + len(shell[1])
+        begin += content[begin : begin + 1] == b"}"
+        close = content.find(shell[2], begin, begin + 400)
         if close >= 0:
-            return (shell.end(), close), close + 1
+            return (begin, close), close + 1
     return None
 
 

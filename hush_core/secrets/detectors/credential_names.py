@@ -87,10 +87,9 @@ _IS_NAME = linear.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
-_AROUND = re.compile(
-    rb"^[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])(?=[A-Za-z0-9+/])|(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z"
-)
+_BEFORE_LINE, _AFTER_LINE = b" \t\"'`+.&|>#*/", b" \t\"'`+.&|,;)\\\r"
 """What stands around a line of a block that is written as strings, a quote, or a comment."""
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
@@ -235,23 +234,44 @@ def _above(content: bytes, first: int, last: int, *, named: bool) -> bool | None
     return verdict(b" ".join(said))
 
 
-_TAG, _OPENS = linear.compile(rb"</?[A-Za-z]+>"), linear.compile(rb"<[A-Za-z]+>")
+_TAG, _OPENS = re.compile(rb"</?[A-Za-z]+>"), re.compile(rb"<[A-Za-z]+>")
 
 
 def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
     above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
     below = content[last : last + 120].partition(b"\n")[0]
-    own = _AROUND.sub(b"", content[first : min(last, first + 512)].rstrip(b"\n"))
-    if _ARMOURED.fullmatch(own) and (_ENDS.search(below) or (len(own) >= 56 and _BEGINS.search(above))):
+    own = _bare(content[first : min(last, first + 512)].rstrip(b"\n"))
+    if _ARMOURED.fullmatch(own) and (_public(_ENDS, below) or (len(own) >= 56 and _public(_BEGINS, above))):
         return True
-    return any(_BLOCK.match(_AROUND.sub(b"", line)) for line in (above, below))
+    return any(_BLOCK.match(_bare(line)) for line in (above, below))
 
 
-_BEGINS = re.compile(rb"-----BEGIN (?![A-Z0-9 ]*PRIVATE)")
+def _bare(line: bytes) -> bytes:
+    r"""A line of a block without the signs, quotes and escapes around it.
+
+    >>> _bare(b' + "//aGVsbG8\\\\n" +')
+    b'//aGVsbG8'
+    """
+    start = len(line) - len(line.lstrip(_BEFORE_LINE))
+    while start and not (
+        line[start : start + 1] and line[start] in _BASE64 and line[start - 1] not in _BASE64
+    ):
+        start -= 1
+    end = len(line.rstrip(_AFTER_LINE))
+    while line[end - 2 : end] in (b"\\n", b"\\r"):
+        end -= 2
+    return line[start : max(start, end)]
+
+
+def _public(armour: linear.Linear, line: bytes) -> bool:
+    return any(b"PRIVATE" not in kind for kind in armour.findall(line))
+
+
+_BEGINS = linear.compile(rb"-----BEGIN ([A-Z0-9 ]*)")
 _ARMOURED = re.compile(rb"[A-Za-z0-9+/=]+")
 """A line between them: nothing but base64, all but the last of 56 characters or more."""
-_ENDS = re.compile(rb"-----END (?![A-Z0-9 ]*PRIVATE)")
+_ENDS = linear.compile(rb"-----END ([A-Z0-9 ]*)")
 
 
 _LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"

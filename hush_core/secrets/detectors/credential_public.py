@@ -32,11 +32,12 @@ _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
 _ENCRYPTED = linear.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
 ENCRYPTED_BYTES = 100
 """What is encrypted for a build (`secure:`) is longer; a key or a password that stands there is shorter."""
-_BLOCKS = linear.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
+_BLOCKS = re.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
 """Base64 of 48, 64, 80 or 96 bytes and more: whole blocks of AES, as a build's service encrypts."""
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
-_CAMEL = re.compile(
-    rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
+_LOWER = linear.compile(rb"[A-Za-z_.-]*[a-z]")
+_CAMEL = linear.compile(
+    rb"_{0,2}(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
     rb"(?:[._-](?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2}))*"
 )
 _PART = (
@@ -44,7 +45,7 @@ _PART = (
     rb"|[a-z][0-9]{0,2}+(?=[A-Z_.-]|\Z))"
 )
 _NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
-_WORDS = linear.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Names are told from random letters by bits a character of their words; with digits between these more strictly."""
 _SHOWN = linear.compile(
@@ -81,7 +82,7 @@ MIN_TEXT, TEXT_SURPRISE = 12, 5.2
 """Readable characters in a row, which random bytes show in one of 500 values of 300 bytes, and what they are told from
 random ones by: bits a character under the model of what people write."""
 _READABLE = re.compile(rb"[ -~]{%d,}" % MIN_TEXT)
-_LOGIN = linear.compile(rb"(?:[A-Za-z0-9+/]{4}){2,}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
+_LOGIN = re.compile(rb"(?:[A-Za-z0-9+/]{4}){2,}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
 
 
@@ -102,7 +103,7 @@ def is_identifier(token: bytes) -> bool:
         return False
     most = (
         CAMEL_SURPRISE
-        if _CAMEL.fullmatch(token)
+        if _CAMEL.fullmatch(token) and _LOWER.match(token)
         else NUMBERED_SURPRISE
         if _NUMBERED.fullmatch(token)
         else 0.0
@@ -235,7 +236,7 @@ def is_sample_token(value: bytes) -> bool:
     return claims in _SAMPLES
 
 
-_URL_BASE64 = linear.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?")
+_URL_BASE64 = re.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?")
 _SAMPLES = tuple(
     {"sub": "1234567890", "name": "John Doe"} | admin | issued
     for admin in ({}, {"admin": True})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import surprise
 from hush_core.secrets.guessing.words import commonest_passwords
 from hush_core.secrets.propagation.escapes import unescaped
@@ -17,7 +16,7 @@ labelled where rules see it, not sought elsewhere: it is a word, a number or a n
 the first are sought, but not in longer words and numbers."""
 WORDS, WORD_SURPRISE = 2, 5.4
 """So is a longer one of at most so many words; they are told from random letters by bits a character."""
-_WORDS = linear.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _LETTERS = re.compile(rb"[A-Za-z]+(?:[ ._:/-][A-Za-z]+)*")
 

@@ -38,7 +38,7 @@ def is_mangled(token: bytes) -> bool:
     return names >= NAMES and letters >= NAMED
 
 
-_KEY_ID = linear.compile(
+_KEY_ID = re.compile(
     rb"(?:0x)?(?:[0-9A-F]{40}|[0-9a-f]{40}|[0-9A-F]{16}|[0-9a-f]{16}|[0-9A-F]{8}|[0-9a-f]{8})"
 )
 _NAMES_KEY = linear.compile(

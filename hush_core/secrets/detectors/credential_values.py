@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
-from hush_core import linear
 from hush_core.secrets.detectors.base import Span
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
@@ -34,10 +33,10 @@ GENERIC = frozenset((ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SEC
 MIN_HELD = 8
 """A shorter value is not looked for in others."""
 
-_GLUE = linear.compile(rb"(?:\\[nrt]|[\s\"'`,\\])+")
+_GLUE = re.compile(rb"(?:\\[nrt]|[\s\"'`,\\])+")
 _ARMOUR = re.compile(rb"-----[^-]{0,120}-----")
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{8,}")
-_HEX_RUN = linear.compile(rb"(?:[0-9A-Fa-f]{2}){4,}")
+_HEX_RUN = re.compile(rb"(?:[0-9A-Fa-f]{2}){4,}")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hush_core import linear
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
@@ -90,7 +89,7 @@ class CredentialScanner:
         return [found.location["start_offset"] for found in self._native.scan(text)]
 
 
-_NO_PASSWORD = linear.compile(
+_NO_PASSWORD = re.compile(
     rb"(?i)(?:pass|pwd|guest|user(?:name)?|test|p|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token)|xxx+|\*+|pass(?:%[0-9A-Fa-f]{2}pass)+)"
 )
 _USER = re.compile(rb"//([^/:@\s]{1,60}):\Z")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 
 from hush_core import linear
@@ -10,7 +11,7 @@ from hush_core.secrets.propagation.gate import FRAMED
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 
 _FRAMED = linear.compile(rb"<~([!-uz\s]{10,})~>")
-_GROUP = linear.compile(rb"z|[!-u](?:\s*[!-u]){0,4}")
+_GROUP = re.compile(rb"z|[!-u](?:\s*[!-u]){0,4}")
 
 
 def ascii85(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:

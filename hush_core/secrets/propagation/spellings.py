@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hush_core import linear
 from hush_core.secrets.propagation.escapes import plain_characters, unescaped
 from hush_core.secrets.propagation.layouts import GONE, is_split, is_words, squeeze, words
 
@@ -21,7 +20,7 @@ MAX_TURNED = 512
 MIN_BYTES = 12
 """Fewest bytes that an encoded value decodes to, for these to be sought."""
 
-_HEX = linear.compile(rb"(?:[0-9a-fA-F]{2}){12,}")
+_HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){12,}")
 _BASE64 = re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9+/_-]{22,}={0,2}")
 _BASE32 = re.compile(rb"[A-Z2-7]{26,}={0,6}")
 

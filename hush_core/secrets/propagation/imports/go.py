@@ -36,7 +36,7 @@ _PACKAGE = linear.compile(
     rb"(?m)^[ \t\xef\xbb\xbf]{0,64}(?:/\*[^*\n]{0,999}\*/)?[ \t]{0,64}package[ \t]+([\w\x80-\xff]+)"
 )
 _EMBED = linear.compile(rb"(?m)^//go:embed[ \t]+([^\n]{1,4096})")
-_INCLUDE = linear.compile(
+_INCLUDE = re.compile(
     rb"(?m)^[ \t]{0,64}(?://)?[ \t]{0,64}#[ \t]{0,64}include[ \t]{0,64}[\"<]([^\">\n]{1,1024})[\">]"
 )
 _MODULE = re.compile(r"(?m)^[ \t]*module[ \t]+\"?([^\s\"/][^\s\"]*)")
