@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_names import RUN
@@ -74,6 +75,7 @@ def in_files(
     if place.with_ and not alone and not _beside(number).search(content):
         return
     for first, last in lines:
+        deadline.check()
         if place.above:
             first = content.rfind(b"\n", 0, max(0, first - ABOVE)) + 1
         for match in _matches(place, pattern, content, first, last):
@@ -139,6 +141,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             continue
         at, indent = block.end() + 1, len(block[1])
         while at < len(content):
+            deadline.check()
             end = content.find(b"\n", at)
             end = len(content) if end < 0 else end
             line = content[at:end]

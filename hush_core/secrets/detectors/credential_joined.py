@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_joints import (
     ASSIGNED,
     COMMA,
@@ -104,6 +105,7 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
         back = content.rfind(b"\n", 0, max(0, first - 1)) + 1  # the gate names the last line of a joint
         at = max(at, back if last - back < WINDOW else first)
         while at < last:
+            deadline.check()
             literal = LITERAL.search(content, at, min(len(content), last))
             if literal is None:
                 break
@@ -155,6 +157,7 @@ def _look(
     whole: bool = False, apart: bool = False,
 ) -> Iterator[Joined]:  # fmt: skip
     """What the rules see in the parts as one, if it stands in more than one of them."""
+    deadline.check()
     parts = [content[a:b] for a, b in pieces]
     text = b"".join(parts)
     if not 8 <= len(text) <= MAX_JOINED or not _promising(parts, text):

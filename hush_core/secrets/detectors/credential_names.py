@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -96,6 +97,7 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
     """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
     for first, last in lines:
         for match in RUN.finditer(content, first, last):
+            deadline.check()
             start, end = match.span()
             token = match[0]
             if end - start > MAX_VALUE or (

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import re2
 
 from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -177,6 +178,7 @@ def passwords(
     settings: bool | None = None
     for begin, last in lines:
         for first, match in _named(content, begin, last):
+            deadline.check()
             group = match.lastindex or 0
             quoted = group not in _BARE_GROUPS
             value, (start, end) = match[group], match.span(group)
