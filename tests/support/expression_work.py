@@ -31,6 +31,7 @@ class Proof:
     def __init__(self, pattern: str | bytes, flags: int) -> None:
         tree = _parser.parse(pattern, flags)
         self.text = isinstance(pattern, str)
+        self.dots = bool(tree.state.flags & _parser.SRE_FLAG_DOTALL)
         self.lines = bool(tree.state.flags & _parser.SRE_FLAG_MULTILINE)
         self.start = self._chain(tree, bool(tree.state.flags & _parser.SRE_FLAG_IGNORECASE), None)
         self.many: float = INFINITE
@@ -228,7 +229,7 @@ class Proof:
         if opcode in (op.LITERAL, op.NOT_LITERAL):
             found = self._set([(op.LITERAL, argument)], fold)
             return found if opcode is op.LITERAL else _UNIVERSE - found | {-1}
-        return _UNIVERSE if opcode is op.ANY else None
+        return _UNIVERSE - ({10} if not self.dots else set()) if opcode is op.ANY else None
 
     def _set(self, items: Any, fold: bool) -> frozenset[int]:
         found: set[int] = set()

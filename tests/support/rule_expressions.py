@@ -4,11 +4,12 @@ import ast
 import importlib
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 
 from hush_core.linear import Linear
 
-ROOMS = ("hush_core.secrets", "hush_core.corpus", "hush_core.auditing")
+ROOMS = ("hush_core.secrets", "hush_core.corpus")
 ROOT = Path(__file__).parents[2]
 
 
@@ -46,14 +47,16 @@ def written_for_re2():
 
 def uses(name, module):
     """The methods of an expression that are called, in its module; in all of hush_core where the name is public."""
-    files = [ROOT / (module.replace(".", "/") + ".py")]
-    if not name.startswith("_"):
-        files = (ROOT / "hush_core").rglob("*.py")
-    found = set()
-    for file in files:
-        if not file.exists():
-            file = file.with_suffix("") / "__init__.py"
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-                found.add(node.attr)
+    file = ROOT / (module.replace(".", "/") + ".py")
+    files = [file] if name.startswith("_") else sorted((ROOT / "hush_core").rglob("*.py"))
+    return set().union(*(called(one).get(name, set()) for one in files))
+
+
+@cache
+def called(file):
+    """Name → the methods that a module calls on it."""
+    found = {}
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.setdefault(node.value.id, set()).add(node.attr)
     return found
