@@ -72,11 +72,20 @@ class Linear:
     @cached_property
     def _made(self) -> tuple[Callable[..., list[tuple[int, int]]], _Translation]:
         translation = _Translation(self.pattern, self.flags)
+        return self._compiled(translation.expression), translation
+
+    @cached_property
+    def _at_start(self) -> Callable[..., list[tuple[int, int]]]:
+        """For a match at the text's beginning, where no character stands before it."""
+        return self._compiled(_Translation(self.pattern, self.flags, before=False).expression)
+
+    @staticmethod
+    def _compiled(expression: bytes) -> Callable[..., list[tuple[int, int]]]:
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1
         options.max_mem = _MEMORY
         options.log_errors = False
-        return re2.compile(translation.expression, options)._regexp.Match, translation
+        return re2.compile(expression, options)._regexp.Match  # type: ignore[no-any-return]
 
     def search(self, text: bytes, first: int = 0, last: int | None = None) -> Match | None:
         return self._one(_SEARCH, text, first, last)
@@ -133,15 +142,20 @@ class Linear:
             piece = b"\0" * (shift < 0) + text[max(0, shift) : end] if first else text[:end]
         at, stop = first - shift, end - shift
         while at <= stop:
+            if made.looks_behind and at == 1:  # else the look behind would begin at the text's true beginning
+                piece, shift, at, stop = b"\0" + piece, shift - 1, 2, stop + 1
+            if made.looks_behind and at == 0 and anchor is not _SEARCH:
+                call = self._at_start
             spans = call(anchor, piece, at - 1 if made.looks_behind and at else at, stop)
             if spans[0] == _NONE:
                 return
-            begin, close = made.borders(spans)
-            found = [(begin, close), *(spans[group] for group in made.groups)]
+            if not made.plain:
+                spans = [made.borders(spans), *(spans[group] for group in made.groups)]
+            begin, close = spans[0]
             yield Match(
-                text, [(a + shift, b + shift) if a >= 0 else _NONE for a, b in found] if shift else found
+                text, [(a + shift, b + shift) if a >= 0 else _NONE for a, b in spans] if shift else spans
             )
-            at = close if close > at or close > begin else close + 1
+            at = close if close > begin else close + 1
 
 
 def compile(pattern: bytes, flags: int = 0) -> Linear:
@@ -152,8 +166,8 @@ def compile(pattern: bytes, flags: int = 0) -> Linear:
 class _Translation:
     """RE2's form of an expression, and which of its groups are the written ones and which tell the borders."""
 
-    def __init__(self, pattern: bytes, flags: int) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: bytes, flags: int, *, before: bool = True) -> None:
+        self.pattern, self._before = pattern, before
         tree = _parser.parse(pattern, flags)
         self._state = tree.state.flags
         self._count = 0
@@ -212,7 +226,10 @@ class _Translation:
                     raise self._no("look behind for more than one character")
                 before &= one if opcode is op.ASSERT else frozenset(range(256)) - one
                 start = start and opcode is op.ASSERT_NOT
-            parts += [rb"(?:\A|%s)" % _class(before) if start else _class(before), self._marker(self.begins)]
+            context = rb"(?:\A|%s)" % _class(before) if start else _class(before)
+            if not self._before:
+                context = rb"\A" if start else _class(frozenset())
+            parts += [context, self._marker(self.begins)]
             head = False
         for number, (opcode, argument) in enumerate(items):
             last = tail and number == len(items) - 1
