@@ -1,4 +1,4 @@
-"""Processor seconds that the rules for credentials take for a MB of hostile text, by kind of text. Target: 2 s a MB.
+"""Processor seconds that the rules for credentials take for a MB of hostile text, by kind. Target: 2 s a MB.
 
     .venv/bin/python benchmarks/scanner_worst_case.py [--mb 1]
 
@@ -13,9 +13,9 @@ from hush_core.secrets.detectors.credentials import CredentialScanner
 BLANKS = b'a = "abcd" "abcd"' + b" " * 380 + b"x\n"
 PIECES = {
     "blanks": b" ", "quotes": b'"', "BEGIN lines": b"-----BEGIN RSA PRIVATE KEY-----\n", "password=": b"password=",
-    "brackets": b"[", "dashes": b"-", "pipes": b"|", "backslashes": b"\\", "=": b"=", "base64": b"Ab1/", "newlines": b"\n",
-    "joints and blanks": BLANKS, "password lines": b"password=\n", "key options": b" --keykeykeykey", "comments": b"/*",
-    "addresses": b"x://a:bcd@e ",
+    "brackets": b"[", "dashes": b"-", "pipes": b"|", "backslashes": b"\\", "=": b"=", "base64": b"Ab1/",
+    "newlines": b"\n", "joints and blanks": BLANKS, "password lines": b"password=\n", "key options": b" --keykeykeykey",
+    "comments": b"/*", "addresses": b"x://a:bcd@e ",
 }  # fmt: skip
 
 
@@ -26,7 +26,9 @@ def seconds(scanner: CredentialScanner, text: bytes) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mb", type=float, default=1.0)
     size = int(parser.parse_args().mb * 1e6)
     scanner = CredentialScanner()
