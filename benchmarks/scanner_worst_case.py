@@ -14,7 +14,7 @@ BLANKS = b'a = "abcd" "abcd"' + b" " * 380 + b"x\n"
 PIECES = {
     "blanks": b" ", "quotes": b'"', "BEGIN lines": b"-----BEGIN RSA PRIVATE KEY-----\n", "password=": b"password=",
     "brackets": b"[", "dashes": b"-", "pipes": b"|", "backslashes": b"\\", "=": b"=", "base64": b"Ab1/",
-    "newlines": b"\n", "joints and blanks": BLANKS, "password lines": b"password=\n", "key options": b" --keykeykeykey",
+    "newlines": b"\n", "joints and blanks": BLANKS, "password lines": b"password=\n", "options": b" --keykeykeykey",
     "comments": b"/*", "addresses": b"x://a:bcd@e ",
 }  # fmt: skip
 
