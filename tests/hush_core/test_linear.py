@@ -14,8 +14,8 @@ ELSEWHERE = {
     # what they read is no text of a repository, or so short that no expression could be slow
     "hush_core.corpus.documents.mime:_ARCHIVED": "a header of a mail, cut at mime._VALUE",
     "hush_core.secrets.detectors.credential_files:_SECRET_OPTION": "the name of an option, 60 letters at most",
-    "hush_core.secrets.detectors.credential_public:_NUMBERED": "possessive: a part is read once, by its first letters",
-    "hush_core.secrets.propagation.imports.go:_REPLACE": "begins at a line's start, and reads on to the blank behind it",
+    "hush_core.secrets.detectors.credential_public:_NUMBERED": "possessive: each part is read once",
+    "hush_core.secrets.propagation.imports.go:_REPLACE": "begins at a line's start",
     "hush_core.secrets.propagation.imports.manifests:_CONFIG": "a path",
     "hush_core.secrets.propagation.imports.python:_MODULE": "matched where a name begins; possessive",
     "hush_core.secrets.propagation.imports.python:_TAKEN": "matched where a name begins; possessive",
@@ -44,7 +44,8 @@ def test_expressions_of_re_are_proven_to_take_few_steps():
 
 @pytest.mark.parametrize(
     "expression",
-    [rb"[ \t]*x", rb"a*a*b", rb"(?:a|b|ab)*c", rb"(?:a*)*", rb"\s{0,400}\s{0,400}x", rb"x+x+y", rb"\"[^\"]*\"", rb"(a+)\1"],
+    [rb"[ \t]*x", rb"a*a*b", rb"(?:a|b|ab)*c", rb"(?:a*)*", rb"\s{0,400}\s{0,400}x", rb"x+x+y", rb"\"[^\"]*\"",
+     rb"(a+)\1"],
 )  # fmt: skip
 def test_the_proof_refuses_what_is_slow(expression):
     assert not Proof(expression, 0).searches()
@@ -88,7 +89,8 @@ def test_every_expression_for_re2_can_be_said_in_it():
 
 
 WRITTEN = [
-    rb"(?<![A-Za-z0-9_])(ab+)(?![A-Za-z0-9_])", rb"(?i)a(?:b|(c))*?d(?=e|\Z)", rb"^a|(?<!b)c|d$", rb"(?m)^(a)[ \t]*$",
+    rb"(?<![A-Za-z0-9_])(ab+)(?![A-Za-z0-9_])", rb"(?i)a(?:b|(c))*?d(?=e|\Z)", rb"^a|(?<!b)c|d$",
+    rb"(?m)^(a)[ \t]*$",
     rb"\b\w+\b", rb"a{2,3}(?!aa)", rb"(?<=a)b|c", rb"[^\s]\S\D?", rb"(a)|(b)(c)?",
 ]  # fmt: skip
 

@@ -1,8 +1,8 @@
 """How much work an expression of Python's `re` can make: an upper bound, read off the expression itself.
 
-A backtracking matcher takes, from one start, at most as many steps as there are ways to walk the expression. Where the
-bytes after a repeat tell that it has ended, there is one way; where they do not, each length is one. The bound is on
-attempts that fail: one that succeeds moves on by what it has read.
+A backtracking matcher takes, from one start, at most as many steps as there are ways to walk the expression. Where
+the bytes after a repeat tell that it has ended, there is one way; where they do not, each length is one. The bound is
+on attempts that fail: one that succeeds moves on by what it has read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 INFINITE = float("inf")
 PER_START, PER_CALL, LONG = 512, 1 << 18, 4096
-"""Most steps from one start of a search; of one match on `LONG` characters, at which a quadratic one takes 16 million."""
+"""Most steps from one start of a search; of one match on `LONG` characters (a quadratic one takes 16 million)."""
 _UNIVERSE = frozenset(range(0x300)) | {-1}  # -1: all characters beyond
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 _END = (op.AT_END_STRING,)
@@ -151,14 +151,14 @@ class Proof:
         once = self._chain(inner, fold, None)
         if opcode is op.POSSESSIVE_REPEAT:
             return self._rounds(most, once) + self._steps(rest)
-        if self.many == INFINITE and self._never_fails(rest) and not self._empty(once):
+        ends = self.many == INFINITE and self._never_fails(rest) and not self._empty(once)
+        if ends and (least <= 1 or self._deterministic(once)):
             # what has been read is a match; only the least number of rounds may fail
-            if least <= 1 or self._deterministic(once):
-                return 1 + _times(least, self._steps(once))
+            return 1 + _times(least, self._steps(once))
         after = self._first(rest)
-        if not self._empty(once) and not self._first(once) & after:
-            if self._one_way(inner, fold, self._first(once) | after):
-                return self._rounds(most, once) + _times(most, self._entry(rest)) + self._steps(rest)
+        apart = not self._empty(once) and not self._first(once) & after
+        if apart and self._one_way(inner, fold, self._first(once) | after):
+            return self._rounds(most, once) + _times(most, self._entry(rest)) + self._steps(rest)
         if most > _UNROLLED:
             return INFINITE
         again = rest if most == 1 else ((opcode, (max(0, least - 1), most - 1, inner), fold), rest)
@@ -172,8 +172,8 @@ class Proof:
         return denied is not None and not denied & single
 
     def _rounds(self, most: float, once: Chain) -> float:
-        """Steps of all rounds of a repeat that reads in one way: each character is taken in by one of them, the last
-        round fails, and what a round tries in vain before it takes something in is tried in each."""
+        """Steps of all rounds of a repeat that reads in one way: each character is taken in by one of them, the
+        last round fails, and what a round tries in vain before it takes something in is tried in each."""
         vain = 0.0
         if not self._deterministic(once):
             many, memo = self.many, self._memo
