@@ -1,8 +1,8 @@
 """How much work an expression of Python's `re` can make: an upper bound, read off the expression itself.
 
 A backtracking matcher takes, from one start, at most as many steps as there are ways to walk the expression. Where
-the bytes after a repeat tell that it has ended, there is one way; where they do not, each length is one. The bound is
-on attempts that fail: one that succeeds moves on by what it has read.
+the bytes after a repeat tell that it has ended, there is one way; where they do not, each length is one. The bound
+is on attempts that fail: one that succeeds moves on by what it has read.
 """
 
 from __future__ import annotations
