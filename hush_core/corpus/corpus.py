@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -27,7 +28,7 @@ from hush_core.corpus.git.versions import read_versions, warnings_of
 from hush_core.corpus.paths import Paths
 from hush_core.corpus.tables import read_table
 from hush_core.errors import InputError
-from hush_core.progress import Progress
+from hush_core.progress import Progress, beside
 
 TEXT_BYTES = 1 << 38
 """Most text of all examples: a content counts at every path where it stands, and a path costs nothing to forge."""
@@ -192,7 +193,13 @@ def read_corpus(
         total = len(repositories) + len(tables)
         for repository in repositories:
             progress("read", len(trees), total)
-            trees.append(_read(repository, how, contents, paths))
+            at = len(trees)
+            trees.append(
+                beside(
+                    partial(_read, repository, how, contents, paths),
+                    lambda at=at: progress("read", at, total),
+                )
+            )
         hashes = tuple(dict.fromkeys("sha1" if len(t.commit) == 40 else "sha256" for t in trees)) or ("sha1",)
         for table in tables:
             progress("read", len(trees), total)

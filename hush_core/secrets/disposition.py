@@ -9,7 +9,7 @@ import numpy as np
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus, Layout
 from hush_core.errors import InputError
-from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.base import TOO_SLOW, DetectedSecret
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.labels import ChunkLabels, LabelTable
 from hush_core.secrets.priors import WEAK_BITS
@@ -79,7 +79,7 @@ def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], label
     weak, refused = np.zeros(len(found), dtype=bool), {}
     for number, one in enumerate(found):
         secret = config.secrets[one.entry]
-        if secret.protect == "drop":
+        if secret.protect == "drop" or one.provenance == TOO_SLOW:
             weak[number] = True
             continue
         if one.bits is None:

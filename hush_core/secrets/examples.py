@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from hush_core.corpus import BlobStore, Corpus, Layout
 from hush_core.secrets.graph import EXAMPLES
 
-IN_MEMORY_BYTES = 256 << 20
+IN_MEMORY_BYTES = 16 << 20
 """Up to this much text is simply held."""
 
 

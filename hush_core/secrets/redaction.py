@@ -22,7 +22,7 @@ import polars as pl
 from hush_core.config import HushConfig
 from hush_core.corpus import PLACEHOLDER, Corpus, RedactedCorpus, Replacements, redacted_corpus
 from hush_core.errors import InputError
-from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.base import TOO_SLOW, DetectedSecret
 from hush_core.secrets.detectors.rare_words import words
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.propagators import Values
@@ -73,8 +73,12 @@ class Redaction:
 
 
 def redacted_numbers(config: HushConfig, found: Sequence[DetectedSecret]) -> frozenset[int]:
-    """The secrets of entries with `protect: redact`."""
-    return frozenset(n for n, one in enumerate(found) if config.secrets[one.entry].protect == "redact")
+    """The secrets of entries with `protect: redact`; what was not scanned holds none to replace."""
+    return frozenset(
+        n
+        for n, one in enumerate(found)
+        if config.secrets[one.entry].protect == "redact" and one.provenance != TOO_SLOW
+    )
 
 
 def redact(

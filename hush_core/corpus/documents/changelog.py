@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hush_core import linear
 from hush_core.corpus.documents.columns import LABEL_LIMIT
 from hush_core.corpus.documents.document import Document, admit, normal_address
 from hush_core.corpus.documents.streams import open_stream, pieces
@@ -22,17 +23,17 @@ from hush_core.errors import InputError
 
 _PIECE = 1 << 16
 _HEAD = 1 << 10  # a header, trailer or section is shorter
-_DEBIAN = re.compile(rb"[A-Za-z0-9][A-Za-z0-9+.-]* \([^() \t]+\)[^;]*;")
-_TRAILER = re.compile(rb" -- ?([^<]*)<([^<>]*)>")
-_SECTION = re.compile(rb"[ \t]+\[[ \t]*([^\[\]]+?)[ \t]*\][ \t\r]*\n?")
-_GNU = re.compile(
+_DEBIAN = linear.compile(rb"[A-Za-z0-9][A-Za-z0-9+.-]* \([^() \t]+\)[^;]*;")
+_TRAILER = linear.compile(rb" -- ?([^<]*)<([^<>]*)>")
+_SECTION = linear.compile(rb"[ \t]+\[[ \t]*([^\[\]]+?)[ \t]*\][ \t\r]*\n?")
+_GNU = linear.compile(
     rb"(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}"
     rb"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?[ \t]+(?:[0-9]{1,2}[ \t]+)?[A-Z][a-z]{2}[a-z]*[ \t]+[0-9])"
     rb"[^<(]*(?:[<(]|$)"
 )
-_CO_AUTHOR = re.compile(rb"[ \t]+[^<>*:]*<[^<>]*@[^<>]*>[ \t\r]*\n?")
+_CO_AUTHOR = linear.compile(rb"[ \t]+[^<>*:]*<[^<>]*@[^<>]*>[ \t\r]*\n?")
 _ADDRESS = re.compile(rb"<([^<>]*)>")
-_IN_BRACKETS = re.compile(rb"\(([^()<> \t]*@[^()<> \t]*)\)")
+_IN_BRACKETS = linear.compile(rb"\(([^()<> \t]*@[^()<> \t]*)\)")
 
 
 def looks_like_changelog(line: bytes) -> bool:

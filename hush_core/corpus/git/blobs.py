@@ -21,6 +21,7 @@ SKIP_REASONS = (
     "utf16",
     "binary",
     "undecodable",
+    "too_slow",
 )
 """Why a tree entry is neither scanned nor trained on. What cannot be scanned must not be trained on."""
 

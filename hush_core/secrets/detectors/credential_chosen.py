@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import re
 
-SAYS_PASSWORD = re.compile(
+from hush_core import linear
+
+SAYS_PASSWORD = linear.compile(
     rb"(?i)pass(?:w(?:or)?d|phrase)?[\"']?\W{0,12}(?:value[ \t]*=[ \t\"']*)?\Z|pwd[\"']?\W{0,12}(?:value[ \t]*=[ \t\"']*)?\Z"
 )
-_CALLED = re.compile(
+_CALLED = linear.compile(
     rb"[A-Za-z@]{0,2}'.*'.*|\w[\w.]*[(\[{<].*|.*[A-Za-z_]\w*\(.*\).*|.*[;,]|[\w.-]+(?:/[\w.-]+)+|(?:v|py|python)?[0-9]+(?:[.:-][0-9]+)*|.*(?:[=<>]=|=>|->|&&|[|][|]|::|\\[nrt]|://).*"
 )
 """A call, an index, a path, a version: what programs and lists have behind the names of passwords."""

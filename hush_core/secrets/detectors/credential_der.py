@@ -13,6 +13,8 @@ import base64
 import binascii
 import re
 
+from hush_core import linear
+
 SEQUENCE, INTEGER, VERSION = 0x30, 0x02, 0xA0
 LEAST_CERTIFICATE = 128
 """Bytes; no certificate, request or list is shorter."""
@@ -23,13 +25,13 @@ SIGNED = range(16, 70)
 REACH = 8192
 """Bytes before a line in which the first line of its certificate is looked for: some have 6 KiB."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
-_LINE = re.compile(
-    rb"[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])([A-Za-z0-9+/]{16,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*"
+_LINE = linear.compile(
+    rb"(?:[ \t\"'`+.&|>#*/]*[ \t\"'`.&|>#*])?([A-Za-z0-9+/]{16,}={0,2})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*"
 )
-_FIRST = re.compile(rb"(?<![A-Za-z0-9+/])(MI[A-Za-z0-9+/]{38,})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z")
-_ARMOURED = re.compile(
-    rb"\s*(?:-----BEGIN (TRUSTED CERTIFICATE|X509 CRL|(?:NEW )?CERTIFICATE(?: REQUEST)?|(?:[A-Z]{2,10} )?PUBLIC KEY)-----"
-    rb"[A-Za-z0-9+/=\s]*(?:-----END \1-----\s*|\Z))+"
+_FIRST = linear.compile(rb"(?<![A-Za-z0-9+/])(MI[A-Za-z0-9+/]{38,})(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z")
+_ARMOURED = linear.compile(
+    rb"\s*-----BEGIN (TRUSTED CERTIFICATE|X509 CRL|(?:NEW )?CERTIFICATE(?: REQUEST)?|(?:[A-Z]{2,10} )?PUBLIC KEY)-----"
+    rb"[A-Za-z0-9+/=\s]*(?:-----END ([A-Z0-9 ]+)-----\s*|\Z)"
 )
 
 
@@ -133,4 +135,10 @@ def is_public_armour(value: bytes) -> bool:
     """
     if not value.startswith(b"LS0tLS1CRUdJTi") or not _BASE64.fullmatch(value):
         return False
-    return _ARMOURED.fullmatch(_decoded(value)) is not None
+    text, at = _decoded(value), 0
+    while at < len(text):
+        block = _ARMOURED.match(text, at)
+        if block is None or block[2] not in (None, block[1]):
+            return False
+        at = block.end()
+    return True

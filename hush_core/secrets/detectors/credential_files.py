@@ -11,10 +11,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 
+from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_chosen import SAYS_PASSWORD, is_chosen
 from hush_core.secrets.detectors.credential_der import is_public_armour
 from hush_core.secrets.detectors.credential_names import RUN
-from hush_core.secrets.detectors.credential_places import ABOVE, PLACES
+from hush_core.secrets.detectors.credential_places import ABOVE, PLACES, Place
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
     is_placeholder,
@@ -32,11 +34,11 @@ ENCODED_SECRET, ENCODED_PASSWORD = "hush.encoded-login", "hush.encoded-login-pas
 
 _KUBERNETES = re.compile(rb"(?m)^[ \t\"'{]*kind[\"']?:[ \t]*[\"']?Secret\b")
 _DATA = re.compile(rb"(?m)^([ \t]*)[\"']?(stringData|data)[\"']?:[ \t{]*\r?$")
-_ENTRY = re.compile(
+_ENTRY = linear.compile(
     rb"[ \t]+[\"']?[A-Za-z0-9_.-]{1,253}[\"']?:[ \t]*[\"']?([^\s\"'#|>{]{3,8192})[\"']?,?[ \t\r]*$"
 )
 KUBERNETES_GATE = rb"kind[\"']?:[ \t]*[\"']?Secret[\"'\s]"
-_TEMPLATE = re.compile(
+_TEMPLATE = linear.compile(
     rb"\$[({]|(?<![A-Za-z0-9])\$[A-Za-z_]\w*\\?$|\$[A-Z_]{2,}\\?$|\{\{|%\(|^%[sdrv]|%s|<%|^<|^\*+$|^[xX.]+$|^@|\{[A-Za-z_.0-9]*\}|^%|\.\.\.|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^`[A-Za-z_][\w.-]*`$|^`[^`]*$"
 )
 _PLACEHOLDER = re.compile(
@@ -70,12 +72,13 @@ def in_files(
     alone: also where the content lacks what it must hold besides, as another version of it may have that.
     """
     place, pattern = PLACES[number], _pattern(number)
-    if place.with_ and not alone and not re.search(place.with_, content):
+    if place.with_ and not alone and not _beside(number).search(content):
         return
     for first, last in lines:
+        deadline.check()
         if place.above:
             first = content.rfind(b"\n", 0, max(0, first - ABOVE)) + 1
-        for match in pattern.finditer(content, first, last):
+        for match in _matches(place, pattern, content, first, last):
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
             if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
@@ -107,6 +110,26 @@ def in_files(
                 yield FILE_PASSWORD, start, end
 
 
+_SECRET_OPTION = re.compile(
+    rb"(?i)(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|key)"
+    rb"(?![a-z]*-?(?:words?|opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}\Z"
+)
+"""The name of an option, of 60 letters at most, that takes a secret, and not its file or length."""
+
+
+def _matches(
+    place: Place, pattern: linear.Linear, content: bytes, first: int, last: int
+) -> Iterator[linear.Match]:
+    if not place.option:
+        yield from pattern.finditer(content, first, last)
+        return
+    while match := pattern.search(content, first, last):
+        told = _SECRET_OPTION.search(match[1])
+        first = match.end() if told else match.start() + 1
+        if told:
+            yield match
+
+
 def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
     """Every value under `data` and `stringData` of a manifest with `kind: Secret`."""
     if not _KUBERNETES.search(content):
@@ -118,6 +141,7 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
             continue
         at, indent = block.end() + 1, len(block[1])
         while at < len(content):
+            deadline.check()
             end = content.find(b"\n", at)
             end = len(content) if end < 0 else end
             line = content[at:end]
@@ -137,10 +161,10 @@ def kubernetes(content: bytes) -> Iterator[tuple[str, int, int]]:
 _HOST = re.compile(rb"https?://[\w.-]+(?::[0-9]{2,5})?/?")
 """An address, where nobody logs in."""
 _SWITCH = re.compile(rb"(?i)true|false|yes|no|on|off|null|none")
-_CHAIN = re.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
+_CHAIN = linear.compile(rb"\s{0,8}?\n[ \t]{1,64}\.[A-Za-z_]\w{0,64}\(")
 """What follows a name whose methods are called on the next lines."""
-_DOCUMENT = re.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
-_LOGIN_NAME = re.compile(
+_DOCUMENT = linear.compile(rb"(?m)^(?:---(?:\s|$)|[ \t]*```)")
+_LOGIN_NAME = linear.compile(
     rb"(?i)[ \t]+[\"']?[a-z0-9_.-]{0,64}(?:user(?:name)?|login|email|host(?:name)?|port|db|database|type|provider)[\"']?:"
 )
 
@@ -170,14 +194,23 @@ def _nothing(line: bytes, value: bytes, *, encoded: bool) -> bool:
     return _PLAIN_NAME.fullmatch(plain) is not None
 
 
-_PUTTY = re.compile(rb"(?m)^Private-Lines: [0-9]{1,4}\r?\n((?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400})")
+_PUTTY = re.compile(rb"(?m)^Private-Lines: [0-9]{1,4}\r?\n")
+_PUTTY_LINE, _PUTTY_LINES = re.compile(rb"[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)"), 400
 PUTTY_GATE = rb"^Private-Lines: [0-9]"
 
 
 def putty(content: bytes) -> Iterator[tuple[str, int, int]]:
     """The private part of PuTTY's key files."""
     for match in _PUTTY.finditer(content):
-        yield "hush.putty-private-key", match.start(1), match.start(1) + len(match[1].rstrip())
+        end = match.end()
+        for _ in range(_PUTTY_LINES):
+            line = _PUTTY_LINE.match(content, end)
+            if line is None:
+                break
+            end = line.end()
+        value = content[match.end() : end].rstrip()
+        if value:
+            yield "hush.putty-private-key", match.end(), match.end() + len(value)
 
 
 def alone(content: bytes) -> Iterator[tuple[str, int, int]]:
@@ -218,11 +251,16 @@ def _dense(value: bytes) -> bool:
 
 
 @cache
-def _lined() -> re.Pattern[bytes]:
+def _lined() -> linear.Linear:
     """What any of the lined places matches."""
-    return re.compile(b"|".join(place.pattern for place in PLACES if place.lined))
+    return linear.compile(b"|".join(place.pattern for place in PLACES if place.lined))
 
 
 @cache
-def _pattern(number: int) -> re.Pattern[bytes]:
-    return re.compile(PLACES[number].pattern, re.M)
+def _beside(number: int) -> linear.Linear:
+    return linear.compile(PLACES[number].with_)
+
+
+@cache
+def _pattern(number: int) -> linear.Linear:
+    return linear.compile(PLACES[number].pattern, re.M)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_randomness import surprise
 
 MAX_BODY = 4096
@@ -23,6 +24,7 @@ class Format:
     """A published format: `body` is the value, `before` and `after` its borders; the gate is the body if empty.
 
     random: where the prefix ends, for formats whose prefix may stand in names; what follows must look random.
+    but: how examples of it end.
     """
 
     rule: str
@@ -31,9 +33,10 @@ class Format:
     after: bytes = rb"(?![A-Za-z0-9_])"
     gate: bytes = b""
     random: bool = False
+    but: bytes = b""
 
-    def pattern(self) -> re.Pattern[bytes]:
-        return re.compile(self.before + rb"(" + self.body + rb")" + self.after)
+    def pattern(self) -> linear.Linear:
+        return linear.compile(self.before + rb"(" + self.body + rb")" + self.after)
 
 
 _EQUALS = rb"[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?"
@@ -42,7 +45,7 @@ _TOKEN_END = rb"(?![A-Za-z0-9_-])"
 _EXACT = (
     # an id is listed with its account by AWS; those of its documentation end in EXAMPLE
     Format(
-        "hush.aws-access-key-id", rb"A[KS]IA[A-Z2-7]{9}(?!EXAMPLE)[A-Z2-7]{7}", gate=rb"A[KS]IA[A-Z2-7]{16}"
+        "hush.aws-access-key-id", rb"A[KS]IA[A-Z2-7]{16}", but=b"EXAMPLE", gate=rb"A[KS]IA[A-Z2-7]{16}"
     ),
     Format(
         "hush.discord-webhook",
@@ -238,8 +241,10 @@ FORMATS = _EXACT + _prefixed()
 _ALL_HEX = re.compile(rb"[0-9a-f]+|[0-9A-F]+")
 
 
-def looks_random(kind: Format, match: re.Match[bytes]) -> bool:
+def looks_random(kind: Format, match: linear.Match) -> bool:
     """Whether what follows the prefix may be random, where a name might begin with it."""
+    if kind.but and match[1].endswith(kind.but):
+        return False
     if not kind.random:
         return True
     body = match[2]

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_joints import (
     ASSIGNED,
     COMMA,
@@ -103,6 +105,7 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
         back = content.rfind(b"\n", 0, max(0, first - 1)) + 1  # the gate names the last line of a joint
         at = max(at, back if last - back < WINDOW else first)
         while at < last:
+            deadline.check()
             literal = LITERAL.search(content, at, min(len(content), last))
             if literal is None:
                 break
@@ -120,17 +123,19 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
                 yield from _look(content, literal.start(), pieces, find, whole=lists)
 
 
-def _next(content: bytes, end: int, glue: re.Pattern[bytes]) -> tuple[tuple[int, int], int] | None:
+def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int], int] | None:
     """(span of the next literal's text, its end)."""
     joint = glue.match(content, end, end + 400)
-    if joint:
+    if joint and (joint[1] is None or joint[1] == joint[2]) if glue is GLUE else joint:
         literal = LITERAL.match(content, joint.end())
         return (literal.span(literal.lastindex or 1), literal.end()) if literal else None
     shell = SHELL.match(content, end, end + 200)
-    if shell:
-        close = content.find(shell[2], shell.end(), shell.end() + 400)
+    if shell and content.startswith(shell[1], shell.end()):
+        begin = shell.end() + len(shell[1])
+        begin += content[begin : begin + 1] == b"}"
+        close = content.find(shell[2], begin, begin + 400)
         if close >= 0:
-            return (shell.end(), close), close + 1
+            return (begin, close), close + 1
     return None
 
 
@@ -152,6 +157,7 @@ def _look(
     whole: bool = False, apart: bool = False,
 ) -> Iterator[Joined]:  # fmt: skip
     """What the rules see in the parts as one, if it stands in more than one of them."""
+    deadline.check()
     parts = [content[a:b] for a, b in pieces]
     text = b"".join(parts)
     if not 8 <= len(text) <= MAX_JOINED or not _promising(parts, text):
@@ -212,7 +218,7 @@ def _lines_of(content: bytes, start: int, end: int, strip: bytes) -> list[tuple[
     return pieces
 
 
-_BLOCK_LINE = re.compile(
+_BLOCK_LINE = linear.compile(
     rb"[ \t]*[\"']?([A-Za-z0-9+/_=.~!@$%^&*:-]{4,512})[\"'`]{0,3}[)\\;,]?[ \t]*\r?(?:\n|\Z)"
 )
 

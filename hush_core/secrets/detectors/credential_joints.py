@@ -1,6 +1,6 @@
 """How languages join the parts of a string: what stands between two literals, in a list, at a line's end.
 
-Each form has a pattern (Python's `re`, bounded) and a gate (hyperscan: may it stand on this line?).
+Each form has a pattern (RE2) and a gate (hyperscan: may it stand on this line?).
 """
 
 # ruff: noqa: E501  (tables and patterns: one row a form)
@@ -9,60 +9,63 @@ from __future__ import annotations
 
 import re
 
+from hush_core import linear
+
 _T = rb"[A-Za-z0-9+/_=.~$:@!%-]"
 _Q = rb"[\"'`]"
 _OPERATOR = rb"(?:\+\+?|\.\.?|&|~|\^|<>|\|\||<<|\*)"
 _REST = rb"[ \t]*(?:(?:#|//|--)[^\n]{0,80})?"
 """What may follow a literal on its line: blanks, a comment."""
 _SAME = rb"\$?([A-Za-z_]\w{0,63})[ \t]*"
-GLUE = re.compile(
+GLUE = linear.compile(
     rb"[ \t]*\)?" + _REST + rb"(?:[ \t]*\\?[ \t]*\r?\n[ \t]*){0,3}"  # to the next line or not
     rb"(?:"
     rb";?\s{0,40}[A-Za-z_$@][\w.$]{0,63}[ \t]*(?:\+=|\.=|<<|&=|\|\|=|\.\.=)[ \t]*"  # x += "…"
-    rb"|;?\s{0,40}(?:export[ \t]+|set[ \t]+)?" + _SAME + rb"=[ \t]*\$?\1[ \t]*" + _OPERATOR + rb"[ \t]*"  # x = x + "…"
+    rb"|;?\s{0,40}(?:export[ \t]+|set[ \t]+)?" + _SAME + rb"=[ \t]*\$?([A-Za-z_]\w{0,63})[ \t]*" + _OPERATOR + rb"[ \t]*"  # x = x + "…"
     rb"|;?\s{0,40}[\w.]{0,64}\.?\s{0,20}(?:append|concat|add|push|push_str|write|Append|plus|Concat|AppendLiteral|WriteString)[(!]{1,2}[ \t]*"
     rb"|(?:" + _OPERATOR + rb"[ \t]*_?(?:[ \t]*\\?" + _REST + rb"\r?\n[ \t]*){0,2})?)"
     rb"\(?[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )  # fmt: skip
-COMMA = re.compile(
+COMMA = linear.compile(
     rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?"
     + _REST
     + rb"(?:[ \t]*\r?\n[ \t]*){0,2},?[ \t]*[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )
-SHELL = re.compile(rb"[;\s]{1,40}(?:export[ \t]+|set[ \t]+)?([A-Za-z_]\w{0,63})=([\"'])\$\{?\1\}?")
-LITERAL = re.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
-JOINER = re.compile(
+SHELL = linear.compile(rb"[;\s]{1,40}(?:export[ \t]+|set[ \t]+)?([A-Za-z_]\w{0,63})=([\"'])\$\{?")
+"""The name must follow again."""
+LITERAL = linear.compile(rb"\"([^\"\\\n]{0,400})\"|'([^'\\\n]{0,400})'|`([^`\\\n]{0,400})`")
+JOINER = linear.compile(
     rb"(?i)(?:join|concat|concatenate|paste0?|implode|cat|format|sprintf|append|fmt|strcat|string)[\"'`]?\W{0,24}[^\n]{0,40}\Z"
 )
-JOINER_AFTER = re.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
-JOINED_AFTER = re.compile(
+JOINER_AFTER = linear.compile(rb"[\"'](?:%[sv]){1,8}[\"'][ \t]*%[ \t]*\(")
+JOINED_AFTER = linear.compile(
     rb"\s{0,8}[\])}]{1,2}\s{0,4}(?:\.|->|\||;)?\s{0,8}(?:iter\(\)\.)?(?:join|concat|reduce|collect|implode)"
 )
 PATTERN_ONLY = re.compile(rb"(?:%[sdv]|\{\d?\}|\$\d|[ ,])*")
 
 _RUNS = rb"[A-Za-z0-9+/_=.~-]"
-CONTINUED = re.compile(_RUNS + rb"{4,512}(?:\\\r?\n[ \t]{0,64}" + _RUNS + rb"{1,512})+")
-FOLDED = re.compile(
+CONTINUED = linear.compile(_RUNS + rb"{4,512}(?:\\\r?\n[ \t]{0,64}" + _RUNS + rb"{1,512})+")
+FOLDED = linear.compile(
     rb"(?m)^([ \t]*)(?:-[ \t]+)?[\"']?([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*:[ \t]*[>|][+-]?[0-9]?[ \t]*\r?\n"
 )
-OPENED = re.compile(
+OPENED = linear.compile(
     rb"([A-Za-z0-9_.-]{1,80})[\"']?[ \t]*(?:=|:|=>|:=|\()[ \t]*(?:[\"'`]{1,3}|<<[-~]?[\"']?\w{1,16}[\"']?|\()[ \t]*\\?\r?\n"
 )
 
-_NAME = rb"[A-Za-z_]\w{0,63}"
+_NAME = rb"[A-Za-z_]\w*"
 _DOTTED = _NAME + rb"(?:\." + _NAME + rb"){0,4}"
 _BETWEEN = rb"[ \t]{0,8}(?:\+|\.\.|&|\|\||<>|~)[ \t]{0,8}"
 _FILLED = rb"(?:\$\{|\$\(|\{\{?|#\{|\$)[ \t]?" + _DOTTED + rb"[ \t]?[})]{0,2}"
-EXPRESSION = re.compile(
+EXPRESSION = linear.compile(
     rb"(?:=>|[:=(,]|\breturn\b)[ \t]{0,8}[frb@$]?[\"'`]?("
     + (_FILLED + rb"(?:" + _FILLED + rb"){1,7}")
     + (rb"|" + _DOTTED + rb"(?:" + _BETWEEN + _DOTTED + rb"){1,7}")
     + (rb"|\$" + _NAME + rb"(?:[ \t]{0,8}\.[ \t]{0,8}\$" + _NAME + rb"){1,7}")
     + rb")[\"'`]?[ \t]{0,8}(?=[;,)}\n\r#]|\Z)"
 )
-NAMES = re.compile(_DOTTED)
+NAMES = linear.compile(_DOTTED)
 
-ASSIGNED = re.compile(
+ASSIGNED = linear.compile(
     rb"[\"']?[ \t]*(?::[ \t]?[A-Za-z]{1,16}[ \t]*)?(?:=>|:=|=|:)[ \t]*[brfu]?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})'|`([^`\\\n]{1,400})`|([A-Za-z0-9+/_=.~-]{4,400})(?=[ \t;]*(?:\r?\n|\Z)))"
 )
 """What a name may be given as its value."""

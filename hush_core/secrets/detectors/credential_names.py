@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -55,7 +57,7 @@ _NO_NAMES = frozenset(b"value string default data content v b str text f r u".sp
 """Words that may stand between a name on the line above and its value."""
 
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
-_DATA_URI = re.compile(
+_DATA_URI = linear.compile(
     rb"(?:;base64,|ssh-(?:rsa|ed25519|dss) |ecdsa-sha2-[a-z0-9-]+ |sha(?:1|256|384|512)[-:=~](?:\\?[\"'])?|h1:|urn:uuid:|[?&]v=)\Z"
 )
 _PATH = re.compile(
@@ -78,24 +80,24 @@ def is_path(token: bytes) -> bool:
     )
 
 
-_DIGEST_BEHIND = re.compile(
+_DIGEST_BEHIND = linear.compile(
     rb"\\?[\"'`]?[ \t]*,[ \t]*(?:\w{1,16}[ \t]*[=:][ \t]*)?\\?[\"'`](?i:sha|md)-?[0-9]"
 )
 """`("…", "sha256")`"""
-_IS_NAME = re.compile(rb"[ \t]*(?::?=(?!=)|\()")
+_IS_NAME = linear.compile(rb"[ \t]*(?::?=(?!=)|\()")
 """What follows a name that is given a value, or called."""
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
-_AROUND = re.compile(
-    rb"^[ \t\"'`+.&|>#*/]*(?<![A-Za-z0-9/+])(?=[A-Za-z0-9+/])|(?:\\[nr])*[ \t\"'`+.&|,;)\\\r]*\Z"
-)
+_BEFORE_LINE, _AFTER_LINE = b" \t\"'`+.&|>#*/", b" \t\"'`+.&|,;)\\\r"
 """What stands around a line of a block that is written as strings, a quote, or a comment."""
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
     """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
     for first, last in lines:
         for match in RUN.finditer(content, first, last):
+            deadline.check()
             start, end = match.span()
             token = match[0]
             if end - start > MAX_VALUE or (
@@ -241,16 +243,37 @@ def _in_block(content: bytes, first: int, last: int) -> bool:
     """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
     above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
     below = content[last : last + 120].partition(b"\n")[0]
-    own = _AROUND.sub(b"", content[first : min(last, first + 512)].rstrip(b"\n"))
-    if _ARMOURED.fullmatch(own) and (_ENDS.search(below) or (len(own) >= 56 and _BEGINS.search(above))):
+    own = _bare(content[first : min(last, first + 512)].rstrip(b"\n"))
+    if _ARMOURED.fullmatch(own) and (_public(_ENDS, below) or (len(own) >= 56 and _public(_BEGINS, above))):
         return True
-    return any(_BLOCK.match(_AROUND.sub(b"", line)) for line in (above, below))
+    return any(_BLOCK.match(_bare(line)) for line in (above, below))
 
 
-_BEGINS = re.compile(rb"-----BEGIN (?![A-Z0-9 ]*PRIVATE)")
+def _bare(line: bytes) -> bytes:
+    r"""A line of a block without the signs, quotes and escapes around it.
+
+    >>> _bare(b' + "//aGVsbG8\\\\n" +')
+    b'//aGVsbG8'
+    """
+    start = len(line) - len(line.lstrip(_BEFORE_LINE))
+    while start and not (
+        line[start : start + 1] and line[start] in _BASE64 and line[start - 1] not in _BASE64
+    ):
+        start -= 1
+    end = len(line.rstrip(_AFTER_LINE))
+    while line[end - 2 : end] in (b"\\n", b"\\r"):
+        end -= 2
+    return line[start : max(start, end)]
+
+
+def _public(armour: linear.Linear, line: bytes) -> bool:
+    return any(b"PRIVATE" not in kind for kind in armour.findall(line))
+
+
+_BEGINS = linear.compile(rb"-----BEGIN ([A-Z0-9 ]*)")
 _ARMOURED = re.compile(rb"[A-Za-z0-9+/=]+")
 """A line between them: nothing but base64, all but the last of 56 characters or more."""
-_ENDS = re.compile(rb"-----END (?![A-Z0-9 ]*PRIVATE)")
+_ENDS = linear.compile(rb"-----END ([A-Z0-9 ]*)")
 
 
 _LEFT = b" \t\r\n\"'`<>,;=&()[]{}|:?@\\#!*"

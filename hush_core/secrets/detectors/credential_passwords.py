@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 import re2
 
+from hush_core import linear
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -33,18 +35,43 @@ _PASS_NAME = (
     rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass(?:word)?|bindpw|rootpw|userpw|community)"
 )
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}\\]{0,3}"
-_SIGN = rb"[ \t]{0,16}(?:,?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|\r?\n[ \t]{0,24}[\"']?value[\"']?:|(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?|\((?=[A-Za-z@]{0,2}[\"'])|is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|[ \t]?<-|[ \t]?\|(?=[ \t]?[\"'`])|[ \t]{1,4}(?=[\"'])| As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} =)[ \t]{0,16}[\[({]?"
+_LONG_SIGNS = rb",?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|\r?\n[ \t]{0,24}[\"']?value[\"']?:|(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?"
+_SIGNS = rb"is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|[ \t]?<-"
+_LAST_SIGNS = rb" As String =|[ \t]\{ get; (?:[a-z ]{0,12}set; )?\} ="
+_OPENED = rb"[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
-_VALUE = (
-    rb"(?:"
-    + _MARK
-    + rb"((?!<)[^\s\"'`\\]{4,128})(?:[\"'`]|\\\")|([^\s\"'`<>;,(){}\[\]]{4,128}+)(?=[ \t]{0,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=)))"
+_QUOTED = rb"([^\s\"'`\\<][^\s\"'`\\]{3,127})(?:[\"'`]|\\\")"
+_UNQUOTED = (
+    rb"([^\s\"'`<>;,(){}\[\]]{4,128})"  # all of them, up to 128: what follows is none, or stands behind a blank
+    rb"(?=\r?\n|\Z|[;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]"
+    rb"|[ \t]{1,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=))"
 )
-PASSWORD = re.compile(rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")" + _SIGN + _VALUE)
+_VALUE = _OPENED + rb"(?:" + _MARK + _QUOTED + rb"|" + _UNQUOTED + rb")"
+PASSWORD = linear.compile(
+    rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")[ \t]{0,16}(?:"
+    + (rb"(?:" + _LONG_SIGNS + rb")" + _VALUE)
+    + (rb"|\([A-Za-z@]{0,2}[\"']" + _QUOTED)
+    + (rb"|(?:" + _SIGNS + rb")" + _VALUE)
+    + (rb"|[ \t]?\|[ \t]?[\"'`]" + _QUOTED)
+    + (rb"|[ \t]{1,4}[\"']" + _QUOTED)
+    + (rb"|(?:" + _LAST_SIGNS + rb")" + _VALUE)
+    + rb")"
+)  # fmt: skip
+_BARE_GROUPS = (4, 7, 11)
+"""The groups whose value stands without quotes; the last of those that match is the value."""
 PASSWORD_GATE = (
     _PASS_NAME
     + _TAIL
-    + re.sub(rb"\(\?=[^)]*\)", b"", _SIGN)
+    + (
+        rb"[ \t]{0,16}(?:"
+        + _LONG_SIGNS
+        + rb"|\(|"
+        + _SIGNS
+        + rb"|[ \t]?\||[ \t]{1,4}|"
+        + _LAST_SIGNS
+        + rb")"
+        + _OPENED
+    )
     + rb"(?:"
     + _MARK
     + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
@@ -61,7 +88,10 @@ _HUMAN_NAMES = (
     b"masterauth",
     b"secret",
 )
-_SALTS, _HEX16 = (b"salt", b"pepper"), re.compile(rb"(?=.*[0-9])(?=.*[A-Fa-f])[0-9A-Fa-f]{16}")
+_SALTS, _HEX16 = (
+    (b"salt", b"pepper"),
+    re.compile(rb"(?=[A-Fa-f]{0,15}[0-9])(?=[0-9]{0,15}[A-Fa-f])[0-9A-Fa-f]{16}"),
+)
 """Names under which 16 hexadecimal digits are no short form of a fingerprint."""
 _NO_VALUE_TAIL = frozenset(
     b"url uri path file filename dir name names id ids type field fields input label length len size min max regex pattern "
@@ -71,34 +101,35 @@ _NO_VALUE_TAIL = frozenset(
     b"hash digest fn func callback ref selector version location host port usage set map bits auth requests word "
     b"backend command cmd script placeholder confirmation strength mechanism method source scheme strategy protocol flow realm".split()
 )  # fmt: skip
-_NOISE = re.compile(
+_NOISE = linear.compile(
     rb"(?i)(?:[x*.#_?-]+|none|null|nil|true|false|undefined|string|str|int|bool|bytes|text|optional|required|empty|default|unset|auto|self|this"
     rb"|password|passwd|pass|pwd|secret|token|key|user|username|admin|test|example|foo|bar|baz|value|hidden|masked|redacted|unknown|todo|tbd"
     rb"|(?:your|my|the|some|enter|insert|a)[_-].*|.*(?:placeholder|change[_-]?me|replace[_-]?me|redacted|example|_here|<.*>).*|(?:my|fake|dummy|sample)[_-]?(?:secret|password|pass|token|key|pwd)|env|yes|no|on|off|basic|bearer|digest|inherit|read|write|external|always|never|on_create|wrong|broken|missing|invalid|base(?:16|32|64|85)|urllib2?)"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = linear.compile(
     rb"\$[({]|^\$[A-Za-z_]\w*(?:$|[\[:.\\-])|a-z|A-Z|0-9\]|\{\{|%\(|^%[sdr]|%s|\(\)|::|->|^[@&*/.][A-Za-z_]*[0-9]?$|^/\w+$|^%\w+%$|\.\.\.|^<|^\\|^https?:|^[a-z]+://|/[^/]*/|^--|^[!=]=|[|]{2}|^&\w+=$|^\{[A-Za-z_. ]+\}$|^urn:(?:uuid:|(?:[\w.-]+[:/])*[A-Za-z_.-]*$)|^\.{1,2}/[\w./-]*$|^[A-Za-z_./-]*/$|^[A-Za-z_]\w*\((?:.*\)|\w+=)$|^@\{|^\)[.,;+]|^[A-Za-z_]\w*(?:\.\w+)*\($|^\$[A-Za-z_]\w*\|"
 )
-_KEY_FILE = re.compile(
+_KEY_FILE = linear.compile(
     rb"[A-Za-z][\w.-]*\.(?:pem|key|crt|cer|csr|der|p8|p12|pfx|jks|json|pub|asc|gpg|ya?ml|xml|txt)"
 )
 """A file, under a name such as `key`."""
-_ALGORITHM = re.compile(
-    rb"(?=.*(?:rsa|dss|ecdsa|ssh|sha|aes|hmac|md5|nistp|diffie|curve|chacha))(?:(?:ssh|rsa|dsa|dss|ecdsa|ecdh|ed|curve|diffie|hellman|group|exchange|sk|cert|hmac|sha|md|aes|cbc|ctr|gcm|etm|chacha|poly|nistp|x|v|rsassa|pss)?[0-9]{0,4}"
+_ALGORITHM_NAME = re.compile(rb"rsa|dss|ecdsa|ssh|sha|aes|hmac|md5|nistp|diffie|curve|chacha")
+_ALGORITHM = linear.compile(
+    rb"(?:(?:ssh|rsa|dsa|dss|ecdsa|ecdh|ed|curve|diffie|hellman|group|exchange|sk|cert|hmac|sha|md|aes|cbc|ctr|gcm|etm|chacha|poly|nistp|x|v|rsassa|pss)?[0-9]{0,4}"
     rb"[-@.])+(?:ssh|openssh\.com|libssh\.org|sha|nistp|v|cbc|ctr|gcm|rsa|dss)?[0-9]{0,5}"
 )
 """A name as SSH has for kinds of keys and ciphers, under `keys`."""
-_CLOSED = re.compile(rb"[\"'`\]\)}]+\Z")
-_NAME_LIKE = re.compile(
+_CLOSED = linear.compile(rb"[\"'`\]\)}]+\Z")
+_NAME_LIKE = linear.compile(
     rb"[A-Za-z_][a-z]*(?:[._-][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.\w+)+|[0-9.:,+-]+|[A-Za-z][\w.-]*(?::[\w.-]+)+:v?[0-9][\w.-]*"
 )
 _DIGIT, _SYMBOL = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_.-]")
 
 
-_NUMBERED = re.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
+_NUMBERED = linear.compile(rb"[A-Za-z]+[0-9]{1,2}|(?:0x)?[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8})?")
 """A word with a number, or the short form of a public key's fingerprint: no key of a machine."""
 _WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
-_DOTTED = re.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
+_DOTTED = linear.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
 """A name in parts, as messages have: `=` without blanks gives other names one value, as in `PGPASSWORD=x psql`."""
 _SENTENCE = re.compile(rb"[ \t]{1,2}(?![A-Za-z][\w.-]{0,40}[ \t]?[=:])(?:[A-Za-z\x80-\xff(]|\\u)")
 """What goes on after the word is a message, in whatever language, and not one value; not so where the next word is a
@@ -112,6 +143,10 @@ _PLAINLY = re.compile(
 
 
 _ONE_WORD = re.compile(rb"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)*")
+
+
+def _is_algorithm(value: bytes) -> bool:
+    return _ALGORITHM.fullmatch(value) is not None and _ALGORITHM_NAME.search(value) is not None
 
 
 def _is_word(value: bytes) -> bool:
@@ -143,7 +178,9 @@ def passwords(
     settings: bool | None = None
     for begin, last in lines:
         for first, match in _named(content, begin, last):
-            group = 3 if match[3] is not None else 4
+            deadline.check()
+            group = match.lastindex or 0
+            quoted = group not in _BARE_GROUPS
             value, (start, end) = match[group], match.span(group)
             if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
                 content, max(first, match.start() - 12), match.start()
@@ -165,10 +202,7 @@ def passwords(
                 name in _SALTS and _HEX16.fullmatch(value) is not None
             )
             if (
-                (
-                    not human
-                    and (_KEY_FILE.fullmatch(value) or _ALGORITHM.fullmatch(value) or is_digest(value))
-                )
+                (not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)))
                 or _NOISE.fullmatch(value)
                 or is_placeholder(value)
                 or says_placeholder(value)
@@ -179,17 +213,15 @@ def passwords(
             given = content[match.end(2) : start] == b"=" and not _DOTTED.search(
                 content, first, match.start()
             )
-            if group == 4 and not given and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
+            if not quoted and not given and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
                 continue
             sign = content[match.end(2) : start].strip(b" \t\"'`")
             if sign == b"(" and not _SETTER.search(content, max(first, match.start() - 32), match.start()):
                 continue
-            if len(set(value)) < 4 or not _may_be_password(
-                value, human=human, quoted=group == 3, settings=True
-            ):
+            if len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True):
                 continue
-            if not _may_be_password(value, human=human, quoted=group == 3, settings=False) and not (
-                group == 3
+            if not _may_be_password(value, human=human, quoted=quoted, settings=False) and not (
+                quoted
                 and sign not in _LOOSE
                 and _PLAINLY.search(content, max(0, first - 1), match.end(2))
                 and _is_word(value)
@@ -208,8 +240,8 @@ ABOVE = 160
 """Longest line above it that is read for the name: no more than `changes.around` takes in."""
 
 
-def _named(content: bytes, first: int, last: int) -> Iterator[tuple[int, re.Match[bytes]]]:
-    """Where the line of the name begins, and a match of PASSWORD; where a name begins is sought by re2, as `re` is slow with many words."""
+def _named(content: bytes, first: int, last: int) -> Iterator[tuple[int, linear.Match]]:
+    """Where the line of the name begins, and a match of PASSWORD."""
     if first and _VALUE_LINE.match(content, first, last):
         above = content.rfind(b"\n", max(0, first - ABOVE), first - 1)  # its name stands above
         first = above + 1 if above >= 0 else 0 if first <= ABOVE else first
@@ -218,14 +250,14 @@ def _named(content: bytes, first: int, last: int) -> Iterator[tuple[int, re.Matc
         if first + name.start() >= at:
             match = PASSWORD.match(content, first + name.start(), last)
             if match:
-                group = 3 if match[3] is not None else 4
+                group = match.lastindex or 0
                 named = _AT.match(match[group])  # `"key": "password", "value": …`
                 at = match.start(group) if named else match.end()
                 yield first, match
 
 
-_SIGNED = re.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
-_LETTERED = re.compile(rb"[A-Za-z][0-9]+[a-z]")
+_SIGNED = linear.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")
+_LETTERED = linear.compile(rb"[A-Za-z][0-9]+[a-z]")
 """A digit among letters, as who chooses a password writes one: `tr0ut`."""
 
 
@@ -250,10 +282,10 @@ def _may_be_password(value: bytes, *, human: bool, quoted: bool, settings: bool)
     return digit and len(value) >= 7 and re.fullmatch(rb"[A-Za-z0-9_!@#$%^&*~?-]+", value) is not None
 
 
-_SETTING = re.compile(
-    rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?![=:]).*|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
+_SETTING = linear.compile(
+    rb"[ \t]*(?:[#;!<\[-].*|//.*|[\"']?[A-Za-z0-9_.$/*-]{1,60}(?: [A-Za-z0-9_.-]{1,30}){0,3}[\"']?[ \t]*(?:=|:)(?:[^=:\n].*)?|export .*|set .*|[{}\[\]],?|ENV .*|[a-z_-]+[ \t]+[^ \t=(]+)?[ \t\r]*\Z"
 )
-_CODE = re.compile(
+_CODE = linear.compile(
     rb"[ \t]*(?:def|class|import|from|func|function|return|if|for|while|var|let|const|public|private|package|use|fn|impl|static|void|#include|async|raise|assert|self)\b|.*[{;][ \t]*\r?$"
 )
 

@@ -1,6 +1,6 @@
 """Where tools keep credentials: the lines of their own files and calls, told by their form, whatever the file is called.
 
-Each is a gate (hyperscan, on the whole content), a pattern (Python's `re`, bounded, on the lines that the gate names)
+Each is a gate (hyperscan, on the whole content), a pattern (RE2, on the lines that the gate names)
 and what the whole content must hold besides. Groups are the values. Sources: the tools' manuals.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class Place:
     """Where a kind of file holds a value. with_: what the content must hold somewhere; encoded: base64 of it; chosen: only what a
     person may have chosen (`is_chosen`); above: its
-    name may stand up to ABOVE bytes before the line of its value."""
+    name may stand up to ABOVE bytes before the line of its value; option: the first group is the name of a command's option."""
 
     pattern: bytes
     gate: bytes = b""
@@ -26,6 +26,7 @@ class Place:
     lined: bool = False
     chosen: bool = False
     above: bool = False
+    option: bool = False
 
 
 ABOVE = 160
@@ -62,8 +63,8 @@ PLACES = (
     Place(rb"(?i:[?&;])(?:access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=([A-Za-z0-9+/_.~%=-]{8,4096})",
           rb"[?&;](?i:[a-z_]{0,24}(?:_pass|pass|_password|_token|_secret|_key)|access_?token|token|api_?key|key|secret|client_secret|password|pwd|passwd|auth|sig|signature|code|subscription-key|X-Amz-Signature|X-Amz-Security-Token|sas)=[A-Za-z0-9+/_.~%=-]{8}", after_name=True),
     # shells: options with a password
-    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?[a-z0-9-]{0,32}" + _WORD + rb"(?![a-z]*-?(?:words?|opt|out|form|alg|size|gen|file|type|ring|server|path|dir|url)\b)[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
-          rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True),
+    Place(rb"(?i)(?:^|[ \t\"'\[(,])--?([a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12})(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3,256})",
+          rb"(?i:--?[a-z0-9-]{0,32}" + _WORD + rb"[a-z0-9-]{0,12}(?:[ \t]+|=|[\"'],[ \t]*[\"'])[\"']?[^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|&(){}]{3})", after_name=True, option=True),
     Place(rb"(?:^|[ \t])(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:([^\s\"'$][^\s\"']{1,256})", rb"(?:-u|--user|--proxy-user)[ =]?[ \t]*[\"']?[^\s:\"'$]{1,128}:[^\s\"'$]{2}", rb"\b(?:curl|wget|http|https)\b"),
     Place(rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|7z|zip|redis-cli|ldapsearch|ldapadd|az|oc login|psql|mysqlimport|mariadb)\b[^\n|;]{0,160}?[ \t]-[paPw][ =]?[\"']?([^\s\"'`<>;|&$(){}\[\]-][^\s\"'`<>;|(){}]{3,128})",
           rb"(?:sshpass|mysql(?:dump|admin)?|mongo(?:dump|restore)?|docker login|podman login|redis-cli|ldapsearch|ldapadd|mariadb)\b[^\n|;]{0,160}[ \t]-[paPw][ =]?[\"']?[^\s\"'`<>;|&$(){}\[\]-]{4}", after_name=True),
@@ -71,7 +72,7 @@ PLACES = (
           rb"(?i:^[ \t]*(?:set(?:[ \t]+-[a-z]{1,4}){0,2}|setenv|ARG|ENV|setx|SetEnv|env)[ \t]+\$?\w{0,48}(?:pass(?:w(?:or)?d)?|pwd|secret|token|key|psk|auth)\w{0,16}[ \t]+[\"']?[^\s\"'=;$]{4})", after_name=True),
     Place(rb"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?(?:'([^'\n]{4,128})'|\"([^\"$\n]{4,128})\")", rb"(?i:ConvertTo-SecureString)[ \t]+[^\n]{0,16}[\"'][^\"'$\n]{4}"),
     # SQL
-    Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?|(?<![A-Za-z_.])password[ \t]*\((?=[NE]?['\"][^'\"\n]{3,256}['\"]\)))[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]",
+    Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?)[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]|(?<![A-Za-z_.])password[ \t]*\([NE]?['\"]([^'\"\n]{3,256})['\"](?=\))",
           rb"(?i:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with|encrypted|set)[ \t]+password|password[ \t]*\()[^\n]{0,80}['\"][^'\"\n]{3}"),
     # settings of services whose word stands before a blank
     Place(rb"(?i)^[ \t]*(?:requirepass|masterauth|masteruser|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|credentials|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|key|token|mailhub_?pass|AuthPass|SMTPPass|mail_password"

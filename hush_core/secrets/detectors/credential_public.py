@@ -12,30 +12,32 @@ import base64
 import json
 import re
 
+from hush_core import linear
 from hush_core.secrets.detectors.credential_der import is_public_der
 from hush_core.secrets.detectors.credential_randomness import SHA1_DIGITS, looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id, is_mangled
 from hush_core.secrets.guessing.published import is_published
 
 _DIGEST = re.compile(rb"(?i)(?:sha-?(?:1|224|256|384|512)|md5|blake2[bs])[-/:=~]")
-_PIN = re.compile(rb"[\w.-]+/[\w./-]+@\Z")
+_PIN = linear.compile(rb"[\w.-]+/[\w./-]+@\Z")
 _SUBJECT = re.compile(rb"\b(?:CN|OU)=[^\n]{0,120}\Z")
 _COMMIT = re.compile(rb"(?i)[0-9a-f]{40}|[0-9a-f]{64}")
-_VERSION_NAME = re.compile(
+_VERSION_NAME = linear.compile(
     rb"(?:(?<![A-Za-z])(?:version|tag|ref|VERSION|TAG|REF)|(?<![A-Z])(?:Version|Tag|Ref))[\"']?[ \t]*[:=][ \t]*[\"']?\Z"
 )
 _ADDRESS = re.compile(rb"0x(?:[0-9A-Fa-f]{40}|[0-9A-Fa-f]{8,16}(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?))")
-_POD = re.compile(rb"[a-z]{3,}[a-z0-9-]*-[0-9bcdf]{8,10}-[bcdfghj-np-tv-xz2456789]{5}")
+_POD = linear.compile(rb"[a-z]{3,}[a-z0-9-]*-[0-9bcdf]{8,10}-[bcdfghj-np-tv-xz2456789]{5}")
 """What Kubernetes calls the processes of a deployment."""
 _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
-_ENCRYPTED = re.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
+_ENCRYPTED = linear.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
 ENCRYPTED_BYTES = 100
 """What is encrypted for a build (`secure:`) is longer; a key or a password that stands there is shorter."""
 _BLOCKS = re.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
 """Base64 of 48, 64, 80 or 96 bytes and more: whole blocks of AES, as a build's service encrypts."""
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
-_CAMEL = re.compile(
-    rb"_{0,2}(?=[A-Za-z_.-]*[a-z])(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
+_LOWER = linear.compile(rb"[A-Za-z_.-]*[a-z]")
+_CAMEL = linear.compile(
+    rb"_{0,2}(?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2})"
     rb"(?:[._-](?:(?:[a-z]+|[A-Z][a-z]+)(?:[A-Z][a-z]+)*[0-9]{0,2}|[A-Z]{1,2}))*"
 )
 _PART = (
@@ -46,7 +48,7 @@ _NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
 """Names are told from random letters by bits a character of their words; with digits between these more strictly."""
-_SHOWN = re.compile(
+_SHOWN = linear.compile(
     rb"(?i)(?:sec[-_]websocket[-_](?:key|accept)[\"'`\])]{0,3}[ \t]*(?:=>|[:=,(])[ \t]*[\[(]?[\"'`]?"
     rb"|\b(?:c?nonce|opaque|rawId|userHandle|authenticatorData|attestationObject|clientDataJSON)[\"']?[ \t]*[:=][ \t]*(?:[\w.]{1,32}\()?[\"']?"
     rb"|\bchallenge[\"']?[ \t]*[:=][ \t]*[\w.]{1,32}\([\"']?"
@@ -63,7 +65,7 @@ _SECRETLY = re.compile(
 SHOWN = 64
 """Bytes before a value that tell whether it is for all to see."""
 _GAP = rb"(?:[ _.-]|%20|\+)"
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = linear.compile(
     rb"(?i)[\[<({_*+]{0,2}(?:(?:foo|ba[rz]|qu+x){1,3}|"  # RFC 3092
     rb"(?:(?:my|your|our|the|an?|some|any|other|another|old|new|good|bad|wrong|invalid|valid|fake|dummy|sample|example[0-9]?|prompt[0-9]?|application|account|consumer|auth|super|very|strong|weak|long|random"
     rb"|secure|unsecure|insecure|unsafe|hard-?coded|proxy|base(?:32|64)|encoded|encrypted|encryption|clear-?text|plain-?text|imaginary|secret|api|access|bearer)"
@@ -101,7 +103,7 @@ def is_identifier(token: bytes) -> bool:
         return False
     most = (
         CAMEL_SURPRISE
-        if _CAMEL.fullmatch(token)
+        if _CAMEL.fullmatch(token) and _LOWER.match(token)
         else NUMBERED_SURPRISE
         if _NUMBERED.fullmatch(token)
         else 0.0
@@ -168,7 +170,7 @@ def is_public_key(token: bytes) -> bool:
     return _PUBLIC_KEY.match(token) is not None or is_public_der(token)
 
 
-_KEY_PARTS = re.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")
+_KEY_PARTS = linear.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")
 KEY_REACH = 150
 """Bytes before a part of a JSON Web Key in which its type stands: less than `changes.around` takes in."""
 
@@ -211,7 +213,7 @@ def says_placeholder(value: bytes) -> bool:
     return is_placeholder(text) or _EMPTY.fullmatch(text) is not None
 
 
-_EMPTY = re.compile(rb"-----BEGIN [A-Z0-9 ]{3,40}-----\s*-----END [A-Z0-9 ]{3,40}-----")
+_EMPTY = linear.compile(rb"-----BEGIN [A-Z0-9 ]{3,40}-----\s*-----END [A-Z0-9 ]{3,40}-----")
 _BOUNDARY = re.compile(rb"(?i)boundary|place_?holder")
 
 

@@ -14,6 +14,8 @@ import string
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
+from hush_core import linear
+
 _SYMBOLS = string.ascii_lowercase + string.ascii_uppercase + string.digits + "_-./+= "
 _LEVELS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 # fmt: off
@@ -231,4 +233,4 @@ def stands_alone(
 
 
 MIN_HEX, SHA1_DIGITS, SHA256_DIGITS, MIN_PLAIN = 32, 40, 64, 20
-_GIVEN = re.compile(rb"[ \t-]*(?:export )?[A-Za-z0-9_.-]{1,40}[ \t]*[:=][ \t]*")
+_GIVEN = linear.compile(rb"[ \t-]*(?:export )?[A-Za-z0-9_.-]{1,40}[ \t]*[:=][ \t]*")

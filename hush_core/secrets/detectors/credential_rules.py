@@ -25,8 +25,9 @@ from pathlib import Path
 
 import hyperscan
 
+from hush_core import linear
 from hush_core.files import write_whole
-from hush_core.secrets.detectors import credential_files, credential_joints
+from hush_core.secrets.detectors import credential_files, credential_joints, deadline
 from hush_core.secrets.detectors.credential_files import (
     alone,
     in_files,
@@ -125,6 +126,7 @@ def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterat
         passwords(content, lines.get(PASSWORD, []), gated.unsettled),
         alone(content) if len(content) <= ALONE_BYTES else (),
     ):
+        deadline.check()
         held = Spans(taken)
         for rule, start, end in found:
             if not held.hold(start, end) and (start, end) not in seen:
@@ -137,6 +139,7 @@ def formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str,
     for number in sorted(n for n in lines if n < len(FORMATS)):
         kind, pattern = FORMATS[number], _pattern(number)
         for first, last in lines[number]:
+            deadline.check()
             for match in pattern.finditer(content, first, last):
                 if looks_random(kind, match):
                     yield kind.rule, *match.span(1)
@@ -194,7 +197,7 @@ def _lines(content: bytes, places: Sequence[int]) -> Iterator[Line]:
 
 
 @cache
-def _pattern(number: int) -> re.Pattern[bytes]:
+def _pattern(number: int) -> linear.Linear:
     return FORMATS[number].pattern()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from hush_core import linear
+
 _MANGLED = re.compile(rb"(?:\$[sS]|_\$[sS]|_T0|_{1,2}ZN?)(?=[A-Za-z]{0,3}[0-9])")
 _LENGTH = re.compile(rb"[1-9][0-9]?")
 _NAME = re.compile(rb"[A-Za-z_]{3,}")
@@ -39,7 +41,7 @@ def is_mangled(token: bytes) -> bool:
 _KEY_ID = re.compile(
     rb"(?:0x)?(?:[0-9A-F]{40}|[0-9a-f]{40}|[0-9A-F]{16}|[0-9a-f]{16}|[0-9A-F]{8}|[0-9a-f]{8})"
 )
-_NAMES_KEY = re.compile(
+_NAMES_KEY = linear.compile(
     rb"(?i)(?:--(?:recv|recv-keys?|receive-keys?|locate-keys?|search-keys?|list-keys?|check-sigs|delete-keys?|edit-key|refresh-keys"
     rb"|send-keys?|export|export-secret-keys?|default-key|local-user|recipient|fingerprint|lsign-key|sign-key)(?:[ \t=]+|[\"'],[ \t]*)[\"']?"
     rb"(?:(?:0x)?[0-9A-F]{8,40}[ \t]+){0,16}"
@@ -59,7 +61,7 @@ def is_key_id(token: bytes, before: bytes) -> bool:
 
 _HANDSHAKE = re.compile(rb"[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{27}=")
 _WEBSOCKET = re.compile(rb"(?i)web_?-?socket[-_ ]?(?:key|accept)\b")
-_MAC = re.compile(rb"(?:\A|\n)[ \t#*/>]*mac=[\"']?\Z")
+_MAC = linear.compile(rb"(?:\A|\n)[ \t#*/>]*mac=[\"']?\Z")
 _CODE = re.compile(rb"[A-Za-z0-9+/]{27}=|[A-Za-z0-9+/]{43}=")
 
 

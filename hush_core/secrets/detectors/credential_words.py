@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from hush_core import linear
+
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TELLING = frozenset(
     b"key keys apikey secret secrets token tokens tok password passwords passwd passphrase passcode pass pwd pw psk "
@@ -41,10 +43,10 @@ STRONG = frozenset(
     b"credentials bearer salt dsn cookie session webhook jwt hmac private seed totp mfa licence license".split()
 )
 
-_OWN_NAME = re.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*[\"']?\Z")
+_OWN_NAME = linear.compile(rb"(?<![\w.-])([A-Za-z_][\w.-]*)[\"'\]]{0,2}[ \t]*(?:[:=]|=>)[ \t]*[\"']?\Z")
 _IDS = frozenset((b"id", b"ids", b"jid", b"gid", b"uid", b"pid"))
-_PAIR = re.compile(
-    rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)[\"']?([^\s,;&\"'{}\[\]()=:]{1,64})[\"']?(?:[ \t]*[,;&]|(?<=\w)[ \t])"
+_PAIR = linear.compile(
+    rb"(?<![\w.-])([A-Za-z_][\w.-]{0,40})[\"']?(?:=|[ \t]*:[ \t]*)[\"']?(?:([^\s,;&\"'{}\[\]()=:]{1,64})[\"']?[ \t]*[,;&]|([^\s,;&\"'{}\[\]()=:]{0,63}\w)[ \t])"
 )
 """A name with a value of its own, which ends before the next."""
 _POINTS = frozenset((b"key", b"name", b"id", b"field", b"type", b"k"))
@@ -54,7 +56,8 @@ _SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
 
 def _unless_telling(pair: re.Match[bytes]) -> bytes:
     """Nothing in place of a name that has a value of its own: what it tells is told of that."""
-    if pair[1].lower() in _POINTS or _SWITCH.fullmatch(pair[2]) or any(map(tells, words(pair[2]))):
+    value = pair[2] or pair[3]
+    if pair[1].lower() in _POINTS or _SWITCH.fullmatch(value) or any(map(tells, words(value))):
         return pair[0]
     return b""
 
@@ -75,7 +78,7 @@ def own_verdict(before: bytes) -> bool | None:
     return verdict(_PAIR.sub(_unless_telling, before))
 
 
-_BARE_ID = re.compile(rb"(?:^|[^\w.-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
+_BARE_ID = linear.compile(rb"(?:^|[^\w.-])[\"']?[Ii][Dd][\"']?[ \t]*[:=][ \t]*[\"']?\Z")
 
 
 def is_bare_id(before: bytes) -> bool:

@@ -16,11 +16,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
+from hush_core.corpus.skipped import Skipped
 from hush_core.files import private_folder, users_cache
-from hush_core.secrets.detectors.base import Detector, Finding
+from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.base import TOO_SLOW, Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
 from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for, keep_in
@@ -149,7 +153,7 @@ class _Look:
         return CredentialScanner(self._cache)
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
-        return iter(_rows(self.scanner.scan(content)))
+        return iter(next(self.follow([content], [None])))
 
     def follow(
         self,
@@ -160,22 +164,31 @@ class _Look:
         """What is in each text; `before`: the place in `texts` of the version before it; `changes`: where they
         differ."""
         states: list[Known | None] = []
+        slow: list[bool] = []
         for text, earlier, near in zip(
             texts, before, nearby(texts, before, self.scanner.pinned_places, changes), strict=True
         ):
             state = states[earlier] if earlier is not None else None
-            if near is not None and state is not None:
-                state = next_known(text, near, state)
-            elif near is None:
-                state = None
-            if state is None:
-                detections, gated = self.scanner.look(text)
-                found = _rows(detections)
-                states.append(known(text, found, gated))
-            else:
-                found = list(state.rows)
-                states.append(state)
+            share = deadline.AGAIN if earlier is not None and slow[earlier] else 1.0
+            try:
+                with deadline.limited(len(text), share):
+                    found, state = self._next(text, near, state)
+            except deadline.TooSlow:
+                found, state = [(0, len(text), TOO_SLOW)], None
+            slow.append(found[:1] == [(0, len(text), TOO_SLOW)])
+            states.append(state)
             yield found
+
+    def _next(
+        self, text: bytes, near: Sequence[Change] | None, state: Known | None
+    ) -> tuple[list[tuple[int, int, str]], Known | None]:
+        """What is in a text, given what was known of the version before it; and what is known then."""
+        state = next_known(text, near, state) if near is not None and state is not None else None
+        if state is not None:
+            return list(state.rows), state
+        detections, gated = self.scanner.look(text)
+        found = _rows(detections)
+        return found, known(text, found, gated)
 
 
 def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
@@ -194,14 +207,20 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
     scan = _scan(corpus, context, look)
     values = Values()
     again: dict[int, None] = {}
+    slow: list[int] = []
     for blob, start, end, tag in zip(
         *(c.tolist() for c in (scan.blob, scan.start, scan.end, scan.tag)), strict=True
     ):
         rule = scan.tags[tag]
-        if rule.endswith(INNER):
+        if rule == TOO_SLOW:
+            slow.append(blob)
+        elif rule.endswith(INNER):
             again[blob] = None
         else:
             values.add(blob, Detection(rule, corpus.contents[blob][start:end], start, end, True), stands=True)
+    if slow:
+        context.once((TOO_SLOW,), lambda: _note(corpus, slow))
+        yield Finding(name=TOO_SLOW, bits=0.0, provenance=TOO_SLOW, blobs=slow)
     for blob in again:
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
@@ -224,4 +243,14 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="15", prepare=_rules, scan=_scan)
+def _note(corpus: Corpus, slow: Sequence[int]) -> None:
+    """Count and name the files among those that are neither scanned nor trained on."""
+    for file in np.flatnonzero(np.isin(corpus.blob, slow)).tolist():
+        skipped = corpus.trees[int(corpus.tree[file])].skipped
+        if isinstance(skipped, Skipped):
+            skipped.note("too_slow", corpus.file(file).raw)
+        else:
+            skipped["too_slow"] += 1
+
+
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="16", prepare=_rules, scan=_scan)

@@ -23,6 +23,7 @@ import polars as pl
 
 from hush_core.corpus import BlobStore, Corpus
 from hush_core.files import private_folder, whole_file
+from hush_core.progress import waited
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
 """A row a finding; a content without any has one row of nulls."""
@@ -53,6 +54,7 @@ def looked_at(
     look: Callable[[bytes], Iterable[Row]],
     workers: int = 0,
     before: np.ndarray | None = None,
+    tick: Callable[[], object] = lambda: None,
 ) -> Iterator[tuple[int, list[Row]]]:
     """(number, what `look` finds in it) of each content, in the order given, looked at by several threads.
 
@@ -64,6 +66,7 @@ def looked_at(
     Args:
         workers: how many threads; 0: as many as this process has processors.
         before: by number the version before a content, -1 if none (`Corpus.succession`).
+        tick: called every two seconds while nothing is found.
     """
     workers = (workers or len(os.sched_getaffinity(0))) if getattr(look, "threads", False) else 1
     each = getattr(look, "each", lambda texts: [list(look(text)) for text in texts])
@@ -82,22 +85,22 @@ def looked_at(
         ]
         return list(zip(batch, look.follow(texts, earlier, changes), strict=True))
 
-    if workers == 1:
+    if not getattr(look, "threads", False):
         for batch in _batches(contents, numbers):
             yield from together(batch)
         return
 
-    for number in numbers[:1]:  # before there are threads: what `look` prepares once, it prepares here
-        yield number, list(look(contents[number]))
     pool = ThreadPoolExecutor(workers)
     waiting: deque[Future[list[tuple[int, list[Row]]]]] = deque()
     try:
+        for number in numbers[:1]:  # what `look` prepares once, it prepares here
+            yield waited(pool.submit(lambda one: (one, list(look(contents[one]))), number), tick)
         for batch in _batches(contents, numbers[1:]):
             waiting.append(pool.submit(together, batch))
             if len(waiting) >= workers * AHEAD:
-                yield from waiting.popleft().result()
+                yield from waited(waiting.popleft(), tick)
         while waiting:
-            yield from waiting.popleft().result()
+            yield from waited(waiting.popleft(), tick)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -140,9 +143,15 @@ def scan_contents(
     tags: dict[str, int] = {}
     empty = array("q")
     progress(0, len(new))
-    for done, (number, rows_of) in enumerate(looked_at(corpus.contents, new.tolist(), look, before=before)):
+    done = 0
+
+    def tick() -> None:
+        progress(done, len(new))
+
+    looked = looked_at(corpus.contents, new.tolist(), look, before=before, tick=tick)
+    for done, (number, rows_of) in enumerate(looked):
         if done % 512 == 0:
-            progress(done, len(new))
+            tick()
         for start, end, tag in rows_of:
             row = (number, start, end, tags.setdefault(tag, len(tags)))
             for column, item in zip(columns.values(), row, strict=True):

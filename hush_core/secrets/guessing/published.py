@@ -16,7 +16,7 @@ from hush_core.secrets.guessing.decoding import raw_forms
 from hush_core.secrets.guessing.published_keys import PUBLISHED
 from hush_core.secrets.guessing.words import common_passwords
 
-_GLUE = re.compile(r"-----[^-]*-----|\\[nrt]|\s")
+_GLUE = re.compile(r"-----[^-]{0,120}-----|\\[nrt]|\s")
 _PART = re.compile(r"(?:[A-Za-z0-9_.-]|[+/](?=[A-Za-z0-9+/=]{4})){16,256}={0,2}")
 _PREFIX = re.compile(r"^[A-Za-z0-9]{1,12}[_:.-]")
 _EXAMPLE = re.compile(

@@ -6,10 +6,11 @@ import base64
 import re
 from collections.abc import Iterator
 
+from hush_core import linear
 from hush_core.secrets.propagation.gate import FRAMED
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 
-_FRAMED = re.compile(rb"<~([!-uz\s]{10,})~>")
+_FRAMED = linear.compile(rb"<~([!-uz\s]{10,})~>")
 _GROUP = re.compile(rb"z|[!-u](?:\s*[!-u]){0,4}")
 
 

@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache, lru_cache
 
+from hush_core import linear
 from hush_core.secrets.propagation.gate import BACKSLASH, ENTITY, ODD, PERCENT, STRANGE
 from hush_core.secrets.propagation.layers import BLOCK, Layer, Place, joined
 
@@ -26,14 +27,13 @@ _BACKSLASH = re.compile(
 _PERCENT = re.compile(rb"%%(?:u%(h)b{4}|%(h)b{2})" % {b"h": _HEX})
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7};?|#[xX]%(h)b{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)" % {b"h": _HEX})
 _QUOTED_PRINTABLE = re.compile(rb"=(?:%(h)b{2}|[ \t]*\r?\n)" % {b"h": _HEX})
-_SIGNS = re.compile(rb"=(?:[ \t]*(\r?\n)|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX})
+_SIGNS = linear.compile(rb"=(?:[ \t]*(\r?\n)|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h)b{2}=)" % {b"h": _HEX})
 AROUND = 1024
 SOFT_LINE = range(66, 80)
 """Place of the sign of a soft line break in its line."""
 _LINE = 60
 """Characters before a soft line break: shorter lines end with a `=` of another kind."""
-_BASE64_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]++\Z")
-_LINE = re.compile(rb"(?:[^=\r\n]++|=[ \t]*\r?\n|=|\r(?!\n))*+")
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _NULS = re.compile(rb"(?<=\0[^\0\xff])\0{1,3}(?!\0)|(?<!\0)\0{1,3}(?=[^\0\xff]\0)")
 """Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`)."""
 _ODD = re.compile(ODD)
@@ -228,21 +228,37 @@ def quoted_printable(below: Layer) -> Layer | None:
     if not is_quoted(text):
         return None
 
-    def widen(end: int) -> int:
-        return _LINE.match(text, end).end()
+    return _undone(
+        below, _QUOTED_PRINTABLE, _printable, "quoted-printable", lambda end: _end_of_line(text, end)
+    )
 
-    return _undone(below, _QUOTED_PRINTABLE, _printable, "quoted-printable", widen)
+
+def _end_of_line(text: bytes, at: int) -> int:
+    r"""Where the line ends that `at` stands in, with the lines that a sign before the break goes on in.
+
+    >>> _end_of_line(b"a= \nb\r\nc", 0), _end_of_line(b"a", 0)
+    (5, 1)
+    """
+    while (stop := text.find(b"\n", at)) >= 0:
+        end = stop - 1 if stop > at and text[stop - 1] == 13 else stop
+        if not text[at:end].rstrip(b" \t").endswith(b"="):
+            return end
+        at = stop + 1
+    return len(text)
 
 
 def is_quoted(text: bytes) -> bool:
     """Whether it shows signs of being quoted-printable: a soft break behind a long line, `=3D`, two such tokens."""
-    return any(not match[1] or (_is_soft(match) and not _pads(match)) for match in _SIGNS.finditer(text))
+    return any(
+        not match[1] or (_is_soft(match) and not _pads(text, match)) for match in _SIGNS.finditer(text)
+    )
 
 
-def _pads(match: re.Match[bytes]) -> bool:
+def _pads(text: bytes, match: re.Match[bytes]) -> bool:
     """Whether what stands before a `=` may be base64 that it pads."""
-    run = _BASE64_BEFORE.search(match.string, max(0, match.start() - 76), match.start())
-    return run is not None and len(run[0]) >= 12 and len(run[0]) % 4 == 3
+    before = text[max(0, match.start() - 76) : match.start()]
+    run = len(before) - len(before.rstrip(_BASE64))
+    return run >= 12 and run % 4 == 3
 
 
 def unescaped(value: bytes) -> bytes:

@@ -8,7 +8,6 @@ Names under MIN_LENGTH characters, and names that every project has (UNIVERSAL),
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from hush_core import linear
 from hush_core.secrets.propagation.syntax import Parsed, parse, visit
 
 MIN_LENGTH = 5
@@ -112,16 +112,16 @@ _FUNCTIONS = frozenset(
 _WITH_BODY = frozenset(("struct_specifier", "union_specifier", "enum_specifier", "class_specifier"))
 
 _LEAD = rb"(?<![\w.$\x80-\xff])"
-_WORD = rb"([A-Za-z_$\x80-\xff][\w$\x80-\xff]*+)"
-_FALLBACK = re.compile(
+_WORD = rb"([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)"
+_FALLBACK = linear.compile(
     _LEAD
     + rb"(?:def|class|function\s{0,9}\*?|func|fn|struct|enum|union|trait|interface|record|type|typedef|namespace|"
     rb"module|mod|macro_rules!|const|static|let|var|final|define|using|concept|typealias|mut|pub|async)\s{1,99}"
     + _WORD
 )
-_START = rb"(?<![\w$\x80-\xff])[0-9]*+"  # else every letter of a long word would begin a search to its end
-_CALLED = re.compile(_START + _WORD + rb"\s{0,9}(?:\(|:\s{0,9}(?:async\b|function\b|\())")
-_ASSIGNED = re.compile(rb"(?m)^[ \t]{0,255}" + _WORD + rb"[ \t]{0,99}(?::[^=\n]{1,255})?=(?![=])")
+_START = rb"(?<![\w$\x80-\xff])[0-9]*"  # else every letter of a long word would begin a search to its end
+_CALLED = linear.compile(_START + _WORD + rb"\s{0,9}(?:\(|:\s{0,9}(?:async\b|function\b|\())")
+_ASSIGNED = linear.compile(rb"(?m)^[ \t]{0,255}" + _WORD + rb"[ \t]{0,99}(?::[^=\n]{1,255})?=(?![=])")
 
 
 def definitions(language: str, content: bytes) -> set[bytes]:

@@ -9,14 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from hush_core import linear
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 
 MIN_NUMBERS = 6
 
 _NUMBER = re.compile(rb"(?:0[xX])?([0-9A-Fa-f]{1,8})")
 _BETWEEN = rb"(?:[^0-9A-Za-z_\n]{1,6}|[^0-9A-Za-z_\n]{0,6}\n[^0-9A-Za-z_\n]{0,40})"
-_LIST = re.compile(
-    rb"(?<![0-9A-Za-z_])(?:0[xX])?[0-9A-Fa-f]{1,8}(?:%(b)b(?:0[xX])?[0-9A-Fa-f]{1,8}(?![0-9A-Za-z_])){5,}+"
+_LIST = linear.compile(
+    rb"(?<![0-9A-Za-z_])(?:0[xX])?[0-9A-Fa-f]{1,8}(?:%(b)b(?:0[xX])?[0-9A-Fa-f]{1,8}){5,}(?![0-9A-Za-z_])"
     % {b"b": _BETWEEN}
 )
 _SEVERAL = re.compile(
@@ -27,11 +28,11 @@ _CALL = (
     rb"(?:[uU][nN][iI])?[nN]?[cC][hH][aA]?[rR][bBwW]?\$?[ \t]*"
     rb"\([ \t]*(?:0[xX]|&[hH])?([0-9A-Fa-f]{1,6})[ \t]*\)"
 )
-_CALLS = re.compile(_CALL + rb"(?:[^0-9A-Za-z\n]{0,8}\n?[^0-9A-Za-z\n]{0,40}" + _CALL + rb"){5,}+")
-_CALLED = re.compile(_CALL)
-_NUMBER_CALL = re.compile(
-    rb"\([ \t]*+(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*+\)"
-    rb"[^0-9A-Za-z\n]{1,8}+\n?[^0-9A-Za-z\n]{0,40}+[A-Za-z]{3,6}\$?[ \t]*+\("
+_CALLS = linear.compile(_CALL + rb"(?:[^0-9A-Za-z\n]{0,8}\n?[^0-9A-Za-z\n]{0,40}" + _CALL + rb"){5,}")
+_CALLED = linear.compile(_CALL)
+_NUMBER_CALL = linear.compile(
+    rb"\([ \t]*(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*\)"
+    rb"[^0-9A-Za-z\n]{1,8}\n?[^0-9A-Za-z\n]{0,40}[A-Za-z]{3,6}\$?[ \t]*\("
 )
 """What stands between two numbers of such a list."""
 

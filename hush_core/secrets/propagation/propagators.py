@@ -86,9 +86,15 @@ class Values:
         blobs, before = corpus.succession
         context.progress("propagate", 0, len(blobs))
         look = VersionSearch(value_search)
-        for done, (blob, hits) in enumerate(looked_at(corpus.contents, blobs.tolist(), look, before=before)):
+        done = 0
+
+        def tick() -> None:
+            context.progress("propagate", done, len(blobs))
+
+        looked = looked_at(corpus.contents, blobs.tolist(), look, before=before, tick=tick)
+        for done, (blob, hits) in enumerate(looked):
             if done % 512 == 0:
-                context.progress("propagate", done, len(blobs))
+                tick()
             content = corpus.contents[blob] if hits else b""
             for hit in hits:
                 value = self.search_terms[hit.index]

@@ -8,9 +8,9 @@ its case (search paths are the build's, and not all file systems tell cases apar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from hush_core import linear
 from hush_core.secrets.propagation.imports.reference import (
     Found,
     Keys,
@@ -22,14 +22,14 @@ from hush_core.secrets.propagation.imports.reference import (
     text,
 )
 
-_GAP = rb"(?:[ \t\f\v]|\\\r?\n|/\*[^*\n]{0,255}\*/){0,255}+"
-_INCLUDE = re.compile(
-    rb"(?m)^%s(#|%%:|\?\?=)%s(?:include|include_next|import|embed)(?![\w])%s(?:\"([^\"\n]{1,1024})\"|<([^>\n]{1,1024})>|(\w{1,255}))"
+_GAP = rb"(?:[ \t\f\v]|\\\r?\n|/\*[^*\n]*\*/)*"
+_INCLUDE = linear.compile(
+    rb"(?m)^%s(#|%%:|\?\?=)%s(?:include|include_next|import|embed)\b%s(?:\"([^\"\n]{1,1024})\"|<([^>\n]{1,1024})>|(\w{1,255}))"
     % (_GAP, _GAP, _GAP)
 )
-_MODULE = re.compile(
+_MODULE = linear.compile(
     rb"(?m)^[ \t]{0,255}(?:export[ \t]{1,255})?(module|import)[ \t]{1,255}"
-    rb"(?:\"([^\"\n]{1,1024})\"|<([^>\n]{1,1024})>|([\w.:]{1,255}+))[ \t]{0,255};"
+    rb"(?:\"([^\"\n]{1,1024})\"|<([^>\n]{1,1024})>|([\w.:]{1,255}))[ \t]{0,255};"
 )
 
 

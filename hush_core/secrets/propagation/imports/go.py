@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from hush_core import linear
 from hush_core.secrets.propagation.imports.reference import (
     Found,
     Keys,
@@ -31,10 +32,10 @@ from hush_core.secrets.propagation.imports.reference import (
 
 _IMPORT = re.compile(rb"(?<![\w.\x80-\xff])import(?![\w\x80-\xff])")
 _SPEC = re.compile(rb"(?:[\w\x80-\xff]{1,255}+|\.)?[ \t]{0,255}+(?:\"([^\"\n]{1,1024})\"|`([^`\n]{1,1024})`)")
-_PACKAGE = re.compile(
+_PACKAGE = linear.compile(
     rb"(?m)^[ \t\xef\xbb\xbf]{0,64}(?:/\*[^*\n]{0,999}\*/)?[ \t]{0,64}package[ \t]+([\w\x80-\xff]+)"
 )
-_EMBED = re.compile(rb"(?m)^//go:embed[ \t]+([^\n]{1,4096})")
+_EMBED = linear.compile(rb"(?m)^//go:embed[ \t]+([^\n]{1,4096})")
 _INCLUDE = re.compile(
     rb"(?m)^[ \t]{0,64}(?://)?[ \t]{0,64}#[ \t]{0,64}include[ \t]{0,64}[\"<]([^\">\n]{1,1024})[\">]"
 )

@@ -8,9 +8,9 @@ JVM). A file sees the types of its own package without an import: it imports tho
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 
+from hush_core import linear
 from hush_core.secrets.propagation.identifiers import words
 from hush_core.secrets.propagation.imports.reference import (
     MAX_PARTS,
@@ -24,23 +24,21 @@ from hush_core.secrets.propagation.imports.reference import (
     text,
 )
 
-_NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+"
-_GAP = rb"(?:\s{0,255}+(?:/\*[^*\n]{0,255}\*/)?\s{0,255}+)"
-_DOTTED = rb"%s(?:%s\.%s%s){0,%d}+" % (_NAME, _GAP, _GAP, _NAME, MAX_PARTS)
-_IMPORT = re.compile(
-    rb"(?<![\w$.\x80-\xff])import%s(?:\bstatic\b%s)?+(%s(?:%s\.%s\*)?+)%s;"
+_NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
+_GAP = rb"\s*(?:/\*[^*\n]*\*/\s*)?"
+_DOTTED = rb"%s(?:%s\.%s%s){0,%d}" % (_NAME, _GAP, _GAP, _NAME, MAX_PARTS)
+_IMPORT = linear.compile(
+    rb"(?<![\w$.\x80-\xff])import%s(?:\bstatic\b%s)?(%s(?:%s\.%s\*)?)%s;"
     % (_GAP, _GAP, _DOTTED, _GAP, _GAP, _GAP)
 )
-_PACKAGE = re.compile(
-    rb"(?m)^(?:[ \t]|@[\w.]{1,255}|/\*[^*\n]{0,255}\*/){0,64}+\bpackage%s(%s)%s;" % (_GAP, _DOTTED, _GAP)
+_PACKAGE = linear.compile(rb"(?m)^(?:[ \t]|@[\w.]+|/\*[^*\n]*\*/)*\bpackage%s(%s)%s;" % (_GAP, _DOTTED, _GAP))
+_TYPE = linear.compile(rb"(?<![\w$.\x80-\xff])(?:class|interface|enum|record)\s+(%s)" % _NAME)
+_QUALIFIED = linear.compile(rb"(?<![\w$.\x80-\xff])[a-z_]\w*(?:\.%s){1,%d}" % (_NAME, MAX_PARTS))
+_SQUEEZE = linear.compile(rb"/\*[^*\n]*\*/|\s+")
+_UNREAD = linear.compile(
+    rb"//[^\n]*|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/|\"(?:[^\"\\\n]|\\[^\n])*\"|'(?:[^'\\\n]|\\[^\n]){1,8}'"
 )
-_TYPE = re.compile(rb"(?<![\w$.\x80-\xff])(?:class|interface|enum|record)\s{1,255}+(%s)" % _NAME)
-_QUALIFIED = re.compile(rb"(?<![\w$.\x80-\xff])[a-z_]\w*+(?:\.%s){1,%d}+" % (_NAME, MAX_PARTS))
-_SQUEEZE = re.compile(rb"/\*[^*\n]*\*/|\s+")
-_UNREAD = re.compile(
-    rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\"(?:[^\"\\\n]|\\[^\n])*+\"|'(?:[^'\\\n]|\\[^\n]){1,8}+'"
-)
-_OPEN = re.compile(rb"//[^\n]*+|\"(?:[^\"\\\n]|\\[^\n])*+\"")
+_OPEN = linear.compile(rb"//[^\n]*|\"(?:[^\"\\\n]|\\[^\n])*\"")
 """The same behind the last end of a comment: a comment that begins there has none, and is none."""
 _JVM = (".java", ".kt", ".scala", ".groovy")
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from hush_core import linear
 from hush_core.secrets.propagation.imports.manifests import Manifests
 from hush_core.secrets.propagation.imports.reference import (
     Found,
@@ -37,7 +38,7 @@ _WRITTEN = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 """An import of x.js may mean the source x.ts."""
 _PLATFORMS = (".ios", ".android", ".native", ".web", ".windows", ".macos", ".server", ".client")
 
-_KEYWORD = re.compile(
+_KEYWORD = linear.compile(
     rb"(?<![\w$\x80-\xff])(?:from|import|require(?:\.\w{1,40}(?:\.\w{1,40})?)?|define|importScripts|proxyquire|URL"
     rb"|Worker|SharedWorker|(?:jest|vi)\.\w{1,40}|import\.meta\.glob\w{0,10})(?![\w$\x80-\xff])"
 )
@@ -45,7 +46,7 @@ _STRING = re.compile(
     rb'"((?:[^"\\\r\n]|\\.){1,1024}+)"|\'((?:[^\'\\\r\n]|\\.){1,1024}+)\'|`((?:[^`\\]|\\.){1,1024}+)`',
     re.DOTALL,
 )
-_DIRECTIVE = re.compile(
+_DIRECTIVE = linear.compile(
     rb"///[ \t]*<(?:reference|amd-dependency)\s{1,20}path\s{0,9}=\s{0,9}[\"']([^\"'\n]{1,1024})[\"']"
 )
 _URLS = (b"URL", b"Worker", b"SharedWorker", b"importScripts")

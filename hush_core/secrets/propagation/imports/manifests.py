@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from hush_core import linear
 from hush_core.secrets.propagation.imports.reference import Source, above, composed, folder_of, joined
 
 MAX_MANIFEST = 1 << 18
@@ -20,7 +21,9 @@ MAX_TARGETS = 64
 _CONFIG = re.compile(r"(?:^|/)(?:tsconfig|jsconfig)[^/]*\.json$")
 _ENTRIES = ("main", "module", "browser", "types", "typings", "source", "exports", "svelte", "bin")
 _BUILT = re.compile(r"^(?:dist|build|lib|out|es|esm|cjs)(?:/(?:esm|cjs|es|types))?(?=/)")
-_JSONC = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|,(?=\s{0,999}[}\]])')
+_JSONC = linear.compile(
+    rb'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/|/\*[\s\S]*|,(?=\s*[}\]])'
+)
 
 
 class Manifests:
@@ -143,9 +146,9 @@ def _load(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_MANIFEST:
         return {}
     try:
-        written = content.decode("utf-8-sig")
-        plain = _JSONC.sub(lambda match: match[0] if match[0].startswith('"') else " ", written)
-        data = json.loads(plain)
+        written = content.removeprefix(b"\xef\xbb\xbf")
+        plain = _JSONC.sub(lambda match: match[0] if match[0].startswith(b'"') else b" ", written)
+        data = json.loads(plain.decode())
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hush_core import linear
 from hush_core.secrets.propagation.imports.reference import (
     MAX_PARTS,
     Found,
@@ -46,7 +47,7 @@ _FROM = re.compile(
 )
 _TAKEN = re.compile(rb"%s(%s)%s%s(,?)" % (_BLANK, _NAME, _AS, _BLANK))
 _TAKEN_WIDE = re.compile(rb"%s(%s)(?:%s\bas\b%s%s)?+%s(,?)" % (_WIDE, _NAME, _WIDE, _WIDE, _NAME, _WIDE))
-_DYNAMIC = re.compile(
+_DYNAMIC = linear.compile(
     rb"\b(?:import_module|__import__|importorskip|run_module|find_spec|import_string|resolve_name)\s{0,200}\("
     rb"\s{0,200}(?:\w{1,40}\s{0,9}=\s{0,9})?[rRbBuU]{0,2}(?:\"\"\"|'''|[\"'])([\w.:\x80-\xff]{1,1024})[\"']"
 )

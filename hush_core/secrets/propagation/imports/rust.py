@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from hush_core import linear
 from hush_core.secrets.propagation.imports.reference import (
     MAX_PARTS,
     Found,
@@ -32,17 +33,14 @@ from hush_core.secrets.propagation.imports.reference import (
     within,
 )
 
-_USE = re.compile(rb"(?<![\w\x80-\xff])(?:use|extern\s{1,255}crate)(?![\w\x80-\xff])")
+_USE = linear.compile(rb"(?<![\w\x80-\xff])(?:use|extern\s{1,255}crate)(?![\w\x80-\xff])")
 _TOKEN = re.compile(rb"(?:r#)?([A-Za-z_\x80-\xff][\w\x80-\xff]*+)|(::|[{},;*])")
-_MOD = re.compile(
-    rb"(?:#\[\s{0,99}path\s{0,99}=\s{0,99}\"([^\"\n]{1,1024})\"\s{0,99}\]\s{0,999}"
-    rb"(?:#\[[^\]\n]{0,999}\]\s{0,999}){0,8}+(?:pub(?:\s{0,9}\([^)\n]{0,255}\))?\s{1,999})?)?+"
-    rb"(?<![\w\x80-\xff])mod\s{1,999}(?:r#)?([\w\x80-\xff]{1,255}+)\s{0,999}([;{])"
+_MOD = linear.compile(
+    rb"(?:#\[\s*path\s*=\s*\"([^\"\n]{1,1024})\"\s*\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub(?:\s*\([^)\n]*\))?\s+)?"
+    rb"|(?<![\w\x80-\xff]))mod\s+(?:r#)?([\w\x80-\xff]{1,255})\s*([;{])"
 )
-_INCLUDE = re.compile(rb"\binclude(?:_str|_bytes)?!\s{0,99}[(\[{]\s{0,999}\"([^\"\n]{1,1024})\"")
-_QUALIFIED = re.compile(
-    rb"(?<![\w:\x80-\xff])[A-Za-z_]\w{0,255}+(?:\s{0,99}::\s{0,99}[A-Za-z_]\w{0,255}+){1,16}+"
-)
+_INCLUDE = linear.compile(rb"\binclude(?:_str|_bytes)?!\s{0,99}[(\[{]\s{0,999}\"([^\"\n]{1,1024})\"")
+_QUALIFIED = linear.compile(rb"(?<![\w:\x80-\xff])[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,16}")
 _CRATE_FOLDERS = ("src", "src/bin", "tests", "examples", "benches")
 
 
