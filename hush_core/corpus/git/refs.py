@@ -25,6 +25,15 @@ _SYMREF_DEPTH = 5
 _AFRESH = "clone it afresh (git clone --no-local) and give the clone"
 
 
+def repository_around(folder: Path) -> Path | None:
+    """The repository that the folder is, or lies in: the root of its work tree, or a bare one."""
+    here = folder.resolve()
+    for each in (here, *here.parents):
+        if os.path.lexists(each / ".git") or ((each / "HEAD").is_file() and (each / "objects").is_dir()):
+            return each.parent if each.name == ".git" else each
+    return None
+
+
 def git_directory(path: Path) -> Path:
     """The folder with HEAD and objects/ of a bare repository, or of a working tree's root.
 
@@ -134,6 +143,8 @@ def resolve(source: Path, path: Path, rev: str) -> str | None:
 
 def unknown(path: Path, rev: str) -> InputError:
     """The refusal for a revision that is not there."""
+    if rev == "HEAD":
+        return InputError(str(path), "has no commit at HEAD", "commit first, or name a branch as `rev:`")
     what = f"has no revision {rev!r}"
     return InputError(str(path), what, "give a branch, a tag or a commit id that it has")
 
