@@ -87,6 +87,8 @@ def repository(given: Path | None) -> Path:
     """The git repository that a folder, or this one, is in."""
     from hush_core.corpus.git.refs import repository_around
 
+    if given is not None and not given.is_dir():
+        raise InputError(str(given), "is no folder", "name a folder of a git repository")
     if (found := repository_around(given or Path())) is None:
         raise InputError(
             str(given or Path.cwd()), "is not in a git repository", "name a folder of a git repository"

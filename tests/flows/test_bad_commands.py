@@ -79,8 +79,8 @@ CASES = {
     ("secrets", "broken.yaml"): "broken.txt:1",
     # init
     ("init",): "not in a git repository",
-    ("init", "nowhere"): "nowhere",
-    ("init", "names.txt"): "names.txt",
+    ("init", "nowhere"): "is no folder",
+    ("init", "names.txt"): "is no folder",
     ("init", "empty"): "not in a git repository",
     ("init", "unborn"): "no commit",
     ("init", "repository", "again"): "unexpected extra argument",
