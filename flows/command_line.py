@@ -90,9 +90,8 @@ def repository(given: Path | None) -> Path:
     if given is not None and not given.is_dir():
         raise InputError(str(given), "is no folder", "name a folder of a git repository")
     if (found := repository_around(given or Path())) is None:
-        raise InputError(
-            str(given or Path.cwd()), "is not in a git repository", "name a folder of a git repository"
-        )
+        where = "this folder" if given is None else str(given)
+        raise InputError(where, "is not in a git repository", "name a folder of a git repository")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from hush_core.config.first import Candidate, Found, chunk_bytes_for, entry_id, 
 from hush_core.corpus import CleanView, match_path
 from hush_core.corpus.git.tree import OWNERS, tree_entries
 from hush_core.errors import InputError
-from hush_core.files import new_file
+from hush_core.files import new_file, private_folder
 from hush_core.progress import Progress
 from hush_core.secrets import Extraction, extract
 from hush_core.secrets.detectors.codeowners import Codeowners
-from hush_core.secrets.report.paths import masked
+from hush_core.secrets.detectors.credential_files import FILE_SECRET
+from hush_core.secrets.detectors.credentials import CredentialScanner
 from tasks.runtime.environment import Home
 from tasks.runtime.store import Store
 from tasks.wording import counted
@@ -46,10 +47,11 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
     """
     if os.path.lexists(target):
         raise InputError(str(target), "exists already", "edit it, or move it away and run hush init again")
-    data, said, noted = _draft(repository)
-    config = parse_config(data, where=str(repository), folder=repository, command="secrets")
     store = Store(place.store)
-    cache, work = store.root / "extraction", store.work_dir("extraction")
+    cache = private_folder(store.root / "extraction")
+    data, said, noted = _draft(repository, CredentialScanner(cache))
+    config = parse_config(data, where=str(repository), folder=repository, command="secrets")
+    work = store.work_dir("extraction")
     extracted = extract(config, place.identity_key(), progress, cache=cache, work=work)
     found = Found(
         path=_path(repository, target.parent),
@@ -80,7 +82,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
     )
 
 
-def _draft(repository: Path) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+def _draft(repository: Path, scanner: CredentialScanner) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     """A config with every candidate; what each one's comment begins with, by id; what was not looked for."""
     entries: list[dict[str, Any]] = [{"id": "credentials", "kind": "credentials", "level": 1e-4}]
     said, noted = {"credentials": ""}, []
@@ -98,8 +100,8 @@ def _draft(repository: Path) -> tuple[dict[str, Any], dict[str, str], list[str]]
     if not teams:
         noted.append("Teams: the repository has no CODEOWNERS.")
     for kind, key, names in (
-        ("codeowners", "teams", _frequent(teams, MOST_TEAMS)),
-        ("contributors", "emails", _frequent(authors, MOST_AUTHORS)),
+        ("codeowners", "teams", _frequent(teams, MOST_TEAMS, scanner)),
+        ("contributors", "emails", _frequent(authors, MOST_AUTHORS, scanner)),
     ):
         for name, number in names:
             own = entry_id(name, set(said))
@@ -116,20 +118,22 @@ def _draft(repository: Path) -> tuple[dict[str, Any], dict[str, str], list[str]]
     return data, said, noted
 
 
-def _frequent(counts: Counter[str], most: int) -> list[tuple[str, int]]:
+def _frequent(counts: Mapping[str, int], most: int, scanner: CredentialScanner) -> list[tuple[str, int]]:
     """The most frequent names that a config can hold as they are, and that show no credential; no robots."""
     good = (
-        (name.casefold(), number)
+        (name, number)
         for name, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if "@" in name and _NAME.fullmatch(name) and len(name) <= 200 and "bot@" not in name
     )
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for name, number in good:
-        if len(found) == most and name not in found:
-            break
-        if masked(name) == name:
-            found[name] = found.get(name, 0) + number
-    return list(found.items())
+        if (len(found) < most or name.casefold() in found) and not _shows_a_credential(name, scanner):
+            found[name.casefold()] += number
+    return found.most_common()
+
+
+def _shows_a_credential(name: str, scanner: CredentialScanner) -> bool:
+    return any(one.exact and one.rule != FILE_SECRET for one in scanner.scan(name.encode()))
 
 
 def _candidates(

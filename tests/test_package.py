@@ -78,6 +78,6 @@ def test_a_wheel_does_from_another_folder_what_a_checkout_does(installed, tmp_pa
     assert "wrote hush.yaml" in run("hush", "init", job.folder / "repository", "--quiet")
     assert "noise" in run("hush", "plan", "--quiet")
     assert "models:/job/1" in run("hush", "run", job.write(rounds=2), "--quiet")
-    assert "holds" in run("hush", "verify", "models:/job/1", "--quiet")
+    assert "certificate and model verified" in run("hush", "verify", "models:/job/1", "--quiet")
     run("python", "-c", BUILD_DEMO)
     assert "codenames" in run("hush", "secrets", "demo/demo.yaml", "--quiet")

@@ -74,7 +74,6 @@ CASES = {
     ("secrets", JOB, "--secret"): "--secret",
     ("secrets", "empty"): "not in a git repository",
     ("secrets",): "not in a git repository",
-    ("secrets", "shallow", "--secret"): "--secret",
     ("secrets", "unborn"): "no commit",
     ("secrets", "broken.yaml"): "broken.txt:1",
     # init

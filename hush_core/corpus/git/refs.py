@@ -143,8 +143,6 @@ def resolve(source: Path, path: Path, rev: str) -> str | None:
 
 def unknown(path: Path, rev: str) -> InputError:
     """The refusal for a revision that is not there."""
-    if rev == "HEAD":
-        return InputError(str(path), "has no commit at HEAD", "commit first, or name a branch as `rev:`")
     what = f"has no revision {rev!r}"
     return InputError(str(path), what, "give a branch, a tag or a commit id that it has")
 

@@ -414,7 +414,7 @@ def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
         for form in (canary, canary.encode().hex(), base64.b64encode(canary.encode()).decode().rstrip("=")):
             assert form not in str(shown)
     with pytest.raises(InputError) as error:
-        extract(job([repo], [{**CREDENTIALS, "bits": 1, "level": 0.9}]), KEY)
+        extract(job([repo], [{**CREDENTIALS, "bits": 1, "level": 0.9, "weak": "refuse"}]), KEY)
     assert not any(c in str(error.value) + repr(error.value) for c in canaries)
 
 
