@@ -86,28 +86,34 @@ def _draft(repository: Path, scanner: CredentialScanner) -> tuple[dict[str, Any]
     """A config with every candidate; what each one's comment begins with, by id; what was not looked for."""
     entries: list[dict[str, Any]] = [{"id": "credentials", "kind": "credentials", "level": 1e-4}]
     said, noted = {"credentials": ""}, []
+
+    def add(kind: str, key: str, names: list[str], words: str) -> None:
+        own = entry_id(names[0], set(said))
+        entries.append({"id": own, "kind": kind, key: names, "level": 1e-3})
+        said[own] = words
+
     with CleanView(repository) as view:
         files = [e for e in tree_entries(view) if e.kind == "blob" and e.mode != "120000"]
         owners = [Codeowners(view.small(e.blob, e.path)) for e in files if e.path in OWNERS]
-        teams = Counter(
-            team for e in files for team in {t for o in owners for t in o.owners(match_path(e.path))}
-        )
+        owned = Counter(frozenset(t for o in owners for t in o.owners(match_path(e.path))) for e in files)
         authors = Counter(view.run("log", "--format=%ae", view.commit).decode("utf-8", "replace").split("\n"))
         shallow = view.shallow
     if shallow:
         noted.append("Authors: not looked for, as a shallow clone does not know them: git fetch --unshallow.")
         authors.clear()
+    teams: Counter[str] = Counter()
+    for one, number in owned.items():
+        teams.update(dict.fromkeys(one, number))
     if not teams:
         noted.append("Teams: the repository has no CODEOWNERS.")
-    for kind, key, names in (
-        ("codeowners", "teams", _frequent(teams, MOST_TEAMS, scanner)),
-        ("contributors", "emails", _frequent(authors, MOST_AUTHORS, scanner)),
-    ):
-        for name, number in names:
-            own = entry_id(name, set(said))
-            entries.append({"id": own, "kind": kind, key: [name], "level": 1e-3})
-            how = f"{counted(number, 'file')} by CODEOWNERS" if key == "teams" else counted(number, "commit")
-            said[own] = f"{'Team' if key == 'teams' else 'Author'} {name}: {how}"
+    together: dict[frozenset[frozenset[str]], list[str]] = {}
+    for team, _ in _frequent(teams, MOST_TEAMS, scanner):
+        together.setdefault(frozenset(one for one in owned if team in one), []).append(team)
+    for same in together.values():
+        who = f"{'Team' if len(same) == 1 else 'Teams'} {', '.join(same)}"
+        add("codeowners", "teams", same, f"{who}: {counted(teams[same[0]], 'file')} by CODEOWNERS")
+    for author, number in _frequent(authors, MOST_AUTHORS, scanner):
+        add("contributors", "emails", [author], f"Author {author}: {counted(number, 'commit')}")
     size = sum(e.size for e in files)
     data = {
         "version": 1,

@@ -112,11 +112,12 @@ NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
 
 
 def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, console: Console) -> None:
-    """One row a value: where it first is, and in how many files and examples."""
+    """One row a value: where it first is, found before recognised, and in how many files and examples."""
     first = pl.format("{}:{}", "source", "path") + pl.when(pl.col("line") > 0).then(
         pl.format(":{}", "line")
     ).otherwise(pl.lit(""))
-    ordered = rows.sort("source", "path", "line").with_columns(first=first)
+    found = pl.col("reason").str.starts_with("propagated:") if "reason" in rows.columns else pl.lit(False)
+    ordered = rows.sort(found, "source", "path", "line").with_columns(first=first)
     values = ordered.group_by("name", maintain_order=True).agg(
         pl.first("first"), pl.len().alias("files"), pl.sum("examples")
     )

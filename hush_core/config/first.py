@@ -87,8 +87,9 @@ def first_config(found: Found, drawn: int) -> str:
         repository=f"{{path: {_quoted(found.path)}, name: {_quoted(found.name)}}}",
         files=f"{found.files:,}",
         examples=f"{found.examples:,}",
-        entries="\n".join(_entry(found, one) for one in found.candidates),
-        noted="".join(f"  # {line}\n" for line in found.noted),
+        entries="\n".join(
+            [*(_entry(found, one) for one in found.candidates), *(f"  # {n}\n" for n in found.noted)]
+        ),
         chunk_bytes=found.chunk_bytes,
         model="{layers: 4, width: 256, heads: 4}" if large else "{layers: 2, width: 128, heads: 4}",
         drawn=f"{drawn:,}",
@@ -150,7 +151,6 @@ levels: {high: 1.0e-4, normal: 1.0e-3}
 
 secrets:
 $entries
-$noted
 # Text that no entry names is learned without noise; `noise` in place of `plain` adds noise to all text.
 weights: {c: 0.3, without_secret: plain}
 

@@ -80,7 +80,7 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
         git(repository, "add", ".")
         git(repository, "commit", "-q", "-m", "one")
         output = job.hush("secrets", "plain", "--quiet")
-        assert output.startswith("no credential found in 1 file\n") and "next: hush init" in output
+        assert "\nno credential found in 1 file\n" in output and "next: hush init" in output
 
         (repository / "src" / "db.py").write_text('\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n')
         (repository / "x.bin").write_bytes(b"\0\1")
@@ -89,7 +89,7 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
         git(folder, "clone", "-q", "--bare", "--no-local", "plain", "bare.git")
         for named in ("plain/src", "bare.git"):
             output = job.hush("secrets", named, "--quiet")
-            assert output.startswith("1 credential found in 2 files: 1 too weak to be protected")
+            assert "\n1 credential found in 2 files: 1 too weak to be protected" in output
             assert "src/db.py:2 " in output and "1 binary" in output and "Sommer" not in output
             assert "1 example with a secret left out" in output and "0 of 1 examples hold a secret" in output
         (report,) = (job.home / "secrets").glob("plain-*")
