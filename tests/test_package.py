@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from flows.demo.repository import build_demo_repository
 assert "installed" in build_demo_repository.__code__.co_filename
-build_demo_repository(Path("demo"), private_bytes=60_000)
+build_demo_repository(Path("demo"))
 """
 
 

@@ -91,6 +91,7 @@ def build_demo_repository(
     """
     if not template.is_file():
         raise InputError(str(template), "is missing", "install hush again")
+    directory = directory.resolve()  # git is run in it
     repository = directory / "repository"
     if repository.exists() and not (repository / ".git" / MARKER).is_file():
         raise InputError(str(repository), "exists and is no demo of ours", "name another directory")

@@ -116,8 +116,11 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
     first = pl.format("{}:{}", "source", "path") + pl.when(pl.col("line") > 0).then(
         pl.format(":{}", "line")
     ).otherwise(pl.lit(""))
-    found = pl.col("reason").str.starts_with("propagated:") if "reason" in rows.columns else pl.lit(False)
-    ordered = rows.sort(found, "source", "path", "line").with_columns(first=first)
+    if "reason" in rows.columns:
+        rows = rows.sort(pl.col("reason").str.starts_with("propagated:"), "source", "path", "line")
+    else:
+        rows = rows.sort("source", "path", "line")
+    ordered = rows.with_columns(first=first)
     values = ordered.group_by("name", maintain_order=True).agg(
         pl.first("first"), pl.len().alias("files"), pl.sum("examples")
     )
