@@ -31,7 +31,7 @@ def git(demo: Demo, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Demo:
-    return build_demo_repository(tmp_path_factory.mktemp("demo"), private_bytes=900_000)
+    return build_demo_repository(tmp_path_factory.mktemp("demo"), full=True, private_bytes=900_000)
 
 
 def test_every_credential_is_in_its_providers_format():
@@ -75,7 +75,7 @@ def test_settings_of_the_user_do_not_matter(demo, tmp_path, monkeypatch):
     config.write_text("[core]\n autocrlf = true\n[init]\n defaultBranch = x\n[user]\n name = Someone\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    assert build_demo_repository(tmp_path / "demo", private_bytes=900_000).commit == demo.commit
+    assert build_demo_repository(tmp_path / "demo", full=True, private_bytes=900_000).commit == demo.commit
 
 
 def test_what_is_no_demo_is_never_touched(tmp_path):
