@@ -15,8 +15,8 @@ class WholeJob:
     """How much of a job is done, by the time that each of its stages took where it was measured.
 
     >>> job = WholeJob([("read", 1), ("train", 6), ("attack", 1), ("attack", 2)], now=0)
-    >>> job.done("read", 1, 1), job.done("train", 3, 6), job.seconds_left(8)
-    (0.1, 0.4, 12.0)
+    >>> job.done("read", 1, 1), job.done("train", 3, 6), round(job.seconds_left(8))
+    (0.1, 0.4, 12)
     >>> job.done("attack", 1, 1), job.done("attack", 0, 1)      # of the training, what was left was reused
     (0.7142857142857143, 0.7142857142857143)
     """
@@ -30,7 +30,7 @@ class WholeJob:
         """The share of the whole that is done. A stage that is not heard of takes no time; of one that the job does
         not list nothing is learned."""
         part = done / max(1, total)
-        if self._at < 0 or stage != self._stages[self._at][0] or part < self._part:
+        if self._at < 0 or stage != self._stages[self._at][0] or part < self._part or self._part >= 1:
             later = (i for i, (name, _) in enumerate(self._stages) if i > self._at and name == stage)
             if (next_one := next(later, None)) is None:
                 return self._share()

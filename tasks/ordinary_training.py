@@ -27,7 +27,7 @@ class PlainlyTrained(BaseModel):
     curve: tuple[tuple[int, float], ...]
 
 
-@cached_task(name="pretrain", version=4, ignore=("micro_batch",))
+@cached_task(name="pretrain", version=5, ignore=("micro_batch",))
 def pretrain(
     public: Ref,
     held_out: Ref,

@@ -27,7 +27,7 @@ from hush_core.auditing.made_up import Credential, encoded_copies, make_codename
 from hush_core.errors import InputError
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "examples" / "demo.yaml"
-BYTES, FULL_BYTES = (200_000, 1_000_000), (450_000, 20_000_000)
+BYTES, FULL_BYTES = (150_000, 700_000), (450_000, 20_000_000)
 """Own code and public code to take, at most: of the demo, and of `--full`."""
 IN_FULL = re.compile(rb"^( *\w+: ).*  # full: (.+)$", re.MULTILINE)
 """A line of the config whose comment gives the value of `--full`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from kingfisher_sdk import Scanner
 
-from flows.demo.repository import Demo, build_demo_repository
+from flows.demo.repository import TEMPLATE, Demo, build_demo_repository
 from hush_core.auditing.made_up import encoded_copies, make_codenames, make_credentials
 from hush_core.config import load_config
 from hush_core.errors import InputError
@@ -139,3 +139,13 @@ def test_extraction_finds_everything_that_was_planted(demo):
     assert {"propagated:base64", "propagated:hex"} <= reasons
     for secret_id in found.secrets["secret_id"]:
         assert found.edges.filter(found.edges["secret_id"] == secret_id).height > 0
+
+
+def test_full_takes_the_values_that_the_config_has_for_it(demo, tmp_path):
+    small = build_demo_repository(tmp_path / "demo")
+    assert small.config.read_bytes() == TEMPLATE.read_bytes()
+    less, more = load_config(small.config), load_config(demo.config)
+    assert (less.chunk_bytes, more.chunk_bytes) == (128, 256)
+    assert (more.model.width, more.pretrain.steps, more.untagged.steps) == (128, 800, 1000)
+    assert more.audit.alternatives == 300 > less.audit.alternatives
+    assert less.secrets == more.secrets and less.train == more.train
