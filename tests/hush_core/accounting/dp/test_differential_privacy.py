@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binom
 
@@ -234,9 +235,9 @@ def test_many_rounds_take_a_coarser_step_and_stay_above(monkeypatch):
 
 def test_a_number_below_the_truth_is_refused(monkeypatch):
     """Without connect-the-dots dp_accounting is below the closed form of one round, and that is seen."""
-    original = sticks.pld._create_pld_pmf_from_monotone_privacy_loss
+    original = pld._create_pld_pmf_from_monotone_privacy_loss
     monkeypatch.setattr(
-        sticks.pld,
+        pld,
         "_create_pld_pmf_from_monotone_privacy_loss",
         lambda *a, **k: original(*a, **{**k, "use_connect_dots": False}),
     )
@@ -249,7 +250,7 @@ def test_a_number_below_the_truth_is_refused(monkeypatch):
 
 def test_composition_is_checked(monkeypatch):
     """A composed mass that is lost, or moved downwards, is found against extended precision."""
-    original = sticks.pld.pld_pmf.DensePLDPmf.self_compose
+    original = pld.pld_pmf.DensePLDPmf.self_compose
 
     def spoilt(self, *arguments, **named):
         result = original(self, *arguments, **named)
@@ -259,7 +260,7 @@ def test_composition_is_checked(monkeypatch):
 
     k = Participation.binomial(7, 0.02)
     sound = privacy_profile(k, noise_multiplier=3.0, rounds=300, resolution=1e-6).real_over_reference
-    monkeypatch.setattr(sticks.pld.pld_pmf.DensePLDPmf, "self_compose", spoilt)
+    monkeypatch.setattr(pld.pld_pmf.DensePLDPmf, "self_compose", spoilt)
     found = privacy_profile(k, noise_multiplier=3.0, rounds=300, resolution=1e-6).real_over_reference
     assert sound.slack < 1e-11 < 1e-10 < found.slack < 1e-7
 
