@@ -116,7 +116,7 @@ def _history() -> list[Any]:
     """The runs that a promise counts, and the audits of this home, by size and time of their files."""
     folders = (home().store / name for name in ("history", "audits"))
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
-    return [[str(path), *_stamp(path)] for path in files]
+    return [[str(path.relative_to(home().store)), *_stamp(path)] for path in files]
 
 
 def _software() -> list[Any]:
