@@ -26,7 +26,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.store import Ref, Store, canonical_json, refs_in
 from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
-from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered
+from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered, tracker_is_own
 
 if TYPE_CHECKING:
     from tasks.outcome import Outcome
@@ -98,7 +98,8 @@ def _file(config: HushConfig, inputs: Sources) -> Path:
 
 def answer_file(config: HushConfig, inputs: Sources, *more: Any) -> Path:
     """Where the result of a command on this config is kept; another one if anything differs that it rests on."""
-    servers = [os.environ.get(name, "") for name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "HUSH_STORE")]
+    servers = [os.environ.get(name, "") for name in ("PREFECT_API_URL", "HUSH_STORE")]
+    servers.append("" if tracker_is_own() else os.environ.get("MLFLOW_TRACKING_URI", ""))
     history = _history() if config.promise else None
     said = [
         config.model_dump(mode="json"),
@@ -115,7 +116,7 @@ def _history() -> list[Any]:
     """The runs that a promise counts, and the audits of this home, by size and time of their files."""
     folders = (home().store / name for name in ("history", "audits"))
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
-    return [[str(path), *_stamp(path)] for path in files]
+    return [[str(path.relative_to(home().store)), *_stamp(path)] for path in files]
 
 
 def _software() -> list[Any]:
