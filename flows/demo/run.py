@@ -15,12 +15,13 @@ from flows.demo.repository import Demo, build_demo_repository
 from flows.reports.job import Report
 from flows.train import train
 from hush_core.auditing.document import AUDIT, REFUTED, read_audit
-from hush_core.config import load_config
 from hush_core.errors import VerificationError
 from hush_core.progress import WholeJob
 from tasks.runtime.environment import home
 from tasks.runtime.progress import WHOLE
 
+ALTERNATIVES = 300
+"""That the audit ranks each value among: with fewer than 199, ranks can refute nothing."""
 STAGES = (
     ("detect", 60), ("calibrating", 25), ("pretrain", 80), ("untagged", 140), ("train", 40), ("exposure", 11),
     ("exposure", 11), ("unprotected", 90), ("exposure", 8), ("secrets attacked", 60), ("secrets attacked", 4),
@@ -38,18 +39,18 @@ def run_demo(directory: Path, console: Console, *, full: bool = False) -> Report
         report = train(str(demo.config))
         found = planted_found(demo, {row.name for row in report.rows}, home().identity_key())
         report = report.model_copy(update={"planted": len(demo.planted), "planted_found": found})
-        return audited(report, directory / "audit", load_config(demo.config).audit.alternatives)
+        return audited(report, directory / "audit")
     finally:
         WHOLE.clear()
 
 
-def audited(report: Report, out: Path, alternatives: int) -> Report:
+def audited(report: Report, out: Path) -> Report:
     """The report with what `hush audit` finds of its version beside what is certified; pictures in `out`.
 
     A refutation is told in the report: the flow has recorded it, and the caller fails.
     """
     try:
-        audit(report.model_uri, alternatives, str(out))
+        audit(report.model_uri, ALTERNATIVES, str(out))
     except VerificationError as error:
         if not (out / AUDIT).is_file():
             raise error from None

@@ -15,8 +15,8 @@ START = 1
 OFFSET = 3
 VOCABULARY = 259
 SPREAD = 0.4
-"""Of the initial weights, times √width. GPT-2's 0.02 is for a width of 768; a narrow model that starts with it needs
-four times the steps to learn what follows a byte."""
+"""Of the initial weights, times √width. GPT-2's 0.02 is for a width of 768; a narrow model that starts with it
+needs four times the steps to learn what follows a byte."""
 
 
 def encode_bytes(text: bytes) -> np.ndarray:

@@ -295,7 +295,7 @@ def test_the_demo_shows_its_audit_beside_what_is_certified(registered, learned, 
     """Certified above, the best guess at every noisy step below it, and what the model writes out below that; a
     refutation is told in the same report."""
     quiet = byte_gpt(ByteGptModel(layers=1, width=64, heads=2), 48, seed=1)
-    report = audited(job_report(registered("demo", quiet, start_model())), tmp_path / "demo-audit", 300)
+    report = audited(job_report(registered("demo", quiet, start_model())), tmp_path / "demo-audit")
     assert not report.audit_refuted and "not refuted" in report.audit and Path(report.audit_picture).is_file()
     assert all(row.attacked < row.every_step < row.bound for row in report.rows)
     leaky = audited(job_report(registered("leaky", learned, start_model())), tmp_path / "leaky-audit")

@@ -61,10 +61,10 @@ def test_no_value_is_shown_or_stands_in_the_source(demo):
 
 
 def test_equal_input_gives_equal_commits_and_a_rebuild_replaces(demo, tmp_path):
-    first = build_demo_repository(tmp_path, private_bytes=900_000)
+    first = build_demo_repository(tmp_path, full=True, private_bytes=900_000)
     assert first.commit == demo.commit
     assert first.planted == demo.planted
-    other = build_demo_repository(tmp_path, seed=8, private_bytes=900_000)
+    other = build_demo_repository(tmp_path, seed=8, full=True, private_bytes=900_000)
     assert other.commit != demo.commit
     assert git(other, "rev-parse", "HEAD").strip() == other.commit
     assert sorted(p.name for p in tmp_path.iterdir()) == ["codenames.txt", "demo.yaml", "repository"]
@@ -148,4 +148,4 @@ def test_full_takes_the_values_that_the_config_has_for_it(demo, tmp_path):
     assert (less.chunk_bytes, more.chunk_bytes) == (128, 256)
     assert (more.model.width, more.pretrain.steps, more.untagged.steps) == (128, 800, 1000)
     assert more.audit.alternatives == 300 > less.audit.alternatives
-    assert less.secrets == more.secrets and less.train == more.train
+    assert less.secrets[:4] == more.secrets[:4] and less.train == more.train
