@@ -265,7 +265,9 @@ def replicate(
 @with_result
 def demo(
     directory: Annotated[Path | None, typer.Option(help="where the demo's repository is built")] = None,
-    full: Annotated[bool, typer.Option("--full", help="a larger repository and model, more training")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="a larger repository and model, more training")
+    ] = False,
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
     command_line.writable(directory, "--directory")
