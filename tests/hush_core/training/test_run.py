@@ -48,7 +48,7 @@ CHILD = """
     spec = importlib.util.spec_from_file_location("runs", sys.argv[1])
     runs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(runs)
-    say = lambda stage, done, total: print(done, flush=True)
+    say = lambda stage, done, total: (print(done, flush=True), sys.stdin.readline())
     runs.fit_private(runs.make_plan(), runs.TEXTS, runs.tiny(), runs.config(), Path(sys.argv[2]), say)
 """
 
@@ -57,10 +57,20 @@ def test_killed_at_random_rounds_it_resumes_and_never_releases_more(tmp_path):
     rng = random.Random(5)
     for attempt in range(2):
         command = [sys.executable, "-c", textwrap.dedent(CHILD), __file__, str(tmp_path)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        child = subprocess.Popen(
+            command,
+            **pipes,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
         stop = rng.randint(2, 8)
-        for _ in range(stop):
+        for _ in range(
+            stop - 1
+        ):  # it waits after each round: one that ran ahead would end before it is killed
             assert child.stdout.readline()
+            child.stdin.write(b"\n")
+            child.stdin.flush()
+        assert child.stdout.readline()
         child.kill()
         child.communicate()
         assert child.returncode == -signal.SIGKILL

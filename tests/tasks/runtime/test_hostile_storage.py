@@ -321,7 +321,7 @@ def test_the_last_model_alone_is_fetched(shared, tmp_path, monkeypatch):
     refs = [Ref(kind="model", sha256=sha256, suffix=".d") for _, sha256 in ended]
     for ref in refs:
         forget_here(store, ref)
-    monkeypatch.setattr(champion, "get_run_logger", lambda: SimpleNamespace(warning=print))
+    monkeypatch.setattr(champion, "run_logger", lambda: SimpleNamespace(warning=print))
     for name in ("_promoted", "_refuse_refuted"):
         monkeypatch.setattr(champion, name, lambda *_: None)
     assert champion.fetch_champion.fn("model", tuple(ended)).files.sha256 == refs[2].sha256
