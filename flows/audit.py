@@ -121,7 +121,7 @@ def _champion(config_file: str | None) -> str | None:
     """The promoted version of a job's model; None where none is."""
     if config_file is None:
         raise InputError("model_uri", "names no model", "write models:/NAME/VERSION, or give a config")
-    name = load_config(Path(config_file)).tracking.model
+    name = load_config(Path(config_file), command="audit").tracking.model
     try:
         entry = find_version(f"models:/{name}@{CHAMPION}")
     except InputError:

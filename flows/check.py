@@ -14,23 +14,29 @@ from tasks.hosts import training_hosts
 from tasks.runtime.trust import signing_key
 
 
-def check_config(config_file: Path, changes: Changes | None = None, *, trains: bool = True) -> HushConfig:
+def check_config(config_file: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read a config and check all of it that can be checked in seconds: keys, model, sources, secrets.
 
     A deployment takes its schedule from HUSH_CRON and HUSH_TIMEZONE (deploy/prefect.yaml): where they are set, they
     are those of the promise.
 
-    Where nothing is trained, a batch that cannot be is no mistake: `hush plan` says the largest that can.
+    Args:
+        config_file: for `hush secrets`, a folder stands for the repository that it is.
+        changes: what to take in place of the file's values.
+        command: the one that asks. Where it trains nothing, a batch above the number of examples is no mistake:
+            `hush plan` says the largest that can be.
 
     Raises:
         InputError: names the file, line or key, what is wrong and how to mend it.
     """
-    config = load_config(config_file, changes)
+    config = load_config(config_file, changes, command=command)
+    trains = command not in ("secrets", "plan")
     if config.promise:
         deployed = os.environ.get("HUSH_CRON"), os.environ.get("HUSH_TIMEZONE")
         schedule_of(config.promise.schedule, deployed, ("HUSH_CRON", "HUSH_TIMEZONE"))
     try:
-        check_model(config)
+        if command != "secrets":
+            check_model(config)
         check_sources(config, trains=trains)
         if trains:
             signing_key()  # what is trained is signed: better told now than then

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from flows import command_line
-from flows.commands import jobs, models, service
+from flows.commands import begin, jobs, models, service
 
 app = typer.Typer(
     help="Train on your own code and text, and prove how likely each secret is to come back out.",
@@ -20,9 +20,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # help in plain text: drawing boxes takes as long as all the rest of it
 )
 COMMANDS = (
-    jobs.run, jobs.secrets, jobs.plan, jobs.compare, jobs.replicate, models.verify, models.runs, models.audit,
-    models.canaries, models.review, models.watch, service.serve, service.stop, service.doctor, service.backup,
-    service.restore, jobs.demo, service.schema,
+    jobs.secrets, begin.init, jobs.plan, jobs.run, jobs.compare, jobs.replicate, models.verify, models.runs,
+    models.audit, models.canaries, models.review, models.watch, service.serve, service.stop, service.doctor,
+    service.backup, service.restore, jobs.demo, service.schema,
 )  # fmt: skip
 """In the order of `hush --help`."""
 for command in COMMANDS:

@@ -63,19 +63,54 @@ def changes(**values: Any) -> Changes:
         raise InputError(f"--{key}", first["msg"], "correct this option") from None
 
 
-def check(config_file: Path, given: Changes | None = None, *, trains: bool = True) -> HushConfig:
+FIRST = Path("hush.yaml")
+"""The job of a command that names none."""
+
+
+def job_file(given: Path | None, *, looks: bool = False) -> Path:
+    """The YAML file of a command's job: the one that is named, or hush.yaml of this folder.
+
+    Args:
+        looks: a git repository will do, named by any folder in it.
+    """
+    if given is None and FIRST.is_file():
+        return FIRST
+    if looks and (given is None or given.is_dir()):
+        return repository(given)
+    if given is None:
+        raise InputError(
+            str(FIRST), "is not in this folder", "run `hush init` to write it, or name the YAML file of a job"
+        )
+    return given
+
+
+def repository(given: Path | None) -> Path:
+    """The git repository that a folder, or this one, is in."""
+    from hush_core.corpus.git.refs import repository_around
+
+    if given is not None and not given.is_dir():
+        raise InputError(str(given), "is no folder", "name a folder of a git repository")
+    if (found := repository_around(given or Path())) is None:
+        where = "this folder" if given is None else str(given)
+        raise InputError(where, "is not in a git repository", "name a folder of a git repository")
+    return found
+
+
+def check(config_file: Path, given: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Tell every mistake that can be told before anything is started: in the config, and of the servers.
 
-    Returns the config, read with these changes.
+    Returns the config, read with these changes for this command.
     """
     from hush_core.config import load_config
 
-    load_config(config_file, given)  # keys and values first: what checks the rest takes a second to load
+    load_config(
+        config_file, given, command=command
+    )  # keys and values first: what checks the rest takes a second to load
     prepare()
     answer()
     from flows.check import check_config
 
-    return check_config(config_file, given, trains=trains)
+    return check_config(config_file, given, command=command)
 
 
 def answer() -> None:

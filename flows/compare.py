@@ -96,7 +96,7 @@ def compare(
     claim_flow_run()
     what = what or Comparison()
     what.check()
-    config = check_config(Path(config_file), changes)
+    config = check_config(Path(config_file), changes, command="compare")
     rivals = rivals_of(config, what.mechanisms)
     key = content_key("comparison", 1, config.model_dump_json(), what.mechanisms, what.seeds)
     total = what.seeds * sum(rival.config is not None for rival in rivals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from flows.check import check_config
@@ -24,9 +25,18 @@ def extracted_of(config: HushConfig) -> Extracted:
 
 def find_secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
     """What the flow `secrets` does."""
-    config = check_config(Path(config_file), trains=False)
+    config, gates = _without_gates(check_config(Path(config_file), command="secrets"))
     extracted = extracted_of(config)
     folder = Path(out) if out else home().report_folder("secrets", Path(config_file))
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
+    weak = {entry for entry, facts in summary.coverage["secrets"].items() if facts["weak_secrets"]}
+    summary = replace(summary, refused=tuple(sorted(gates & weak)))
     show_page(markdown(summary, url), "hush-secrets", "where the secrets stand")
     return summary
+
+
+def _without_gates(config: HushConfig) -> tuple[HushConfig, set[str]]:
+    """The config with weak credentials reported instead of refused, and the entries that refuse them."""
+    gates = {entry.id for entry in config.secrets if getattr(entry, "weak", None) == "refuse"}
+    entries = [e.model_copy(update={"weak": "drop"}) if e.id in gates else e for e in config.secrets]
+    return config.model_copy(update={"secrets": tuple(entries)}), gates

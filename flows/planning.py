@@ -36,7 +36,7 @@ def planned(
     """What the flow `plan` does, whose arguments these are."""
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
-    config = check_config(Path(config_file), changes, trains=False)
+    config = check_config(Path(config_file), changes, command="plan")
     if not makes_noise(config.mechanism):
         raise InputError(
             "mechanism", f"{config.mechanism.kind} makes no noise", "there is nothing to plan: hush run"

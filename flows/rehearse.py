@@ -19,7 +19,7 @@ from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
 from hush_core.weights import weight_settings
 from tasks.calibration import estimate_noise
-from tasks.extraction import Extracted, refuse_empty_entries
+from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
@@ -86,7 +86,7 @@ def rehearse(
     claim_flow_run()
     effort = effort or Effort()
     effort.check()
-    config = check_config(Path(config_file), changes)
+    config = check_config(Path(config_file), changes, command="plan --rehearse")
     if config.mechanism != HushMechanism():
         raise InputError(
             "mechanism", "a rehearsal searches the weights of hush, planned for the secrets' levels",
@@ -94,6 +94,7 @@ def rehearse(
         )  # fmt: skip
     extracted = extracted_of(config)
     refuse_empty_entries(config, extracted)
+    refuse_without_edges(extracted)
     stage = set_stage(config, extracted)
     search = open_search(config, extracted, stage, effort)
     play_all(search, config, extracted, stage, effort.trials)

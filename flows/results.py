@@ -228,10 +228,16 @@ def _review() -> Any:
     return Reviewed
 
 
+def _init() -> Any:
+    from flows.init import Begun
+
+    return Begun
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "run": _report, "demo": _report, "secrets": _secrets, "plan": _plan, "compare": _compare,
     "verify": lambda: Verified, "runs": lambda: CountedRuns, "audit": _audit, "review": _review,
-    "watch": _watch,
+    "watch": _watch, "init": _init,
     "canaries": lambda: Canaries, "replicate": _replicate, "doctor": lambda: Examined,
 }  # fmt: skip
 """By command, the type of its result; loaded when it is asked for."""

@@ -18,7 +18,7 @@ def secrets(config_file: str, baseline: str | None = None, out: str | None = Non
     """Find the secrets of a config, and report where they stand and what changed since the last report.
 
     Args:
-        config_file: the YAML file, on the machine that runs the flow.
+        config_file: the YAML file, or the folder of a git repository, on the machine that runs the flow.
         baseline: the baseline.json of an earlier report; without it that of the report in `out`, if there is one.
         out: folder for the report, a private place; without it one of the config's own under HUSH_HOME/secrets.
     """

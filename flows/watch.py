@@ -80,7 +80,7 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
     claim_flow_run()
     names = {*(models or ()), *(one.model for one in promotions())}
     if config_file:
-        names.add(load_config(Path(config_file)).tracking.model)
+        names.add(load_config(Path(config_file), command="watch").tracking.model)
     found, failures, troubles = [], [], []
     for name in sorted(names):
         try:

@@ -51,7 +51,7 @@ class Extracted(BaseModel):
     `commits/` tells which that is."""
 
 
-@cached_task(name="extract", version=7, ignore=["config"])
+@cached_task(name="extract", version=8, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -147,11 +147,19 @@ def refuse_without_edges(extracted: Extracted) -> None:
     """Refuse to plan noise for nothing.
 
     Raises:
-        InputError: every secret is redacted or left out.
+        InputError: nothing is found, or every secret is redacted or left out.
     """
-    if not extracted.n_edges:
+    if extracted.n_edges:
+        return
+    coverage = Store(home().store).read_json(extracted.coverage)
+    if all(map(protects_nothing, coverage["secrets"].values())):
         raise InputError(
             "secrets",
-            "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",
-            "protect at least one entry by noise, or take mechanism: {kind: redaction}, which trains plainly",
+            "no example holds any of the secrets, so there is nothing to protect",
+            "check globs, teams, addresses and the revision; `hush secrets` shows what is found",
         )
+    raise InputError(
+        "secrets",
+        "are all redacted or left out: no example holds one any more, and there is nothing to plan noise for",
+        "protect at least one entry by noise, or take mechanism: {kind: redaction}, which trains plainly",
+    )

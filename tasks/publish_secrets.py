@@ -90,7 +90,8 @@ class RepositoryRow:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config."""
+    """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config. refused: entries
+    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`)."""
 
     entries: tuple[EntryRow, ...]
     repositories: tuple[RepositoryRow, ...]
@@ -100,6 +101,7 @@ class Summary:
     gone_elsewhere: int | None
     coverage: dict[str, Any]
     files: dict[str, Path]
+    refused: tuple[str, ...] = ()
 
 
 @step(name="report-secrets")
@@ -227,7 +229,8 @@ def write_report(
             write_whole(files["skipped.csv"], without_credentials(unread, key).write_csv().encode())
         else:
             files.pop("skipped.csv").unlink(missing_ok=True)
-        write_whole(files["files.csv"], files_table(items, edges, examples).write_csv().encode())
+        table = files_table(items, edges, examples, occurrences, None if gone_from is None else gone_from[1])
+        write_whole(files["files.csv"], table.write_csv().encode())
         write_baseline(files["baseline.json"], new)
     except OSError as error:
         hint = "name a folder that you may write to"

@@ -174,7 +174,7 @@ def test_a_wrong_option_would_be_seen():
 
     usage_error = typer.BadParameter.__mro__[1]  # typer brings its own click
     known = typer.main.get_command(app).commands
-    for words in (["plan", "job.yaml", "--rehearsal"], ["plan", "job.yaml", "--trials", "many"], ["run"]):
+    for words in (["plan", "job.yaml", "--rehearsal"], ["plan", "job.yaml", "--trials", "many"], ["verify"]):
         with pytest.raises(usage_error):
             known[words[0]].make_context(words[0], words[1:])
 

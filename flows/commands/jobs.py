@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 METHODS = ("kl", "renyi", "blow_up", "best")
 """Those of `hush_core.config.Method`."""
-ConfigFile = Annotated[Path, typer.Argument(help="the YAML file of the job", show_default=False)]
+ConfigFile = Annotated[
+    Path | None, typer.Argument(help="the YAML file of the job; hush.yaml unless given", show_default=False)
+]
 MethodOption = Annotated[
     str | None, typer.Option(help="certificate method, instead of the file's", metavar="|".join(METHODS))
 ]
@@ -28,7 +30,7 @@ RateOption = Annotated[float | None, typer.Option(help="train.learning_rate")]
 
 @with_result
 def run(
-    config: ConfigFile,
+    config: ConfigFile = None,
     method: MethodOption = None,
     c: COption = None,
     noise: Annotated[
@@ -52,6 +54,7 @@ def run(
         from hush_core.config import read_plan
 
         changes = changes.over(read_plan(plan))
+    config = command_line.job_file(config)
     checked = command_line.check(config, changes)
     from flows.answers import find_answer
     from flows.reports.job_screen import render
@@ -69,7 +72,14 @@ def run(
 
 @with_result
 def secrets(
-    config: ConfigFile,
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            help="the YAML file of a job, or any folder of a git repository; hush.yaml, or this repository, "
+            "unless given",
+            show_default=False,
+        ),
+    ] = None,
     secret: Annotated[
         list[str] | None,
         typer.Option(help="list the files of this secret, or entry of the config; repeatable"),
@@ -85,7 +95,8 @@ def secrets(
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
-    checked = command_line.check(config, trains=False)
+    config = command_line.job_file(config, looks=True)
+    checked = command_line.check(config, command="secrets")
     if baseline is not None:
         from hush_core.secrets.report.baseline import read_baseline
         from tasks.runtime.environment import home
@@ -99,13 +110,15 @@ def secrets(
     def shown() -> None:
         render(summary, command_line.console())
         render_files(summary, secret or [], command_line.console())
+        if config.is_dir():
+            command_line.console().print("next: hush init writes a first hush.yaml, which hush plan goes by")
 
     give(summary, shown)
 
 
 @with_result
 def plan(
-    config: ConfigFile,
+    config: ConfigFile = None,
     method: MethodOption = None,
     rounds: RoundsOption = None,
     batch: BatchOption = None,
@@ -132,6 +145,7 @@ def plan(
 ) -> None:
     """What will it cost? Weights and noise for a sweep of c or of σ; or the plan of the best model (--rehearse)."""
     changes = command_line.changes(method=method, rounds=rounds, batch=batch)
+    config = command_line.job_file(config)
     if rehearse:
         _rehearse(config, changes, c, noise, out, trials=trials, examples=examples, minutes=minutes)
         return
@@ -139,7 +153,7 @@ def plan(
         raise InputError(
             "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
         )
-    checked = command_line.check(config, changes, trains=False)
+    checked = command_line.check(config, changes, command="plan")
     from flows.looks import plan_of
     from flows.reports.plan import render
     from flows.sweep import scales_of
@@ -161,7 +175,7 @@ def _rehearse(
     """`hush plan --rehearse`."""
     if noise:
         changes = command_line.changes(**changes.model_dump(exclude_none=True), noise_multiplier=noise[0])
-    command_line.check(config, changes)
+    command_line.check(config, changes, command="plan --rehearse")
     from flows.rehearse import Effort, rehearse
     from flows.reports.rehearsal import render
     from flows.sweep import scales_of
@@ -179,7 +193,7 @@ def _rehearse(
 
 @with_result
 def compare(
-    config: ConfigFile,
+    config: ConfigFile = None,
     mechanisms: Annotated[
         list[str] | None,
         typer.Option(
@@ -201,7 +215,8 @@ def compare(
     changes = command_line.changes(
         method=method, c=c, rounds=rounds, batch=batch, learning_rate=learning_rate
     )
-    checked = command_line.check(config, changes)
+    config = command_line.job_file(config)
+    checked = command_line.check(config, changes, command="compare")
     from flows.compare import Comparison
     from flows.compare import compare as compare_flow
     from flows.reports.comparison import render

@@ -190,7 +190,7 @@ def watch(
     if config is not None:
         from hush_core.config import load_config
 
-        load_config(config)
+        load_config(config, command="watch")
     command_line.prepare()
     command_line.answer()
     from flows.watch import render_watched

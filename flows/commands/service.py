@@ -42,7 +42,7 @@ def serve(
     if (postgres or background) and not with_servers:
         raise InputError("--postgres and --background", "say nothing without --with-servers", "add it")
     if config is not None:
-        command_line.check(config)
+        command_line.check(config, command="serve")
     else:
         command_line.prepare()
         command_line.answer()

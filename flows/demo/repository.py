@@ -25,7 +25,8 @@ from flows.demo.history import Commit, Person, write_repository
 from hush_core.auditing.made_up import Credential, encoded_copies, make_codenames, make_credentials
 from hush_core.errors import InputError
 
-TEMPLATE = Path(__file__).resolve().parents[2] / "examples" / "demo.yaml"
+TEMPLATE = Path(__file__).with_name("demo.yaml")
+"""examples/demo.yaml is a link to it."""
 MARKER = "hush-demo"
 """A file in the repository's .git: only what carries it is ever replaced."""
 
@@ -89,7 +90,8 @@ def build_demo_repository(
             git, or `directory`/repository is something else than a demo.
     """
     if not template.is_file():
-        raise InputError(str(template), "is missing", "run the demo from a checkout of the project")
+        raise InputError(str(template), "is missing", "install hush again")
+    directory = directory.resolve()  # git is run in it
     repository = directory / "repository"
     if repository.exists() and not (repository / ".git" / MARKER).is_file():
         raise InputError(str(repository), "exists and is no demo of ours", "name another directory")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hush_core.config.first import WIDE
 from hush_core.figures import short_name
 from hush_core.secrets.labels import is_propagated
 from tasks.extraction import protects_nothing
 from tasks.wording import counted
-
-WIDE = 0.25
-"""An entry that names more of the examples than this is asked about: noise follows what is most widespread."""
 
 IMPORTED = 0.05
 """Nor are importers named, where they are more than half of an entry's examples but no more of all than this."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
@@ -11,21 +13,25 @@ from flows.reports.coverage_notes import coverage_notes, ways
 from hush_core.errors import InputError
 from hush_core.figures import short_name
 from hush_core.secrets.report.sarif import MOST_RESULTS
-from tasks.publish_secrets import Summary
+from tasks.publish_secrets import RepositoryRow, Summary
 from tasks.wording import counted
 
 MOST_ENTRIES = 40
 """Entries, and repositories, in the terminal's tables; the files have all."""
 MOST_FILES = 200
-MOST_DECIDED = 20
-"""Values that the terminal lists as left out, those that cost most first; dropped.csv has all."""
+MOST_VALUES = 20
+"""Values that the terminal lists as left out and as found, most examples first; the files have all."""
+VALUES = ("credentials", "literals", "patterns", "rare_words")
+"""Kinds whose secrets are values, which are on a line."""
 REDACTED = ["redacted", "in places"]
 """Columns that stand only where something was redacted."""
 
 
 def render(summary: Summary, console: Console) -> None:
-    """What a person must decide; then two tables, and where the files are."""
+    """What was found in a sentence, what a person must decide, then tables, and where the files are."""
+    console.print(sentence(summary), soft_wrap=True)
     _decide(summary, console)
+    _values(summary, console)
     compared = summary.gone_elsewhere is not None
     table = Table(
         title=f"{summary.with_secret:,} of {summary.examples:,} examples hold a secret",
@@ -53,46 +59,105 @@ def render(summary: Summary, console: Console) -> None:
         table.add_column(column, justify="right")
     table.add_column("left out")
     for repository in summary.repositories[:MOST_ENTRIES]:
-        skipped = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in repository.skipped.items())
-        table.add_row(
-            escape(repository.label),
-            f"{repository.files:,}",
-            f"{repository.examples:,}",
-            escape(skipped) or "–",
-        )
+        left_out = _left_out(repository, summary.coverage)
+        cells = (repository.label, f"{repository.files:,}", f"{repository.examples:,}", left_out or "–")
+        table.add_row(*map(escape, cells))
     console.print(table)
     _more(console, len(summary.repositories), "repositories")
-    for name, path in summary.files.items():
-        console.print(f"[bold]{name:<14}[/bold]{escape(str(path))}", soft_wrap=True)
+    folder = escape(str(summary.files["files.csv"].parent))
+    console.print(f"[bold]report[/bold] {folder}: {', '.join(summary.files)}", soft_wrap=True)
+
+
+def sentence(summary: Summary) -> str:
+    """How many credentials were found in how many files, and what becomes of them."""
+    read = counted(sum(repository.files for repository in summary.repositories), "file")
+    facts = [one for one in summary.coverage["secrets"].values() if one["kind"] == "credentials"]
+    keys = ("secrets", "weak_secrets", "left_out_secrets", "redacted_secrets")
+    strong, weak, dropped, redacted = (sum(one[key] for one in facts) for key in keys)
+    if not facts:
+        return f"{read} read"
+    if not (every := strong + weak + dropped + redacted):
+        return f"no credential found in {read}"
+    ways = [
+        f"{n:,} {words}"
+        for n, words in (
+            (strong, "can be protected"),
+            (weak, "too weak to be protected (left out of training, with the text around)"),
+            (dropped, "left out of training, as the config asks"),
+            (redacted, "redacted"),
+        )
+        if n
+    ]
+    return f"{counted(every, 'credential')} found in {read}: {', '.join(ways)}"
+
+
+def _left_out(repository: RepositoryRow, coverage: dict[str, Any]) -> str:
+    """Files that were not read, and examples that hold a weak or dropped secret, or are public."""
+    facts = coverage["repositories"][repository.label]
+    parts = [f"{n:,} {reason.replace('_', ' ')}" for reason, n in repository.skipped.items()]
+    parts += [counted(n, "example") + " with a secret left out"] if (n := facts["dropped_weak"]) else []
+    return ", ".join(parts + ([counted(n, "public example")] if (n := facts["public"]) else []))
+
+
+def _values(summary: Summary, console: Console) -> None:
+    """The values that were found and stay, and where each first is."""
+    rows = pl.read_csv(summary.files["files.csv"], infer_schema=False, schema_overrides=NUMBERS)
+    rows = rows.filter(pl.col("kind").is_in(VALUES))
+    if rows.height:
+        number = rows["name"].n_unique()
+        _places(rows, f"Found: {counted(number, 'value')}", None, "files.csv", console)
+
+
+NUMBERS = {"examples": pl.Int64, "line": pl.Int64}
+
+
+def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, console: Console) -> None:
+    """One row a value: where it first is, found before recognised, and in how many files and examples."""
+    first = pl.format("{}:{}", "source", "path") + pl.when(pl.col("line") > 0).then(
+        pl.format(":{}", "line")
+    ).otherwise(pl.lit(""))
+    if "reason" in rows.columns:
+        rows = rows.sort(pl.col("reason").str.starts_with("propagated:"), "source", "path", "line")
+    else:
+        rows = rows.sort("source", "path", "line")
+    ordered = rows.with_columns(first=first)
+    values = ordered.group_by("name", maintain_order=True).agg(
+        pl.first("first"), pl.len().alias("files"), pl.sum("examples")
+    )
+    table = Table(title=title, caption=caption)
+    for column in ("what", "first at", "files", "examples"):
+        table.add_column(
+            column, overflow="fold", justify="left" if column in ("what", "first at") else "right"
+        )
+    order = values.sort("examples", descending=True, maintain_order=True)
+    for name, place, files, examples in order.head(MOST_VALUES).iter_rows():
+        table.add_row(escape(short_name(name)), escape(place), f"{files:,}", f"{examples:,}")
+    console.print(table)
+    if values.height > MOST_VALUES:
+        console.print(f"[dim]… and {values.height - MOST_VALUES:,} more: {file}[/dim]")
 
 
 def _decide(summary: Summary, console: Console) -> None:
     """What cost text and where it first stands, then all that a person should look at, before what only informs."""
     file = summary.files.get("dropped.csv")
     if file is not None:
-        weak = pl.read_csv(file, infer_schema=False, schema_overrides={"examples": pl.Int64})
-        weak = weak.filter(pl.col("weak") == "true").sort("source", "path")
-        values = weak.group_by("name", maintain_order=True).agg(
-            pl.first("source", "path"), pl.len().alias("files"), pl.sum("examples")
+        weak = pl.read_csv(file, infer_schema=False, schema_overrides=NUMBERS)
+        weak = weak.filter(pl.col("weak") == "true")
+        number = counted(weak["name"].n_unique(), "value")
+        _places(
+            weak,
+            f"To decide: {number} left out of training, with the text around them",
+            "rotate what is real, take it out of the file; or keep the text without it: `protect: redact`",
+            "dropped.csv",
+            console,
         )
-        table = Table(
-            title=f"To decide: {counted(values.height, 'value')} left out of training, with the text around them",
-            caption="rotate what is real, take it out of the file; or keep the text without it: `protect: redact`",
-        )
-        for column in ("what", "first in", "files", "examples"):
-            table.add_column(
-                column, overflow="fold", justify="left" if column in ("what", "first in") else "right"
-            )
-        order = values.sort("examples", descending=True, maintain_order=True)
-        for name, source, path, files, examples in order.head(MOST_DECIDED).iter_rows():
-            table.add_row(escape(short_name(name)), escape(f"{source}:{path}"), f"{files:,}", f"{examples:,}")
-        console.print(table)
-        if values.height > MOST_DECIDED:
-            console.print(f"[dim]… and {values.height - MOST_DECIDED:,} more: dropped.csv[/dim]")
     _warn(summary, console)
 
 
 def _warn(summary: Summary, console: Console) -> None:
+    for entry in summary.refused:
+        text = f"{entry}: `weak: refuse` stops hush plan and hush run until its weak credentials are gone"
+        console.print(f"[yellow]![/yellow] {escape(text)}", soft_wrap=True)
     if summary.gone_elsewhere:
         text = f"{summary.gone_elsewhere:,} pairs are gone whose entry is no longer in the config"
         console.print(f"[yellow]![/yellow] {text}", soft_wrap=True)
@@ -164,7 +229,7 @@ def markdown(summary: Summary, url: str | None) -> str:
     lines += ["", *(f"- **!** {note}" for note in coverage_notes(summary.coverage))]
     lines += ["", "| source | files read | examples | left out |", "|---|---|---|---|"]
     for one in summary.repositories:
-        skipped = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in one.skipped.items())
-        lines.append(f"| `{one.label}` | {one.files:,} | {one.examples:,} | {skipped or '–'} |")
+        left_out = _left_out(one, summary.coverage)
+        lines.append(f"| `{one.label}` | {one.files:,} | {one.examples:,} | {left_out or '–'} |")
     where = f"[MLflow]({url}), " if url else ""
     return "\n".join([*lines, "", f"Files and picture: {where}`{summary.files['files.csv'].parent}`"])

@@ -20,19 +20,35 @@ from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
 MOST_CHARACTERS = 1 << 20
+WITHOUT_TRAIN = {"secrets", "watch", "audit"}
+"""Commands that train and plan nothing, so that `train` may be missing."""
+ADD = {
+    "version": "add `version: 1`, or let `hush init` write a first file",
+    "secrets": "add at least one entry, as {id: creds, kind: credentials, level: 1.0e-4}",
+    "train": "add it, as {rounds: 100, batch: 64}, or let `hush init` write a first file",
+    "train.rounds": "add it, as `rounds: 100`: how many times noise is added",
+    "train.batch": "add it, as `batch: 64`: how many examples a round draws on average",
+}
+"""What to write for a missing key of the whole file."""
 MODEL_KINDS = ("byte_gpt", "huggingface")
 _TYPE = re.compile(r"constrained-\w+$|tuple\[|list\[")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
+def load_config(path: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read one YAML file, with `changes` in place of its values.
 
-    Relative paths in it are taken from the file's own folder.
+    Relative paths in it are taken from the file's own folder. For `hush secrets` a folder stands for the git
+    repository that it is, with the default rules for credentials.
+
+    Args:
+        command: the one that asks; keys that it does not need may be missing.
 
     Raises:
         InputError: names the file, the key (or the line, where the YAML does not parse) and the hint.
     """
+    if command == "secrets" and path.is_dir():
+        return parse_config(first_look(path), where=str(path), folder=path, command=command)
     try:
         text = _text(path)
     except OSError as error:
@@ -48,10 +64,17 @@ def load_config(path: Path, changes: Changes | None = None) -> HushConfig:
         what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
         raise InputError(where, what, "correct the YAML on this line") from None
     if not isinstance(data, dict):
-        raise InputError(str(path), "is not a mapping of keys", "start from examples/demo.yaml")
+        raise InputError(str(path), "is not a mapping of keys", "let `hush init` write a first file")
     for key, value in (changes or Changes()).overrides().items():
         _set(data, key.split("."), value)
-    return parse_config(data, where=str(path), folder=path.parent)
+    return parse_config(data, where=str(path), folder=path.parent, command=command)
+
+
+def first_look(repository: Path) -> dict[str, Any]:
+    """The file that `hush secrets REPOSITORY` goes by: the credentials of the checked out commit."""
+    source = {"path": str(repository.resolve()), "name": repository.resolve().name or "repository"}
+    credentials = {"id": "credentials", "kind": "credentials", "level": 1e-4}
+    return {"version": 1, "repos": [source], "secrets": [credentials]}
 
 
 def _text(path: Path) -> str:
@@ -67,8 +90,10 @@ def _text(path: Path) -> str:
     return text
 
 
-def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushConfig:
-    """Validate a mapping as a config; `where` names its origin in messages."""
+def parse_config(data: Mapping[str, Any], *, where: str, folder: Path, command: str = "run") -> HushConfig:
+    """Validate a mapping as a config; `where` names its origin in messages, `command` is as in `load_config`."""
+    if command in WITHOUT_TRAIN:
+        data = {"train": {"rounds": 1, "batch": 1}, **data}
     for place, text in _texts(data, ()):
         if _UNPRINTABLE.search(text):
             raise InputError(
@@ -79,7 +104,7 @@ def parse_config(data: Mapping[str, Any], *, where: str, folder: Path) -> HushCo
     try:
         config = HushConfig.model_validate(data)
     except ValidationError as error:
-        raise InputError(where, *_explain(error, data)) from None
+        raise InputError(where, *_explain(error, data, command)) from None
 
     def anchored(path: Path, key: str) -> Path:
         return _anchor(path, folder, f"{where}: {key}")
@@ -203,7 +228,7 @@ def _shown(key: str) -> str:
     return key if len(key) <= 200 else key[:200] + "…"
 
 
-def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]:
+def _explain(error: ValidationError, data: Mapping[str, Any], command: str) -> tuple[str, str]:
     """The first error as (what, hint), without the value that was given."""
     details = error.errors(include_input=False, include_url=False, include_context=False)
     first = details[0]
@@ -225,7 +250,8 @@ def _explain(error: ValidationError, data: Mapping[str, Any]) -> tuple[str, str]
             f"take one of {', '.join((*SECRET_KINDS, *sorted(further_kinds())))}",
         )
     if first["type"] == "missing":
-        return f"missing key {key}{more}", "add it; docs/configuration.md says what it means"
+        needed = f"missing key {key}, which hush {command} needs{more}"
+        return needed, ADD.get(key, "add it; docs/configuration.md says what it means")
     if first["type"] == "value_error":
         what, _, hint = message.partition("; ")
         return (what if first["loc"] == () else f"{key}: {what}") + more, hint or "correct this key"

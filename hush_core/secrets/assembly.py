@@ -40,19 +40,19 @@ def assemble(
     """The checked graph and the coverage report; `corpus`, `found` and `labels` are those after the redaction.
 
     Raises:
-        InputError: a credential too weak, a target not above its prior, or no edge at all.
+        InputError: a credential too weak, or a target not above its prior.
     """
     layout = corpus.layout_around(labels.spans())
     held = labels.held(layout, corpus.contents)
     replaced = _redacted(config, corpus, redaction) if redaction is not None else {}
-    fate = disposition_of(config, corpus, layout, found, labels, held, redacts=redaction is not None)
+    fate = disposition_of(config, corpus, layout, found, labels, held)
     graph = SecretGraph(
         examples=examples_of(corpus, layout, np.flatnonzero(fate.kept), work),
         public=examples_of(corpus, layout, np.flatnonzero(fate.public), work),
         secrets=_secrets(config, found, np.flatnonzero(~fate.weak)),
         edges=_edges(held, fate),
         occurrences=_occurrences(layout, labels, fate),
-        dropped=_dropped(config, corpus, layout, found, held, fate),
+        dropped=_dropped(config, corpus, layout, found, labels, held, fate, redaction),
         **({"redactions": _redactions(layout, redaction, fate)} if redaction is not None else {}),
         **replaced,
     )
@@ -87,8 +87,10 @@ def _dropped(
     corpus: Corpus,
     layout: Layout,
     found: list[DetectedSecret],
+    labels: LabelTable,
     held: ChunkLabels,
     fate: ChunkDisposition,
+    redaction: Redaction | None,
 ) -> pl.DataFrame:
     """The chunks that are left out, each with every secret in it: whoever rotates one looks here."""
     rows = fate.lost[held.chunk]
@@ -102,8 +104,38 @@ def _dropped(
         "start": start,
         "end": end,
         "weak": fate.weak[numbers],
+        "line": _lines(corpus, labels, numbers, file, start, end, redaction),
     }
     return pl.DataFrame(columns, schema=DROPPED).sort(pl.all())
+
+
+def _lines(
+    corpus: Corpus,
+    labels: LabelTable,
+    numbers: list[int],
+    file: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    redaction: Redaction | None,
+) -> list[int]:
+    """By row, the line on which the secret first is in the chunk [start, end) of the file; 0 where lines cannot be
+    counted: in a history, and where values were replaced."""
+    spans = labels.spans()
+    rows = np.isin(spans["found"], numbers)
+    columns = [spans[name][rows].tolist() for name in ("found", "blob", "start", "end")]
+    places: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for number, blob, first, last in zip(*columns, strict=True):
+        places.setdefault((number, blob), []).append((first, last))
+    replaced = set() if redaction is None else set(redaction.blob.tolist())
+    lines = []
+    for number, one, first, last in zip(numbers, file.tolist(), start.tolist(), end.tolist(), strict=True):
+        blob = int(corpus.blob[one])
+        if blob in replaced or corpus.trees[int(corpus.tree[one])].mode == "history":
+            lines.append(0)
+            continue
+        here = [max(a, first) for a, b in places.get((number, blob), ()) if a < last and b > first]
+        lines.append(corpus.contents[blob].count(b"\n", 0, min(here, default=first)) + 1)
+    return lines
 
 
 def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:

@@ -41,28 +41,17 @@ def disposition_of(
     found: list[DetectedSecret],
     labels: LabelTable,
     held: ChunkLabels,
-    *,
-    redacts: bool = False,
 ) -> ChunkDisposition:
     """Which chunks are dropped, protected or public.
 
-    Args:
-        redacts: other secrets are redacted; then it is no mistake that none is left to be protected here.
-
     Raises:
-        InputError: a credential too weak, or no edge at all.
+        InputError: a credential is too weak, and its entry refuses that.
     """
     weak = _weak(config, corpus, found, labels)
     lost, protected, public = (np.zeros(layout.chunks, dtype=bool) for _ in range(3))
     lost[held.chunk[weak[held.found]]] = True
     protected[held.chunk[~weak[held.found]]] = True
     protected &= ~lost
-    if not protected.any() and not redacts:
-        raise InputError(
-            "secrets",
-            "no example holds any of the secrets" + (" (all that do were dropped)" if lost.any() else ""),
-            "check globs, teams, addresses and the revision: there is nothing to protect",
-        )
     if config.public:
         chunks, _ = layout.chunks_of_files(corpus.files_at(Globs(config.public, "public").match))
         public[chunks] = True

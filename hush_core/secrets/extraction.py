@@ -125,7 +125,7 @@ def extract(
 
     Raises:
         InputError: an unreadable or unsafe repository, a shallow clone where whole histories are asked for,
-            missing objects, a credential too weak to protect, or no example that holds any of the secrets.
+            missing objects, or a credential too weak to protect.
     """
     if len(identity_key) < 16:
         raise InputError("identity key", "is shorter than 16 bytes", "give 32 random bytes, kept secret")

@@ -49,6 +49,7 @@ DROPPED = {
     "start": pl.UInt32,
     "end": pl.UInt32,
     "weak": pl.Boolean,
+    "line": pl.UInt32,
 }
 
 
@@ -63,7 +64,8 @@ class SecretGraph:
     edges: EDGES, unique and sorted by (example_id, secret_id).
     occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
     dropped: DROPPED, sorted; chunks that are not trained on, as they hold a secret that is too weak to protect or
-        is to be left out (`weak`), with every secret in them.
+        is to be left out (`weak`), with every secret in them. `line`: where the secret first is in the chunk; 0
+        where lines cannot be counted (a history, a file in which values were replaced).
     redacted: REDACTED, ids dense from 0; secrets of which every copy found was replaced, in `places` of files.
     redactions: REDACTIONS, sorted; where a placeholder begins in an example's text, and where it ends there.
     redacted_values: REDACTED_VALUES, sorted; what stood there, for the attack.

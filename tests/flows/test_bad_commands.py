@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
-from bad_inputs import CANARY, GOOD, TABLES, at, files_of, write
+from bad_inputs import CANARY, GOOD, TABLES, at, files_of, git, write
 
 from flows import cli, command_line, supervision
 from tasks.runtime.environment import Home
@@ -36,7 +36,7 @@ CASES = {
     ("run", JOB, "--method", "magic"): "--method",
     ("run", JOB, "--c", CANARY): "--c",
     ("run", JOB, "--rond", "3"): "no such option",
-    ("run",): "missing argument",
+    ("run",): "run `hush init`",
     ("run", JOB, "again.yaml"): "unexpected extra argument",
     ("run", JOB, "--plan", "nowhere.yaml"): "nowhere.yaml",
     ("run", JOB, "--plan", "names.txt"): "not a mapping",
@@ -50,6 +50,7 @@ CASES = {
     ("MLFLOW_TRACKING_URI=sqlite:////proc/x.db", "run", JOB): "MLFLOW_TRACKING_URI",
     (f"MLFLOW_TRACKING_URI=http://user:{CANARY}@127.0.0.1:9", "run", JOB): "MLFLOW_TRACKING_URI",
     # plan
+    ("plan",): "run `hush init`",
     ("plan", JOB, "--trials", "3"): "--rehearse",
     ("plan", JOB, "--trials", "many"): "--trials",
     ("plan", JOB, "--rehearse", "--trials", "0"): "--trials",
@@ -71,7 +72,17 @@ CASES = {
     ("secrets", JOB, "--baseline", "other.json"): "version",
     ("secrets", JOB, "--out", "names.txt"): "--out",
     ("secrets", JOB, "--secret"): "--secret",
+    ("secrets", "empty"): "not in a git repository",
+    ("secrets",): "not in a git repository",
+    ("secrets", "unborn"): "no commit",
     ("secrets", "broken.yaml"): "broken.txt:1",
+    # init
+    ("init",): "not in a git repository",
+    ("init", "nowhere"): "is no folder",
+    ("init", "names.txt"): "is no folder",
+    ("init", "empty"): "not in a git repository",
+    ("init", "unborn"): "no commit",
+    ("init", "repository", "again"): "unexpected extra argument",
     ("secrets", "blame.yaml"): "attribute",
     # compare
     ("compare", JOB, "--mechanisms", "magic"): "no mechanism",
@@ -179,6 +190,7 @@ def made_in(root):
     (root / "deep.json").write_text("[" * 100_000)
     (root / "other.json").write_text('{"format": "hush baseline", "version": 99}')
     (root / "no_manifest").mkdir()
+    git(root, "init", "-q", "unborn")
     (root / "no_manifest" / "manifest.json").write_text("[]")
     make = ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "signing.pem"]
     for words in (make, ["ec", "-in", "signing.pem", "-pubout", "-out", "public.pem"]):

@@ -88,6 +88,22 @@ def test_a_missing_file_is_named():
         load_config(Path("nowhere.yaml"))
 
 
+def test_a_command_asks_only_for_the_keys_that_it_needs(tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump({key: value for key, value in GOOD.items() if key != "train"}))
+    for command in ("secrets", "watch", "audit"):
+        assert load_config(path, command=command).secrets[0].id == "alpha"
+    for command in ("plan", "run"):
+        with pytest.raises(
+            InputError, match=f"missing key train, which hush {command} needs. Hint: add it, as"
+        ):
+            load_config(path, command=command)
+    looked = load_config(tmp_path, command="secrets")
+    assert [s.kind for s in looked.secrets] == ["credentials"] and looked.repos[0].path == tmp_path
+    with pytest.raises(InputError, match="directory"):
+        load_config(tmp_path, command="plan")
+
+
 def test_rates_are_the_usual_ones_of_the_model_unless_given(tmp_path):
     (tmp_path / "m").mkdir()
 

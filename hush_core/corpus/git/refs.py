@@ -25,6 +25,15 @@ _SYMREF_DEPTH = 5
 _AFRESH = "clone it afresh (git clone --no-local) and give the clone"
 
 
+def repository_around(folder: Path) -> Path | None:
+    """The repository that the folder is, or lies in: the root of its work tree, or a bare one."""
+    here = folder.resolve()
+    for each in (here, *here.parents):
+        if os.path.lexists(each / ".git") or ((each / "HEAD").is_file() and (each / "objects").is_dir()):
+            return each.parent if each.name == ".git" else each
+    return None
+
+
 def git_directory(path: Path) -> Path:
     """The folder with HEAD and objects/ of a bare repository, or of a working tree's root.
 

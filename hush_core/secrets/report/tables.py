@@ -7,27 +7,60 @@ from pathlib import Path
 
 import polars as pl
 
+from hush_core.secrets.report.sarif_regions import regions_of
+
 CHANGED = ("name", "kind", "source", "path", "token")
 """The columns of changes.csv that tell what a token is of."""
 
 
-def files_table(items: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), and why."""
+def files_table(
+    items: pl.DataFrame,
+    edges: pl.DataFrame,
+    examples: pl.DataFrame,
+    occurrences: pl.DataFrame,
+    replaced: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), on which line its
+    value first is (0: it is no value, or lines cannot be counted: `sarif_regions`), and why."""
     held = (
         edges.join(examples.select("example_id", "source", "path"), on="example_id")
         .group_by("secret_id", "source", "path")
         .agg(pl.len().alias("examples"), pl.col("reason").unique().sort().str.join(" "))
     )
+    lines = _first_lines(edges, examples, occurrences, replaced)
     rows = items.join(held, on=["secret_id", "source", "path"])
-    columns = ("name", "kind", "source", "path", "examples", "reason", "token")
-    return _no_formulas(rows.select(columns).sort("name", "source", "path"))
+    rows = rows.join(lines, on=["secret_id", "source", "path"], how="left")
+    columns = ("name", "kind", "source", "path", "line", "examples", "reason", "token")
+    return _no_formulas(
+        rows.with_columns(pl.col("line").fill_null(0)).select(columns).sort("name", "source", "path")
+    )
+
+
+def _first_lines(
+    edges: pl.DataFrame, examples: pl.DataFrame, occurrences: pl.DataFrame, replaced: pl.DataFrame | None
+) -> pl.DataFrame:
+    """secret_id, source, path and the line of the file on which the value first is."""
+    place = examples.select("example_id", "source", "path", "start")
+    first = (
+        edges.join(occurrences, on=["example_id", "secret_id"], how="semi")
+        .join(place, on="example_id")
+        .sort("start", "example_id")
+        .unique(["secret_id", "source", "path"], keep="first", maintain_order=True)
+    )
+    regions = regions_of(examples, first, occurrences, replaced)
+    pairs = first.select("example_id", "secret_id").iter_rows()
+    lines = [regions.get(pair, {}).get("startLine", 0) for pair in pairs]
+    return first.select("secret_id", "source", "path").with_columns(pl.Series("line", lines, dtype=pl.UInt32))
 
 
 def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret in a file: in how many chunks that are left out it stands; weak ones are the reason."""
-    rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(pl.len().alias("examples"))
+    """One row a secret in a file: in how many chunks that are left out it stands, and on which line first (0 where
+    lines cannot be counted); weak ones are the reason."""
+    rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(
+        pl.len().alias("examples"), pl.col("line").min()
+    )
     rows = rows.join(items.select("name", "source", "path", "token"), on=["name", "source", "path"])
-    rows = rows.select("name", "kind", "source", "path", "examples", "weak", "token")
+    rows = rows.select("name", "kind", "source", "path", "line", "examples", "weak", "token")
     return _no_formulas(rows.sort("name", "source", "path"))
 
 

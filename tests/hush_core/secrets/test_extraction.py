@@ -346,11 +346,11 @@ def test_a_target_at_or_below_the_measured_prior_is_refused(make_repo):
         extract(job([repo], [secret]), KEY)
 
 
-def test_nothing_to_protect_is_an_error(make_repo):
+def test_nothing_to_protect_is_an_empty_graph_and_nothing_to_read_an_error(make_repo):
     repo = make_repo()
     repo.commit({"a.py": b"print()\n"})
-    with pytest.raises(InputError, match="no example holds any of the secrets"):
-        extract(job([repo], [CREDENTIALS]), KEY)
+    found = extract(job([repo], [CREDENTIALS]), KEY)
+    assert found.edges.height == found.secrets.height == 0 and found.examples.height == 1
     repo.commit({"a.py": b"\0"})
     with pytest.raises(InputError, match="no file that can be read"):
         extract(job([repo], [CREDENTIALS]), KEY)
@@ -414,7 +414,7 @@ def test_no_value_appears_outside_the_text(make_repo, tmp_path, caplog, capfd):
         for form in (canary, canary.encode().hex(), base64.b64encode(canary.encode()).decode().rstrip("=")):
             assert form not in str(shown)
     with pytest.raises(InputError) as error:
-        extract(job([repo], [{**CREDENTIALS, "bits": 1, "level": 0.9}]), KEY)
+        extract(job([repo], [{**CREDENTIALS, "bits": 1, "level": 0.9, "weak": "refuse"}]), KEY)
     assert not any(c in str(error.value) + repr(error.value) for c in canaries)
 
 
