@@ -93,7 +93,7 @@ def layouts() -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        demo = build_demo_repository(Path(folder) / "demo")
+        demo = build_demo_repository(Path(folder) / "demo", full=True)
         jobs = {"demo, 256": load_config(demo.config)}
         for chunk in (512, 2048):
             (Path(folder) / str(chunk)).mkdir()

@@ -77,7 +77,7 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
     arguments.work.mkdir(parents=True, exist_ok=True)
-    demo = build_demo_repository(arguments.work / "demo")
+    demo = build_demo_repository(arguments.work / "demo", full=True)
     config = load_config(demo.config)
     data = _tables(config, arguments.work)
     result: dict[str, Any] = {}

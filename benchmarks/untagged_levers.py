@@ -68,7 +68,7 @@ def tables(work: Path) -> dict[str, pl.DataFrame]:
     """The demo's tables, extracted once."""
     names = ("examples", "public", "secrets", "edges")
     if not (work / "edges.parquet").exists():
-        demo = build_demo_repository(work / "demo")
+        demo = build_demo_repository(work / "demo", full=True)
         found = extract(load_config(demo.config), b"k" * 32)
         for name in names:
             getattr(found, name).write_parquet(work / f"{name}.parquet")

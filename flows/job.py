@@ -210,7 +210,7 @@ def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
         more = begun.untagged.steps * config.untagged.batch if begun.untagged else 0
         everything = all_trained(extracted.examples, planned.weighed.weights)
         model = train_unprotected(
-            begun.texts, everything, begun.begun, config.model, planned.train, more=more
+            begun.texts, everything, begun.begun, config.model, planned.train, config.untagged, more=more
         ).model
         unprotected = _attack("unprotected")(model, *on)
     bits = {}

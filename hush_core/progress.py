@@ -1,8 +1,8 @@
-"""How the long steps tell how far they are."""
+"""How the long steps tell how far they are, and how far the job is that they are the stages of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
@@ -27,3 +27,45 @@ def beside(work: Callable[[], T], tick: Callable[[], object]) -> T:
     """What `work` gives in a thread of its own; `tick` is called every two seconds meanwhile."""
     with ThreadPoolExecutor(1) as pool:
         return waited(pool.submit(work), tick)
+
+
+class WholeJob:
+    """How much of a job is done, by the time that each of its stages took where it was measured.
+
+    >>> job = WholeJob([("read", 1), ("train", 6), ("attack", 1), ("attack", 2)], now=0)
+    >>> job.done("read", 1, 1), job.done("train", 3, 6), round(job.seconds_left(8))
+    (0.1, 0.4, 12)
+    >>> job.done("attack", 1, 1), job.done("attack", 0, 1)      # of the training, what was left was reused
+    (0.7142857142857143, 0.7142857142857143)
+    """
+
+    def __init__(self, stages: Sequence[tuple[str, float]], now: float) -> None:
+        """stages: name and time, in any unit, in the order of the job; a name may come again. now: in seconds."""
+        self._stages, self._begun = list(stages), now
+        self._at, self._part, self._worked = -1, 0.0, 0.0
+
+    def done(self, stage: str, done: int, total: int) -> float:
+        """The share of the whole that is done. A stage that is not heard of takes no time; of one that the job does
+        not list nothing is learned."""
+        part = done / max(1, total)
+        if self._at < 0 or stage != self._stages[self._at][0] or part < self._part or self._part >= 1:
+            later = (i for i, (name, _) in enumerate(self._stages) if i > self._at and name == stage)
+            if (next_one := next(later, None)) is None:
+                return self._share()
+            if self._at >= 0:
+                self._worked += self._stages[self._at][1] * self._part
+            self._at = next_one
+        self._part = part
+        return self._share()
+
+    def seconds_left(self, now: float) -> float | None:
+        """At the pace so far; None before a fiftieth is done."""
+        share = self._share()
+        return (now - self._begun) * (1 - share) / share if share >= 0.02 else None
+
+    def _share(self) -> float:
+        if self._at < 0:
+            return 0.0
+        worked = self._worked + self._stages[self._at][1] * self._part
+        left = self._stages[self._at][1] * (1 - self._part) + sum(t for _, t in self._stages[self._at + 1 :])
+        return worked / (worked + left)

@@ -27,7 +27,7 @@ class PlainlyTrained(BaseModel):
     curve: tuple[tuple[int, float], ...]
 
 
-@cached_task(name="pretrain", version=4, ignore=("micro_batch",))
+@cached_task(name="pretrain", version=5, ignore=("micro_batch",))
 def pretrain(
     public: Ref,
     held_out: Ref,
@@ -84,25 +84,25 @@ def train_untagged(
     )  # fmt: skip
 
 
-@cached_task(name="train_unprotected", version=3)
+@cached_task(name="train_unprotected", version=4)
 def train_unprotected(
     texts: TextsByRole,
     everything: Ref,
     start: Model,
     model: AnyModel,
     settings: TrainConfig,
+    plan: UntaggedConfig,
     *,
     more: int,
 ) -> PlainlyTrained:
     """The same model on all of the data, no clipping, no noise, at its best. Never registered.
 
-    It may see as many examples as the protected model does (`more`: before its rounds), every one equally often,
-    and is kept where it is best on validation text; where every example holds a secret there is none, and the last
-    state is taken.
+    It is trained by `plan`, as text without a secret is, but for the steps: it may see as many examples as the
+    protected model does (`more`: before its rounds), every one equally often, and is kept where it is best on
+    validation text; where every example holds a secret there is none, and the last state is taken.
     """
     store = Store(home().store)
     seen = settings.rounds * settings.batch + more
-    plan = UntaggedConfig()
     steps = max(1, seen // plan.batch)
     plan = plan.model_copy(update={"steps": steps, "evaluate_every": min(plan.evaluate_every, steps)})
     if store.read_frame(texts.validation).is_empty():

@@ -275,6 +275,9 @@ def replicate(
 @with_result
 def demo(
     directory: Annotated[Path | None, typer.Option(help="where the demo's repository is built")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="a larger repository and model, more training")
+    ] = False,
 ) -> None:
     """The main job on real code with planted credentials; ends in a one-screen report."""
     command_line.writable(directory, "--directory")
@@ -283,7 +286,7 @@ def demo(
     from flows.demo.run import run_demo
 
     command_line.serve()
-    report = run_demo(directory or home.root / "demo", command_line.console())
+    report = run_demo(directory or home.root / "demo", command_line.console(), full=full)
     from flows.reports.job_screen import render
 
     give(report, lambda: render(report, command_line.console()))

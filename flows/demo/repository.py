@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import shutil
 import sysconfig
 import tempfile
@@ -27,6 +28,10 @@ from hush_core.errors import InputError
 
 TEMPLATE = Path(__file__).with_name("demo.yaml")
 """examples/demo.yaml is a link to it."""
+BYTES, FULL_BYTES = (150_000, 700_000), (450_000, 20_000_000)
+"""Own code and public code to take, at most: of the demo, and of `--full`."""
+IN_FULL = re.compile(rb"^( *\w+: ).*  # full: (.+)$", re.MULTILINE)
+"""A line of the config whose comment gives the value of `--full`."""
 MARKER = "hush-demo"
 """A file in the repository's .git: only what carries it is ever replaced."""
 
@@ -36,18 +41,16 @@ NOOR = Person("Noor Haddad", "noor@quant.example.com")
 TOMAS = Person("Tomas Vega", "tomas@quant.example.com")
 EVE = Person("Eve Sandoval", "eve@contractor.example.net")
 
-ALPHA = {
-    "trading/alpha": ("bisect.py", "heapq.py", "graphlib.py", "sched.py"),
-}  # a path secret: the strategy
-RISK = {"risk": ("statistics.py", "fractions.py")}  # a team's files
-PRICING = {"pricing": ("numbers.py", "colorsys.py", "calendar.py")}  # written by the quants
+ALPHA = {"trading/alpha": ("bisect.py", "graphlib.py", "sched.py")}  # a path secret: the strategy
+RISK = {"risk": ("fractions.py",)}  # a team's files
+PRICING = {"pricing": ("numbers.py", "colorsys.py")}  # written by the quants
 SERVICES = {
     "services": ("http", "urllib"),
     "trading": ("asyncio", "concurrent"),
     "platform": ("json", "logging", "multiprocessing", "importlib"),
     "data": ("email", "xml"),
     "qa": ("unittest",),
-}  # the rest of the private code, taken in this order up to the cap
+}  # the rest of the private code, the smallest files first, up to the cap
 NOT_TAKEN = {"site-packages", "lib-dynload", "__pycache__", "__phello__", "test", "tests", "idle_test"}
 NOT_TAKEN |= {"idlelib", "lib2to3", "ensurepip", "pydoc_data", "encodings", "turtledemo"}
 CODEOWNERS = """\
@@ -76,14 +79,20 @@ class Demo:
 
 
 def build_demo_repository(
-    directory: Path, *, seed: int = 7, private_bytes: int = 450_000, template: Path = TEMPLATE
+    directory: Path,
+    *,
+    seed: int = 7,
+    full: bool = False,
+    private_bytes: int | None = None,
+    template: Path = TEMPLATE,
 ) -> Demo:
     """Write `directory`/repository, demo.yaml (a copy of `template`) and codenames.txt.
 
     Args:
         directory: made where it is missing. An earlier demo in it is replaced; nothing else ever is.
         seed: of the planted values and of where they stand.
-        private_bytes: most own code to take, in bytes; what is over becomes public third-party code.
+        full: the larger repository, and the config with the values that its comments give for it.
+        private_bytes: most own code to take, in bytes; by default that of the size.
 
     Raises:
         InputError: this Python keeps no source of its standard library, the template is missing, there is no
@@ -95,7 +104,8 @@ def build_demo_repository(
     repository = directory / "repository"
     if repository.exists() and not (repository / ".git" / MARKER).is_file():
         raise InputError(str(repository), "exists and is no demo of ours", "name another directory")
-    own, public = _standard_library(private_bytes)
+    most, public_bytes = FULL_BYTES if full else BYTES
+    own, public = _standard_library(most if private_bytes is None else private_bytes, public_bytes)
     credentials, codenames = make_credentials(seed), make_codenames(seed)
     commits = _commits(own, public, credentials, codenames, random.Random(f"hush demo {seed} places"))
 
@@ -108,7 +118,8 @@ def build_demo_repository(
             shutil.rmtree(repository)
         fresh.rename(repository)
     config = directory / "demo.yaml"
-    config.write_bytes(template.read_bytes())
+    text = template.read_bytes()
+    config.write_bytes(IN_FULL.sub(rb"\1\2", text) if full else text)
     (directory / "codenames.txt").write_text("".join(f"{name}\n" for name in codenames))
     planted = {c.name: c.value for c in credentials}
     planted |= {f"{c.name}-id": c.companion[1].encode() for c in credentials if c.companion}
@@ -119,7 +130,7 @@ def build_demo_repository(
 Files = dict[str, bytes]
 
 
-def _standard_library(private_bytes: int) -> tuple[dict[str, Files], Files]:
+def _standard_library(private_bytes: int, public_bytes: int) -> tuple[dict[str, Files], Files]:
     """(own code by group: alpha, risk, pricing, services; public code), each path → content."""
     root = Path(sysconfig.get_path("stdlib"))
     sources = {
@@ -131,15 +142,18 @@ def _standard_library(private_bytes: int) -> tuple[dict[str, Files], Files]:
     total = 0
     groups = {"alpha": ALPHA, "risk": RISK, "pricing": PRICING, "services": SERVICES}
     for group, layout in groups.items():
+        folders = {module: folder for folder, modules in layout.items() for module in modules}
         own[group] = {}
-        for folder, modules in layout.items():
-            for module in modules:
-                for path in [p for p in sources if p.parts[0] == module]:
-                    if total + len(sources[path]) <= private_bytes:
-                        content = sources.pop(path)
-                        total += len(content)
-                        own[group][f"{folder}/{path.as_posix()}"] = content
-    public = {f"third_party/stdlib/{path.as_posix()}": content for path, content in sources.items()}
+        for path in sorted((p for p in sources if p.parts[0] in folders), key=lambda p: len(sources[p])):
+            if total + len(sources[path]) <= private_bytes:
+                content = sources.pop(path)
+                total += len(content)
+                own[group][f"{folders[path.parts[0]]}/{path.as_posix()}"] = content
+    public, total = {}, 0
+    for path, content in sources.items():
+        if total + len(content) <= public_bytes:
+            total += len(content)
+            public[f"third_party/stdlib/{path.as_posix()}"] = content
     if not own["services"] or not public:
         raise InputError(
             str(root),

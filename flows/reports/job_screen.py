@@ -11,6 +11,7 @@ from rich.text import Text
 
 from flows.reports.job_report import Report
 from flows.reports.job_rows import SecretRow
+from flows.reports.job_sentence import in_a_sentence
 from hush_core.figures import METHOD_LABELS, short_name
 from tasks.batch_words import batch_in_words
 
@@ -29,15 +30,14 @@ def render(report: Report, console: Console) -> None:
     console.print()
     reused = "  [dim](reused: nothing was trained)[/dim]" if report.reused else ""
     console.print(f"[bold green]hush[/bold green]  {escape(report.model_uri)}{reused}", soft_wrap=True)
-    planted = ""
-    if report.planted is not None:
-        planted = f"; [bold]{report.planted_found} of {report.planted}[/bold] planted values found"
+    if sentence := in_a_sentence(report):
+        console.print(f"[bold]{sentence}[/bold]", width=WIDTH)
     held = f"{report.secrets:,} in {report.examples:,} examples ({report.edges:,} edges)"
     if not report.edges:
         held = (
             f"[bold]none is left[/bold] in any of {report.examples:,} examples: all were redacted or left out"
         )
-    line("secrets", f"{held}{planted}")
+    line("secrets", held)
     of = "the examples" if report.without_secret == "noise" else "those with a secret"
     solved = f"(the program solved within {max(report.gap, 0.0):.1e})"
     if report.mechanism:

@@ -191,6 +191,8 @@ def settings(place: Home) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TRANSFORMERS_OFFLINE": "1",
+        # torch's threads wait asleep: where they spin beside other work, a small step takes ten times its CPU time
+        "OMP_WAIT_POLICY": "PASSIVE",
         **(JSON_LOGS if os.environ.get(LOG_FORMAT) == "json" else {}),
     }
 

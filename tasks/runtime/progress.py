@@ -19,12 +19,14 @@ from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
 from hush_core.errors import HushError
-from hush_core.progress import Progress
+from hush_core.progress import Progress, WholeJob
 from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
 SCREENS: list[Progress] = []
 """Where a command shows bars; told at every step, so each has to be quick."""
+WHOLE: list[WholeJob] = []
+"""The job that all stages belong to, where its stages are known: at most one."""
 A_LINE = {"hush_progress": True}
 """Marks these lines: a terminal with a bar leaves them out."""
 P, R = ParamSpec("P"), TypeVar("R")
@@ -82,11 +84,18 @@ def progress_log() -> Progress:
             signal.raise_signal(signal.SIGINT)
         for screen in SCREENS:
             screen(stage, done, total)
-        now = time.monotonic()
+        now, of_all = time.monotonic(), ""
+        for job in WHOLE:
+            share, left = job.done(stage, done, total), job.seconds_left(now)
+            for screen in SCREENS:
+                screen("whole job, %", int(100 * share), 100)
+            if left is not None:
+                of_all = f"; whole job {share:.0%}, about {time_in_words(left)} left"
         pace = paces.setdefault(stage, Pace(now, done))
         if stage not in shown or done >= total or now - shown[stage] >= EVERY_SECONDS:
             shown[stage] = now
-            logger.info("%s: %d of %d%s", stage, done, total, pace.words(now, done, total), extra=A_LINE)
+            said = pace.words(now, done, total) + of_all
+            logger.info("%s: %d of %d%s", stage, done, total, said, extra=A_LINE)
 
     return progress
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 from waiting import PATIENCE
 
+from hush_core.progress import WholeJob
 from tasks.runtime.progress import Pace, time_in_words
 
 PROGRAM = """
@@ -88,3 +89,25 @@ def test_the_pace_is_of_what_was_done_since_it_was_heard_of():
 )
 def test_times(seconds, words):
     assert time_in_words(seconds) == words
+
+
+def test_the_whole_job_is_told_by_the_time_that_its_stages_take():
+    job = WholeJob([("read", 10), ("train", 60), ("attack", 10), ("attack", 20)], now=100.0)
+    assert job.done("read", 0, 5) == 0 and job.seconds_left(101.0) is None
+    assert job.done("read", 5, 5) == 0.1 and job.done("of no list", 1, 2) == 0.1
+    assert job.done("train", 30, 60) == 0.4 and job.seconds_left(140.0) == 60.0
+    assert job.done("train", 60, 60) == 0.7
+    assert job.done("attack", 9, 9) == 0.8 and job.done("attack", 0, 9) == 0.8, "the second of that name"
+    assert job.done("attack", 9, 9) == 1 and job.seconds_left(200.0) == 0
+    assert job.done("attack", 9, 9) == 1, "there is no third"
+
+
+def test_a_stage_that_is_heard_of_at_its_end_alone_counts():
+    job = WholeJob([("attack", 30), ("attack", 10)], now=0.0)
+    assert [job.done("attack", 4, 4), job.done("attack", 4, 4)] == [0.75, 1.0]
+
+
+def test_what_is_reused_is_no_part_of_the_whole():
+    job = WholeJob([("read", 10), ("train", 60), ("attack", 30)], now=0.0)
+    job.done("read", 1, 1)
+    assert job.done("attack", 0, 3) == 0.25 and job.seconds_left(10.0) == 30.0

@@ -6,7 +6,7 @@ from prefect.logging import disable_run_logger
 
 def test_where_no_text_validates_the_unprotected_model_is_trained_to_the_end(tmp_path, monkeypatch):
     monkeypatch.setenv("HUSH_HOME", str(tmp_path))
-    from hush_core.config import ByteGptModel, TrainConfig
+    from hush_core.config import ByteGptModel, TrainConfig, UntaggedConfig
     from tasks.models import keep, open_start
     from tasks.ordinary_training import train_unprotected
     from tasks.runtime.environment import home
@@ -22,5 +22,7 @@ def test_where_no_text_validates_the_unprotected_model_is_trained_to_the_end(tmp
     texts = TextsByRole(plain=none, validation=none, held_out=none, held_back=none)
     with disable_run_logger():
         start = keep(store, open_start(store, shape, None, 32), none)
-        done = train_unprotected.fn(texts, everything, start, shape, TrainConfig(rounds=4, batch=8), more=0)
+        done = train_unprotected.fn(
+            texts, everything, start, shape, TrainConfig(rounds=4, batch=8), UntaggedConfig(), more=0
+        )
     assert done.steps == 2 and done.model.files != start.files

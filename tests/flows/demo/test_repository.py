@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from kingfisher_sdk import Scanner
 
-from flows.demo.repository import Demo, build_demo_repository
+from flows.demo.repository import TEMPLATE, Demo, build_demo_repository
 from hush_core.auditing.made_up import encoded_copies, make_codenames, make_credentials
 from hush_core.config import load_config
 from hush_core.errors import InputError
@@ -31,7 +31,7 @@ def git(demo: Demo, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Demo:
-    return build_demo_repository(tmp_path_factory.mktemp("demo"), private_bytes=900_000)
+    return build_demo_repository(tmp_path_factory.mktemp("demo"), full=True, private_bytes=900_000)
 
 
 def test_every_credential_is_in_its_providers_format():
@@ -61,10 +61,10 @@ def test_no_value_is_shown_or_stands_in_the_source(demo):
 
 
 def test_equal_input_gives_equal_commits_and_a_rebuild_replaces(demo, tmp_path):
-    first = build_demo_repository(tmp_path, private_bytes=900_000)
+    first = build_demo_repository(tmp_path, full=True, private_bytes=900_000)
     assert first.commit == demo.commit
     assert first.planted == demo.planted
-    other = build_demo_repository(tmp_path, seed=8, private_bytes=900_000)
+    other = build_demo_repository(tmp_path, seed=8, full=True, private_bytes=900_000)
     assert other.commit != demo.commit
     assert git(other, "rev-parse", "HEAD").strip() == other.commit
     assert sorted(p.name for p in tmp_path.iterdir()) == ["codenames.txt", "demo.yaml", "repository"]
@@ -75,7 +75,7 @@ def test_settings_of_the_user_do_not_matter(demo, tmp_path, monkeypatch):
     config.write_text("[core]\n autocrlf = true\n[init]\n defaultBranch = x\n[user]\n name = Someone\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    assert build_demo_repository(tmp_path / "demo", private_bytes=900_000).commit == demo.commit
+    assert build_demo_repository(tmp_path / "demo", full=True, private_bytes=900_000).commit == demo.commit
 
 
 def test_what_is_no_demo_is_never_touched(tmp_path):
@@ -139,3 +139,13 @@ def test_extraction_finds_everything_that_was_planted(demo):
     assert {"propagated:base64", "propagated:hex"} <= reasons
     for secret_id in found.secrets["secret_id"]:
         assert found.edges.filter(found.edges["secret_id"] == secret_id).height > 0
+
+
+def test_full_takes_the_values_that_the_config_has_for_it(demo, tmp_path):
+    small = build_demo_repository(tmp_path / "demo")
+    assert small.config.read_bytes() == TEMPLATE.read_bytes()
+    less, more = load_config(small.config), load_config(demo.config)
+    assert (less.chunk_bytes, more.chunk_bytes) == (128, 256)
+    assert (more.model.width, more.pretrain.steps, more.untagged.steps) == (128, 800, 1000)
+    assert more.audit.alternatives == 300 > less.audit.alternatives
+    assert less.secrets[:4] == more.secrets[:4] and less.train == more.train

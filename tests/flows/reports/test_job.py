@@ -205,3 +205,30 @@ def test_where_all_is_known_numbers_stand_whole_and_names_are_told_apart():
         numbers = line.split(maxsplit=1)[1].split()
         assert numbers[:7] == ["12,345", "1.0e-10", "1.0e-04", "5.0e-05", "9.0e-05", "4.5e-05", "3.0e-12"]
         assert numbers[7:] == ["888", "354", "(1.5)", "OUT", "1", "(10.0)"]
+
+
+GAVE_AWAY = REPORT.rows[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"planted_found": 13, "gain": 1.14}, "13 of 13 planted secrets found; the unprotected model gave away 30, "
+         "the protected one none; text without a secret is learned as well."),
+        ({}, "12 of 13 planted secrets found, 1 NOT; the unprotected model gave away 30, the protected one none; "
+         "text without a secret is learned worse (84% of what it could gain)."),
+        ({"rows": [*ROWS, GAVE_AWAY.model_copy(update={"extracted": True})]}, "gave away 31, the protected one 1;"),
+        ({"rows": [attacked("creds/a:0123456789ab", 1.5, bare=2.0)]}, "gave away none, the protected one none;"),
+        ({"rows": [attacked("creds/a:0123456789ab", 9.0, out=True)]}, "; the protected model gave away 1 of 1 "),
+        ({"planted": None}, "The unprotected model gave away 30, the protected one none; text"),
+        ({"gain": None}, "the protected one none."),
+        ({"audit_refuted": True, "audit": "refuted"}, "; an attack REFUTED the certificate."),
+    ],
+)  # fmt: skip
+def test_the_first_sentence_says_what_the_numbers_say(changes, said):
+    first = " ".join(shown(REPORT.model_copy(update=changes)).partition("secrets   ")[0].split())
+    assert said in first
+
+
+def test_without_an_attack_nothing_is_said_of_one():
+    assert "gave away" not in shown(REPORT.model_copy(update={"rows": [row("alpha", kind="path")]}))
