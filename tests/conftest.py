@@ -1,6 +1,7 @@
 """A HUSH_HOME of their own for all tests, in place before anything imports prefect or torch."""
 
 import os
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -65,6 +66,20 @@ def pytest_xdist_make_scheduler(config, log):
             return scope_of(super()._split_scope(nodeid))
 
     return ByFile(config, log)
+
+
+@pytest.fixture(autouse=True)
+def _same_tracker_after_each_test():
+    """What a test tells MLflow of this process, the next test does not find. `get_tracking_uri` cannot serve for
+    that: where only the environment named a tracker, it would be set for good."""
+    service = "mlflow.tracking._tracking_service.utils"
+    uri = getattr(sys.modules.get(service), "_tracking_uri", None)
+    environment = os.environ.get("MLFLOW_TRACKING_URI")
+    yield
+    if service in sys.modules and sys.modules[service]._tracking_uri != uri:
+        sys.modules[service].set_tracking_uri(uri)
+        if environment is not None:
+            os.environ["MLFLOW_TRACKING_URI"] = environment
 
 
 @pytest.fixture(scope="session")

@@ -49,12 +49,8 @@ def loaded(job, uri):
     """What a reviewer gets who loads the version with MLflow alone, in a process that hush is not part of."""
     import mlflow
 
-    before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{job.home / 'mlflow.db'}")
-    try:
-        return mlflow.transformers.load_model(uri)
-    finally:
-        mlflow.set_tracking_uri(before)
+    return mlflow.transformers.load_model(uri)
 
 
 def certified(job):

@@ -14,10 +14,7 @@ def home(tmp_path, monkeypatch):
     import mlflow
 
     monkeypatch.setenv("HUSH_HOME", str(tmp_path))
-    before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
-    yield
-    mlflow.set_tracking_uri(before)
 
 
 def history(run_id, name):

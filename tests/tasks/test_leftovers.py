@@ -54,10 +54,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("HUSH_HOME", str(home.root))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)
-    yield home
-    mlflow.set_tracking_uri(before)
+    return home
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_a_tracker_that_was_gone_has_each_round_once(quick, tmp_path, monkeypatc
     it goes on: what they brought is sent a second time by then."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3")
-    server, before = MlflowServer(tmp_path).start(), mlflow.get_tracking_uri()
+    server = MlflowServer(tmp_path).start()
     mlflow.set_tracking_uri(server.url)
     run, refused, send = name_of(), threading.Semaphore(0), module._send
 
@@ -167,5 +167,4 @@ def test_a_tracker_that_was_gone_has_each_round_once(quick, tmp_path, monkeypatc
         assert history(at_last) == [(n, float(n)) for n in range(1, 401)]
         assert history(at_last, LOSS) == [(1, 8.0), (2, 7.0), (3, 6.0)]
     finally:
-        mlflow.set_tracking_uri(before)
         server.kill()
