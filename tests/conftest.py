@@ -85,8 +85,10 @@ def _same_tracker_after_each_test():
 @pytest.fixture(scope="session")
 def prefect_harness():
     """An embedded Prefect server for all tests that call tasks or flows in this process."""
+    from prefect.flow_engine import BaseFlowRunEngine
     from prefect.testing.utilities import prefect_test_harness
 
+    BaseFlowRunEngine.heartbeat_seconds = None  # its thread looks once a second whether the flow has ended
     with prefect_test_harness(server_startup_timeout=600):
         yield
 

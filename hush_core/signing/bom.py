@@ -7,6 +7,7 @@ that made it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
@@ -19,12 +20,20 @@ _SPACE = UUID("5f0a1c9e-2c57-5d0e-9d4b-6c1f2b8a7e30")
 
 def bill_of_materials(certificate: Certificate) -> str:
     """The document, the same for the same certificate."""
+    return _bill(certificate.model_dump_json())
+
+
+@lru_cache(maxsize=8)  # CycloneDX takes a third of a second, and a registration and each check want it
+def _bill(document: str) -> str:
     from cyclonedx.model import HashAlgorithm, HashType, Property
     from cyclonedx.model.bom import Bom, BomMetaData
     from cyclonedx.model.component import Component, ComponentType
     from cyclonedx.output.json import JsonV1Dot6
     from packageurl import PackageURL
 
+    from hush_core.certificate.document import Certificate
+
+    certificate = Certificate.model_validate_json(document)
     facts, plan = certificate.facts, certificate.facts.plan
 
     def properties(**values: object) -> list[Property]:
