@@ -1,6 +1,7 @@
 """A HUSH_HOME of their own for all tests, in place before anything imports prefect or torch."""
 
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from template import share
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in its background so
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SHARED = share()
 _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
