@@ -159,6 +159,7 @@ def _made(small, kind, select, records, epsilon):
     return cell, cells.planned(small[0], cell, SETTINGS, by_length)
 
 
+@pytest.mark.slow
 def test_the_noise_is_that_of_k_items_drawn_at_the_plans_rate(small, made):
     users = np.bincount(small[0].users)
     _, found = made("group_privacy", "random", 4, 3.0)

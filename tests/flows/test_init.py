@@ -14,16 +14,16 @@ from hush_core.secrets.detectors.credentials import CredentialScanner
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    with Job(tmp_path_factory.mktemp("init"), seed=41).served() as job:
-        repository = job.folder / "repository"
-        owners = f"* @acme/all\n/risk/ @acme/risk\n/app/module_1.py @acme/{job.token}\n/trading/ @acme/*\n"
-        (repository / "CODEOWNERS").write_text(owners)
-        for number in range(3):
-            (repository / "app" / "module_2.py").write_text(f"CALL = {number}\n")
-            git(repository, "commit", "-q", "-a", "-m", "more", email=f"{job.token}@example.com")
-        (repository / "app" / "module_5.py").write_text("CALL = 7\n")
-        git(repository, "commit", "-q", "-a", "-m", "robot", email="1+update[bot]@users.example.com")
-        yield job
+    job = Job(tmp_path_factory.mktemp("init"), seed=41)
+    repository = job.folder / "repository"
+    owners = f"* @acme/all\n/risk/ @acme/risk\n/app/module_1.py @acme/{job.token}\n/trading/ @acme/*\n"
+    (repository / "CODEOWNERS").write_text(owners)
+    for number in range(3):
+        (repository / "app" / "module_2.py").write_text(f"CALL = {number}\n")
+        git(repository, "commit", "-q", "-a", "-m", "more", email=f"{job.token}@example.com")
+    (repository / "app" / "module_5.py").write_text("CALL = 7\n")
+    git(repository, "commit", "-q", "-a", "-m", "robot", email="1+update[bot]@users.example.com")
+    return job
 
 
 def test_init_then_plan(job):

@@ -71,36 +71,36 @@ def test_a_baseline_of_another_installation_is_one_line(job):
 def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     """Without a config, on a repository in which nothing can be protected: what is found is told, with its line."""
     folder = tmp_path_factory.mktemp("looks")
-    with Job(folder, seed=32).served() as job:
-        repository = folder / "plain"
-        repository.mkdir()
-        (repository / "src").mkdir()
-        (repository / "src" / "a.py").write_text("x = 1\n")
-        git(repository, "init", "-q", "-b", "main")
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "one")
-        output = job.hush("secrets", "plain", "--quiet")
-        assert "\nno credential found in 1 file\n" in output and "next: hush init" in output
+    job = Job(folder, seed=32)
+    repository = folder / "plain"
+    repository.mkdir()
+    (repository / "src").mkdir()
+    (repository / "src" / "a.py").write_text("x = 1\n")
+    git(repository, "init", "-q", "-b", "main")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "one")
+    output = job.hush("secrets", "plain", "--quiet")
+    assert "no credential found in 1 file\n" in output and "next: hush init" in output
 
-        (repository / "src" / "db.py").write_text('\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n')
-        (repository / "x.bin").write_bytes(b"\0\1")
-        git(repository, "add", ".")
-        git(repository, "commit", "-q", "-m", "two")
-        git(folder, "clone", "-q", "--bare", "--no-local", "plain", "bare.git")
-        for named in ("plain/src", "bare.git"):
-            output = job.hush("secrets", named, "--quiet")
-            assert "\n1 credential found in 2 files: 1 too weak to be protected" in output
-            assert "src/db.py:2 " in output and "1 binary" in output and "Sommer" not in output
-            assert "1 example with a secret left out" in output and "0 of 1 examples hold a secret" in output
-        (report,) = (job.home / "secrets").glob("plain-*")
-        assert not any(b"Sommer" in path.read_bytes() for path in report.rglob("*") if path.is_file())
+    (repository / "src" / "db.py").write_text('\nURL = "postgres://app:Sommer2019!@db.corp:5432/x"\n')
+    (repository / "x.bin").write_bytes(b"\0\1")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "two")
+    git(folder, "clone", "-q", "--bare", "--no-local", "plain", "bare.git")
+    for named in ("plain/src", "bare.git"):
+        output = job.hush("secrets", named, "--quiet")
+        assert "1 credential found in 2 files: 1 too weak to be protected" in output
+        assert "src/db.py:2 " in output and "1 binary" in output and "Sommer" not in output
+        assert "1 example with a secret left out" in output and "0 of 1 examples hold a secret" in output
+    (report,) = (job.home / "secrets").glob("plain-*")
+    assert not any(b"Sommer" in path.read_bytes() for path in report.rglob("*") if path.is_file())
 
-        gate = folder / "gate.yaml"
-        entry = "{id: creds, kind: credentials, level: 1.0e-4, weak: refuse}"
-        gate.write_text(f"version: 1\nrepos: [{{path: plain}}]\nsecrets: [{entry}]\n")
-        assert "creds: `weak: refuse` stops hush plan and hush run" in job.hush("secrets", gate, "--quiet")
-        output = job.hush("plan", gate, status=2)
-        assert "missing key train, which hush plan needs. Hint: add it, as {rounds" in output
-        gate.write_text(gate.read_text().replace(", weak: refuse", "") + "train: {rounds: 2, batch: 1}\n")
-        output = job.hush("plan", gate, "--quiet", status=2)
-        assert "hush: secrets: are all redacted or left out" in output
+    gate = folder / "gate.yaml"
+    entry = "{id: creds, kind: credentials, level: 1.0e-4, weak: refuse}"
+    gate.write_text(f"version: 1\nrepos: [{{path: plain}}]\nsecrets: [{entry}]\n")
+    assert "creds: `weak: refuse` stops hush plan and hush run" in job.hush("secrets", gate, "--quiet")
+    output = job.hush("plan", gate, status=2)
+    assert "missing key train, which hush plan needs. Hint: add it, as {rounds" in output
+    gate.write_text(gate.read_text().replace(", weak: refuse", "") + "train: {rounds: 2, batch: 1}\n")
+    output = job.hush("plan", gate, "--quiet", status=2)
+    assert "hush: secrets: are all redacted or left out" in output

@@ -3,7 +3,8 @@
 Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test process
 imports them once, hush's own modules not, and forks for every command: environment, folder, streams, signals, exit
 status and exit handlers are those of a process begun from nothing. What is different: the hash seed is the same for
-all commands of one test process, and a library is there before its settings are; Prefect's are read again; flows send no heartbeats.
+all commands of one test process, and a library is there before its settings are; Prefect's are read again; flows
+send no heartbeats.
 
 Tests that kill or interrupt, look at what is imported, or begin from nothing on purpose call `subprocess` instead.
 """

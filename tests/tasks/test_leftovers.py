@@ -185,6 +185,7 @@ def states(job, table):
         return sorted(row[0] for row in database.execute(f"SELECT state_type FROM {table}"))
 
 
+@pytest.mark.slow
 def test_runs_killed_at_two_moments_do_not_stay_running_in_the_orchestrator(tmp_path):
     job = Job(tmp_path, seed=31)
     for moment in ("Beginning flow run", "read: "):

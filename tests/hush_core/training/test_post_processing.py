@@ -159,6 +159,7 @@ def test_masked_models_and_adapters_mix(tmp_path, name):
 KEYS = {"untagged_batch": 8, "average": "ema", "keep": "best", "evaluate_every": 3, "optimizer": "adamw_bc"}
 
 
+@pytest.mark.slow
 def test_several_processes_and_a_resume_with_every_lever(tmp_path):
     """Two processes, stopped after a while, and one goes on: the count is the plan's, the model its."""
     save_model(tiny(), tmp_path / "start")

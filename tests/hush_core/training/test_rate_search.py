@@ -24,6 +24,7 @@ def play(rate, folder, plan=None, progress=None):
     return try_rate(plan or make_plan(), PUBLIC[:50], PUBLIC[50:], model, settings, folder, progress)
 
 
+@pytest.mark.slow
 def test_the_better_rate_wins(tmp_path):
     done = [play(rate, tmp_path / str(rate)) for rate in (1e-6, 1e-2, 30.0)]
     assert best_rate(done) == 1e-2

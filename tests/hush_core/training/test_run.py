@@ -53,6 +53,7 @@ CHILD = """
 """
 
 
+@pytest.mark.slow
 def test_killed_at_random_rounds_it_resumes_and_never_releases_more(tmp_path):
     rng = random.Random(5)
     for attempt in range(2):

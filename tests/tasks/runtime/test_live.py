@@ -123,6 +123,7 @@ def test_nothing_is_shown_of_a_flow_that_trains_nothing():
     live.end(failed=True)
 
 
+@pytest.mark.slow
 @pytest.mark.servers
 def test_a_tracker_that_was_gone_has_each_round_once(quick, tmp_path, monkeypatch):
     """A real server, stopped amid the rounds. Requests that were given up wait in its socket, and are answered when

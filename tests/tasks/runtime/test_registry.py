@@ -1,9 +1,12 @@
 """The tracker, really: runs, registered versions and downloads in an MLflow store of the test's own."""
 
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import mlflow
 import pytest
+import warm
 
 from hush_core.certificate import verify_certificate
 from hush_core.errors import InputError, VerificationError
@@ -156,9 +159,6 @@ def test_a_registration_that_was_cut_is_finished_by_the_next(register, monkeypat
 
 def test_two_that_register_the_same_at_once_make_one_version(register, certified):
     """Two processes of one home: the second waits, and finds the first one's version."""
-    import subprocess
-    import sys
-
     code = f"""
 from pathlib import Path
 from tasks.runtime.environment import prepare_environment
@@ -169,8 +169,11 @@ print(record_run(experiment="tests", model_name="raced", params={{}}, metrics={{
     description="models:/raced/VERSION").version)
 """
     mlflow.MlflowClient().search_experiments()  # the database is there before both
-    both = [subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True) for _ in range(2)]
-    told = [child.communicate(timeout=600) for child in both]
-    assert [out.split()[-1:] for out, _ in told] == [["1"], ["1"]], told
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join((str(warm.ROOT), str(warm.ROOT / "tests/support")))
+    }
+    with ThreadPoolExecutor() as pool:
+        both = list(pool.map(lambda _: warm.run("coded", [code], env=environment), range(2)))
+    assert [done.stdout.split()[-1:] for done in both] == [["1"], ["1"]], both
     assert len(mlflow.MlflowClient().search_model_versions("name = 'raced'")) == 1
     assert status_of("raced") == ["FINISHED"]
