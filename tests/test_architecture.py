@@ -1,6 +1,7 @@
 """The floors of the house: imports go down only, and the data's way through hush_core is one way."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,13 @@ ORDER = [
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 
 
+@cache
+def nodes(path):
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -86,7 +92,7 @@ def graph_of(known):
     graph = {}
     for name, path in known.items():
         targets = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 targets |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
@@ -138,7 +144,7 @@ def places(matches):
         path.relative_to(ROOT).as_posix()
         for folder in ("hush_core", "tasks", "flows")
         for path in files(folder)
-        if any(matches(node) for node in ast.walk(ast.parse(path.read_text())))
+        if any(matches(node) for node in nodes(path))
     }
 
 
@@ -167,7 +173,7 @@ def test_no_function_takes_ten_arguments_by_position():
     wide = {
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in modules().values()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef) and len(node.args.posonlyargs + node.args.args) >= 10
     }
     assert not wide

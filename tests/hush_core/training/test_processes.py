@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import warnings
