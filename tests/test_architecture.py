@@ -15,9 +15,13 @@ ORDER = [
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 
 
-@cache
 def nodes(path):
-    return list(ast.walk(ast.parse(path.read_text())))
+    return parsed(path.read_text())
+
+
+@cache
+def parsed(text):
+    return list(ast.walk(ast.parse(text)))
 
 
 def imported(path):
