@@ -195,6 +195,7 @@ def test_what_fills_the_items(small, made):
         assert b"".join(pieces) == joined and all(len(piece) <= 24 for piece in pieces)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "select"), [("group_privacy", "random"), ("user_wise", "random")])
 def test_a_cell_runs_end_to_end(small, made, kind, select):
     cell, plan = made(kind, select, 4, 3.0)

@@ -33,6 +33,7 @@ def test_the_better_rate_wins(tmp_path):
     assert len(rounds) == 30 and losses[-1] == pytest.approx(done[1].loss) and losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_the_noise_of_the_plan_is_in_it(tmp_path):
     told = []
     quiet = play(1e-2, tmp_path / "a", progress=lambda *step: told.append(step))

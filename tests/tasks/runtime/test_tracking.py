@@ -64,6 +64,7 @@ def test_an_empty_file_is_no_database_yet(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_two_threads_make_the_database_of_a_new_home(tmp_path):
     """As live metrics and the flow do in the first run: MLflow's migrations cannot run twice at once."""
     program = """

@@ -453,6 +453,7 @@ def modules_imported(path: str, tree: ast.AST, known: dict[str, int]) -> set[int
     return found
 
 
+@pytest.mark.slow
 def test_standard_library_against_ast():
     paths, contents = standard_library()
     known = {path: i for i, path in enumerate(paths)}
