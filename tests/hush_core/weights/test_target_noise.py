@@ -19,7 +19,7 @@ def fitted(graph, noise, method="blow_up", batch=BATCH, **rest):
     return weigh(*graph, n_examples=2000, settings=chosen)
 
 
-@pytest.mark.parametrize(("method", "noise"), some([("blow_up", 0.8), ("blow_up", 1.2), ("kl", 20.0), ("kl", 40.0)], 2))
+@pytest.mark.parametrize(("method", "noise"), some([("blow_up", 0.8), ("kl", 20.0), ("blow_up", 1.2)], 2))
 def test_the_noise_asked_for_is_enough_and_used_up(graph, method, noise):
     found = fitted(graph, noise, method)
     assert 0.995 * noise < sigma(graph, found, method) <= noise
@@ -27,7 +27,7 @@ def test_the_noise_asked_for_is_enough_and_used_up(graph, method, noise):
     assert needs.min() > 0.99 * noise and needs.min() > 0.99 * needs.max()
 
 
-@pytest.mark.parametrize"capacities", some(["matched", "paper"], 1)
+@pytest.mark.parametrize("capacities", some(["matched", "paper"], 1))
 def test_no_other_rule_keeps_more_at_that_noise(graph, capacities):
     """By bisection along c, the most that the rule keeps within the same σ."""
     noise, low, high = 1.2, 1e-4, 1.0
