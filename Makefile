@@ -54,6 +54,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/python -m compileall -q hush hush_core flows tasks
+	$(BIN)/python -m flows.set_up
 	touch $@
 
 browser:

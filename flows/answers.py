@@ -13,7 +13,7 @@ Kept under HUSH_HOME/store/answers, named by a keyed hash.
 from __future__ import annotations
 
 import os
-from importlib.metadata import distributions
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tasks.outcome import Outcome
 
 PACKAGES = ("flows", "tasks", "hush_core")
+INSTALLED = (".dist-info", ".egg-info")
 
 
 class Answer(BaseModel):
@@ -120,11 +121,14 @@ def _history() -> list[Any]:
 
 
 def _software() -> list[Any]:
-    """Hush's own files by size and time, and the versions of all that is installed."""
+    """Hush's own files by size and time, and what is installed: the folders that name package and version, as
+    reading the metadata in them takes longer than all else that an answer needs."""
     root = Path(__file__).resolve().parents[1]
     files = (path for package in PACKAGES for path in sorted((root / package).rglob("*.py")))
     stamps = [(str(path.relative_to(root)), *_stamp(path)) for path in files]
-    return [stamps, sorted({f"{each.name} {each.version}" for each in distributions()})]
+    folders = (Path(folder) for folder in sys.path if Path(folder).is_dir())
+    installed = {each.name for folder in folders for each in folder.iterdir() if each.suffix in INSTALLED}
+    return [stamps, sorted(installed)]
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -96,6 +96,12 @@ def repository(given: Path | None) -> Path:
     return found
 
 
+def one_thread() -> None:
+    """For a command that looks, before numpy is imported: OpenBLAS begins a thread a core then, which spin for a
+    second of processor time, and the steps of a look have threads of their own."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def check(config_file: Path, given: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Tell every mistake that can be told before anything is started: in the config, and of the servers.
 

@@ -22,6 +22,7 @@ from typing import Any
 from flows.supervision import Children
 from hush_core.errors import InputError
 from hush_core.files import new_file
+from tasks.runtime.empty_database import begin_database
 from tasks.runtime.environment import OWN_SERVERS, Home
 from tasks.runtime.registry_guard import write_login
 
@@ -73,6 +74,8 @@ def _start_prefect(
     server = dict(environment)
     if database:
         server["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"postgresql+asyncpg://{database}"
+    else:
+        begin_database(Path(environment["PREFECT_HOME"]))
     children.start("Prefect server", [sys.executable, *arguments], server)
     environment["PREFECT_API_URL"] = f"http://{HOST}:{port}/api"
     children.await_answer(environment["PREFECT_API_URL"] + "/health")

@@ -92,6 +92,7 @@ def secrets(
     ] = None,
 ) -> None:
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
+    command_line.one_thread()
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
@@ -153,6 +154,7 @@ def plan(
         raise InputError(
             "--trials, --examples and --minutes", "say nothing without --rehearse", "add --rehearse"
         )
+    command_line.one_thread()
     checked = command_line.check(config, changes, command="plan")
     from flows.looks import plan_of
     from flows.reports.plan import render

@@ -36,6 +36,7 @@ def verify(
     ] = None,
 ) -> None:
     """Recompute a certificate from its own tables by a second route; fail on any mismatch."""
+    command_line.one_thread()
     if delta is None and (secret or out):
         raise InputError("--secret and --out", "say nothing without --delta", "add --delta, as 1e-6")
     if delta is not None and not 0 < delta < 1:

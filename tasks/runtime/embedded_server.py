@@ -25,6 +25,7 @@ from prefect.settings import get_current_settings
 
 from tasks.leftovers import owner_tag, sweep_if_it_can
 from tasks.ownership import note_server
+from tasks.runtime.empty_database import begin_database
 from tasks.runtime.environment import home
 from tasks.runtime.tied import tied
 
@@ -59,6 +60,7 @@ def start_server() -> None:
     Flow runs from here on have this process's tag from their first moment.
     """
     if not get_current_settings().api.url:  # Prefect is about to load it
+        begin_database(get_current_settings().home)
         import prefect.server.api.server as ephemeral
 
         ephemeral.SubprocessASGIServer.find_available_port = hold_port

@@ -49,6 +49,22 @@ def test_a_mistake_in_the_file_loads_none_of_it(tmp_path):
     assert not HEAVY & names
 
 
+@pytest.mark.parametrize("command", ["secrets", "plan", "verify"])
+def test_numpy_is_told_to_begin_no_threads_before_a_look_loads_it(tmp_path, command):
+    """It begins a thread a core, which spin for a second of processor time; told later, it does not listen."""
+    (tmp_path / "job.yaml").write_text("version: 2\n")
+    code = "import atexit, os, sys; from flows.cli import main; sys.argv[0] = 'hush'; "
+    code += "atexit.register(lambda: print(os.environ.get('OPENBLAS_NUM_THREADS'), 'numpy' in sys.modules)); "
+    kept = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code + "main()", command, str(tmp_path / "job.yaml")],
+        env={**kept, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stdout.split()[0] == "1", done.stderr[-2000:]
+    if command != "verify":
+        assert done.stdout.split()[1] == "False", "the test is blind"
+
+
 def test_a_folder_is_verified_without_orchestrator_tracker_and_torch(certified, tmp_path):
     done, names = loaded(tmp_path / "home", "verify", certified[1])
     assert done.returncode == 0 and "verified" in done.stdout, done.stderr[-2000:]

@@ -187,3 +187,10 @@ def _joints() -> hyperscan.Database:
 @cache
 def _variables() -> hyperscan.Database:
     return compiled([(credential_joints.VARIABLES_GATE, 4004, 0)])
+
+
+def compile_gates() -> None:
+    """Every gate that a scan may ask, into the folder of `keep_in`."""
+    ends_in(b"")
+    _joints()
+    _variables()

@@ -34,6 +34,7 @@ from hush_core.secrets.detectors.credential_versions import (
     INNER,
     MIN_BYTES,
     Known,
+    compile_gates,
     known,
     nearby,
     next_known,
@@ -125,18 +126,35 @@ _COMPILED: list[tuple[Any, frozenset[str]]] = []
 
 
 def _compiled(cache: Path | None) -> tuple[Any, frozenset[str]]:
+    if cache is None:
+        return _compiled_in(None)
+    return _compiled_in(_users() or private_folder(private_folder(cache) / "rules"))
+
+
+def _users() -> Path | None:
+    """Where all homes of this user keep them."""
+    return users_cache(f"rules-{compiled_for()}")
+
+
+def _compiled_in(folder: Path | None) -> tuple[Any, frozenset[str]]:
     import kingfisher_sdk
 
     # kingfisher names the file after its rules and checks it: what is damaged is compiled again
-    folder = None
-    if cache is not None:
-        shared = users_cache(f"rules-{compiled_for()}")  # by all homes of this user
-        folder = shared or private_folder(private_folder(cache) / "rules")
     keep_in(folder)
     rules = kingfisher_sdk.Rules(cache=folder is not None, cache_dir=folder)
     hidden = (r["id"] for r in rules.metadata() if not r["visible"])
     public = frozenset(r for r in hidden if not _HELPER_IS_SECRET.search(r) or _HELPER_IS_PUBLIC.search(r))
     return kingfisher_sdk.Scanner(rules, base64=True), public
+
+
+def compile_rules() -> Path | None:
+    """Have all rules and gates compiled in the user's cache, where the first scan then finds them; None where that
+    cannot be trusted."""
+    folder = _users()
+    if folder is not None:
+        _compiled_in(folder)
+        compile_gates()
+    return folder
 
 
 class _Look:
