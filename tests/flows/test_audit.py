@@ -1,5 +1,6 @@
 """The audit flow on real servers and real models: what is refuted, what is not, and what of it is told."""
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -62,6 +63,11 @@ def learned():
     return fit_plain(TEXTS[:12], start_model(), steps=220, batch=12, learning_rate=5e-3)
 
 
+def run_of(name):
+    """A run of its own for each model: what refutes one concerns no other."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
 @pytest.fixture
 def registered(register, tmp_path):
     """Register a model under a name, with a certificate that verifies, whatever the model was trained on."""
@@ -91,7 +97,7 @@ def registered(register, tmp_path):
         )  # fmt: skip
         facts = Facts(
             name=name, plan=plan, training=training, sources={"repo": "0" * 40}, examples=36,
-            examples_fingerprint="0" * 64, run="0" * 64, store=home().fingerprint("identity"), coverage={},
+            examples_fingerprint="0" * 64, run=run_of(name), store=home().fingerprint("identity"), coverage={},
             audits=(), code=code_versions(),
         )  # fmt: skip
         write_certificate(
@@ -218,7 +224,7 @@ def test_suspended_it_ends_at_once_and_resumed_it_repeats_no_finished_attack(reg
 
 def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_path, monkeypatch):
     """By a home of another key, and by a copy of this one that was made before the audit."""
-    uri, run, here = registered("shared", learned, start_model()), "0" * 64, home().root
+    uri, run, here = registered("shared", learned, start_model()), run_of("shared"), home().root
     with pytest.raises(VerificationError):
         audit(uri, alternatives=50)
     shutil.copytree(here, tmp_path / "copy", symlinks=True)
@@ -236,7 +242,7 @@ def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_
 
 
 def test_a_home_that_found_nothing_hides_no_refutation_of_another(registered, learned, tmp_path, monkeypatch):
-    uri, run = registered("twice", learned, start_model()), "0" * 64
+    uri, run = registered("twice", learned, start_model()), run_of("twice")
     with pytest.raises(VerificationError):
         audit(uri, alternatives=50)
     monkeypatch.setenv("HUSH_HOME", str(Home(tmp_path / "other").create().root))
