@@ -111,7 +111,7 @@ def secrets(
     def shown() -> None:
         render(summary, command_line.console())
         render_files(summary, secret or [], command_line.console())
-        if config.is_dir():
+        if config.is_dir() and not (config / command_line.FIRST).exists():
             command_line.console().print("next: hush init writes a first hush.yaml, which hush plan goes by")
 
     give(summary, shown)

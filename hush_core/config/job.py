@@ -178,9 +178,12 @@ class HushConfig(Section):
             try:
                 return self.levels[secret.level]
             except KeyError:
-                known = ", ".join(sorted(self.levels)) or "none"
+                known = ", ".join(sorted(self.levels))
+                mend = (
+                    f"known: {known}" if known else f"there are none: add levels: {{{secret.level}: 1.0e-4}}"
+                )
                 raise ValueError(
-                    f"secrets.{secret.id}.level: no such level under `levels` (known: {known})"
+                    f"secrets.{secret.id}.level: no such level under `levels` ({mend})"
                 ) from None
         if not 1e-30 <= secret.level < 1:
             raise ValueError(f"secrets.{secret.id}.level: a posterior lies strictly between 0 and 1")

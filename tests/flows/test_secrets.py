@@ -87,11 +87,13 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     git(repository, "add", ".")
     git(repository, "commit", "-q", "-m", "two")
     git(folder, "clone", "-q", "--bare", "--no-local", "plain", "bare.git")
+    (repository / "hush.yaml").write_text("version: 1\n")
     for named in ("plain/src", "bare.git"):
         output = job.hush("secrets", named, "--quiet")
         assert "1 credential found in 2 files: 1 too weak to be protected" in output
         assert "src/db.py:2 " in output and "1 binary" in output and "Sommer" not in output
         assert "1 example with a secret left out" in output and "0 of 1 examples hold a secret" in output
+        assert ("next: hush init" in output) == (named == "bare.git"), "a first config is there already"
     (report,) = (job.home / "secrets").glob("plain-*")
     assert not any(b"Sommer" in path.read_bytes() for path in report.rglob("*") if path.is_file())
 

@@ -57,6 +57,7 @@ def secret(**fields):
         ),
         ({"secrets": ["canary-value"]}, "secrets.1"),
         ({"secrets": secret(level="huge")}, "no such level"),
+        ({"secrets": secret(level="huge"), "levels": {}}, "there are none: add levels: {huge: 1.0e-4}"),
         ({"secrets": secret(bits=5)}, "not above the prior"),
         ({"secrets": secret() * 2}, "two secrets are called"),
         ({"secrets": []}, "secrets"),

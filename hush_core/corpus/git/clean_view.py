@@ -42,7 +42,7 @@ class CleanView:
     """A context manager: read one revision of one repository without trusting it.
 
     Args:
-        path: a bare repository, or the root of a working tree with a `.git` folder.
+        path: a bare repository, or the root of a working tree, a linked one too.
         rev: branch, tag, full ref name, HEAD, or a full or abbreviated commit id.
 
     Attributes:

@@ -35,28 +35,48 @@ def repository_around(folder: Path) -> Path | None:
 
 
 def git_directory(path: Path) -> Path:
-    """The folder with HEAD and objects/ of a bare repository, or of a working tree's root.
+    """The folder with HEAD and objects/ of a bare repository, of a working tree's root, or of a linked worktree's
+    main repository.
 
     Raises:
-        InputError: there is none, or it belongs to another repository (a worktree, a submodule).
+        InputError: there is none, or it belongs to another repository (a submodule).
     """
     if not path.exists():
         raise InputError(
             str(path), "does not exist", "correct `path:` under `repos`: the path of a git repository"
         )
     dot = path / ".git"
-    if dot.is_symlink() or dot.is_file():
+    linked = linked_worktree(path)
+    if linked is None and (dot.is_symlink() or dot.is_file()):
         raise InputError(
             str(path),
-            "is a linked worktree or a submodule (.git is not a folder)",
+            "is a submodule or a moved worktree (.git is not a folder, and names no repository that knows it)",
             "give the main repository, or a clone of this one",
         )
-    source = dot if dot.is_dir() else path
+    source = linked.parent.parent if linked else dot if dot.is_dir() else path
     if not (source / "HEAD").is_file() or not (source / "objects").is_dir():
         raise InputError(str(path), "is not a git repository", "give its root, or a bare repository")
     if (source / "commondir").exists():
         raise InputError(str(path), "is the folder of a linked worktree", "give the main repository")
     return source.resolve()
+
+
+def linked_worktree(path: Path) -> Path | None:
+    """The folder with the HEAD of a linked worktree, in the main repository's `.git/worktrees`; None if it is none.
+
+    A `.git` file may name any repository. Followed is one whose own files name this worktree in turn: its owner
+    made it.
+    """
+    dot = path / ".git"
+    forth = _plain(dot, _REF_BYTES) or b""
+    if not forth.startswith(b"gitdir: ") or b"\0" in forth:
+        return None
+    folder = Path(os.path.realpath(path / os.fsdecode(forth[8:].rstrip(b"\r\n"))))
+    back = _plain(folder / "gitdir", _REF_BYTES) or b""
+    if folder.parent.name != "worktrees" or not back or b"\0" in back:
+        return None
+    known = os.path.realpath(folder / os.fsdecode(back.rstrip(b"\r\n")))
+    return folder if known == os.path.realpath(dot) else None
 
 
 def checked_objects(source: Path, path: Path) -> Path:
@@ -118,13 +138,13 @@ def resolve(source: Path, path: Path, rev: str) -> str | None:
             "is not a plain name or id (expressions such as main~2 are not read)",
             "give a branch, a tag or a commit id",
         )
-    packed = _packed_refs(source, path)
+    packed, own = _packed_refs(source, path), linked_worktree(path) or source
     candidates = ["HEAD"] if rev == "HEAD" else []
     candidates += [rev] if rev.startswith("refs/") else []
     candidates += [f"refs/{rev}", f"refs/tags/{rev}", f"refs/heads/{rev}", f"refs/remotes/{rev}"]
     candidates += [f"refs/remotes/{rev}/HEAD"]
     for name in candidates:
-        found = _read_ref(source, name, packed)
+        found = _read_ref(source, name, packed, own)
         if found is not None:
             return found
     if _ABBREVIATED.match(rev.lower()):
@@ -132,10 +152,10 @@ def resolve(source: Path, path: Path, rev: str) -> str | None:
     if (source / "reftable").is_dir():
         what = "keeps its refs in a reftable, which is not read"
         raise InputError(str(path), what, "give the full commit id as rev")
-    if rev == "HEAD" and (source / "HEAD").is_symlink():
+    if rev == "HEAD" and (own / "HEAD").is_symlink():
         what = "has a symbolic link for its HEAD, which is not followed"
         raise InputError(str(path), what, "give a branch, a tag or a commit id as rev")
-    if rev == "HEAD" and (source / "HEAD").is_file():
+    if rev == "HEAD" and (own / "HEAD").is_file():
         what = "has no commit yet (HEAD names a branch that does not exist)"
         raise InputError(str(path), what, "commit first")
     raise unknown(path, rev)
@@ -174,12 +194,13 @@ def _packed(name: str, packed: bytes) -> str | None:
     return None
 
 
-def _read_ref(source: Path, name: str, packed: bytes) -> str | None:
-    """Follow a ref and its symbolic refs to an id; links in the folder of refs are not followed."""
+def _read_ref(source: Path, name: str, packed: bytes, own: Path) -> str | None:
+    """Follow a ref and its symbolic refs to an id; links in the folder of refs are not followed. `own`: where HEAD
+    is read."""
     for _ in range(_SYMREF_DEPTH):
         if not _REF.match(name) or not (name == "HEAD" or name.startswith("refs/")):
             return None
-        content = _loose(source, name)
+        content = _loose(own if name == "HEAD" else source, name)
         if content is None:
             return _packed(name, packed)
         if SHA.match(content):

@@ -42,8 +42,7 @@ def test_without_sampling_it_is_the_gaussian_mechanism_of_the_whole_group(count)
     assert gaussian_delta(sigma, 30, count, 2.0) <= 1e-5 * (1 + 1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rates", [[0.05] * 3, [0.3, 0.05, 0.05]], ids=["equal", "unequal"])
+@pytest.mark.parametrize("rates", some([[0.3, 0.05, 0.05], [0.05] * 3], 1))
 def test_the_noise_is_bounded_from_both_sides_and_below_the_lemmas(rates):
     k = Participation.from_rates(rates)
     sigma, low, lemma = noise_of(k, **RUN), refuted(k, **RUN), noise_by_lemma(k, **RUN)
@@ -65,7 +64,6 @@ def test_the_lemma_read_backwards_gives_epsilon_and_delta_again():
         one_item(2.0, 1e-5, 0)
 
 
-@pytest.mark.slow
 def test_the_worst_unit_decides_and_dominates_the_others():
     edges, secrets = frames([(i, 0) for i in range(6)] + [(10, 1), (11, 1)], ["unit"] * 2)
     rates = np.full(20, 0.1)

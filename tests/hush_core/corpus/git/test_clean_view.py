@@ -189,12 +189,14 @@ def test_what_is_no_repository_is_refused_with_a_mend(make_repo, tmp_path):
     repo = make_repo()
     repo.commit({"a": b"1\n"})
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "side")
+    (tmp_path / "module").mkdir()
+    (tmp_path / "module" / ".git").write_text(f"gitdir: {repo.path / '.git'}\n")
     empty = make_repo("empty")
     (tmp_path / "plain").mkdir()
     cases = [
         (tmp_path / "nowhere", "HEAD", "does not exist"),
         (tmp_path / "plain", "HEAD", "not a git repository"),
-        (tmp_path / "linked", "HEAD", "linked worktree"),
+        (tmp_path / "module", "HEAD", "submodule"),
         (repo.path / ".git" / "worktrees" / "linked", "HEAD", "worktree|not a git repository"),
         (empty.path, "HEAD", "no commit yet"),
         (repo.path, "nothing", "no revision"),
@@ -209,6 +211,43 @@ def test_what_is_no_repository_is_refused_with_a_mend(make_repo, tmp_path):
     gone = "1" * 40
     with pytest.raises(InputError, match=r"no revision|missing"), CleanView(repo.path, gone):
         pass
+
+
+def test_a_linked_worktree_is_read_at_its_own_commit_and_knows_the_branches_of_its_repository(
+    make_repo, tmp_path
+):
+    repo = make_repo()
+    commits = [repo.commit({"a": b"1\n"}), repo.commit({"a": b"2\n"})]
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "side", commits[0])
+    repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "detached"), commits[0])
+    for where, rev, commit in (
+        ("linked", "HEAD", commits[0]), ("linked", "side", commits[0]), ("linked", "main", commits[1]),
+        ("detached", "HEAD", commits[0]), (repo.path, "HEAD", commits[1]),
+    ):  # fmt: skip
+        with CleanView(tmp_path / where, rev) as view:
+            assert view.commit == commit
+
+
+def test_a_folder_that_names_a_repository_which_does_not_know_it_is_refused(make_repo, tmp_path):
+    """Else whoever gives away a folder chooses which repository of its reader is scanned, and trained on."""
+    repo = make_repo()
+    repo.commit({"a": b"1\n"})
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    folder = tmp_path / "given"
+    folder.mkdir()
+    own = folder / "worktrees" / "one"
+    own.mkdir(parents=True)
+    (own / "gitdir").write_text(f"{folder / '.git'}\n")
+    (own / "commondir").write_text(str(repo.path / ".git"))
+    known = repo.path / ".git" / "worktrees" / "linked"
+    for gitdir in (known, own, repo.path / ".git", tmp_path / "loop", "\0", ""):
+        (folder / ".git").write_text(f"gitdir: {gitdir}\n")
+        with pytest.raises(InputError, match="submodule or a moved worktree|not a git repository"):
+            CleanView(folder)
+    (folder / ".git").unlink()
+    (folder / ".git").symlink_to(tmp_path / "linked" / ".git")
+    with pytest.raises(InputError, match="submodule or a moved worktree"):
+        CleanView(folder)
 
 
 def test_symbolic_links_among_refs_are_not_followed(make_repo, tmp_path):
