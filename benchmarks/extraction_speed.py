@@ -200,7 +200,9 @@ def job(repo: Path, folder: Path, task: dict):
     words = folder / "codenames.txt"
     words.write_text("".join(f"project-{a}{b}{c}\n" for a in "abcd" for b in "efgh" for c in "ijklmnop"))
     names = git(repo, "ls-tree", "-r", "--name-only", task["rev"]).splitlines()
-    folders = sorted({name.rsplit("/", 1)[0] for name in names if name.endswith(".py") and "/" in name})
+    folders = sorted({name.rsplit("/", 1)[0] for name in names if name.endswith(".py") and "/" in name}) or [
+        ""
+    ]
     people = git(repo, "log", "-200", "--format=%ae", task["rev"]).split()
     owners = git(repo, "ls-tree", "-r", "--name-only", task["rev"], "--", "CODEOWNERS", ".github/CODEOWNERS")
     spread = {} if task.get("spread") else {"spread": {"imports": 0, "copies": False}}
