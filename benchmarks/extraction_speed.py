@@ -6,9 +6,10 @@
    same pack to /dev/null. Target: twice its time until all is found (reading and detecting); to tables is printed
    beside it. Then again with a cache: all but the last 200 commits, and these.
 3. 100,000 literals sought in 200 MB of that history, beside `grep -F`. Target: 40 MB/s.
-4. With --peer BINARY of betterleaks: the credentials of the whole history to tables, with rules kept compiled,
-   beside `betterleaks git`, in turn, on one processor each; processor seconds of whole processes, starts included,
-   and memory. Target: twice its processor seconds. And the extraction once more with nothing new.
+4. With --peer BINARY of betterleaks (`bin/betterleaks` of the wheel in `outside_peers`): the credentials of whole
+   histories to tables, with rules kept compiled, beside `betterleaks git`, in turn, on one processor each. A row a
+   --repo: processor seconds of whole processes, starts included, and peak memory. Target: three times its
+   processor seconds and 300 MB, at most 10 s between two reports of progress. And once more with nothing new.
 5. Memory at 1/8, 1/4, 1/2 and all of the history: the peaks of RssAnon (our own) and RssFile (pages of files that
    the kernel may drop), sampled from /proc. Target: flat.
 
@@ -19,6 +20,7 @@ the same objects. Every extraction is a process of its own. JSON with --out, a p
 """
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -167,7 +169,7 @@ def build(folder: Path, scale: float) -> Path:
 
 def cloned(folder: Path, source: Path) -> Path:
     """The one branch of a real repository, as git packs it for a clone."""
-    repo = folder / "cloned.git"
+    repo = folder / f"{hashlib.sha256(bytes(source.resolve())).hexdigest()[:8]}.git"
     if not repo.exists():
         git(
             None,
@@ -198,7 +200,9 @@ def job(repo: Path, folder: Path, task: dict):
     words = folder / "codenames.txt"
     words.write_text("".join(f"project-{a}{b}{c}\n" for a in "abcd" for b in "efgh" for c in "ijklmnop"))
     names = git(repo, "ls-tree", "-r", "--name-only", task["rev"]).splitlines()
-    folders = sorted({name.rsplit("/", 1)[0] for name in names if name.endswith(".py") and "/" in name})
+    folders = sorted({name.rsplit("/", 1)[0] for name in names if name.endswith(".py") and "/" in name}) or [
+        ""
+    ]
     people = git(repo, "log", "-200", "--format=%ae", task["rev"]).split()
     owners = git(repo, "ls-tree", "-r", "--name-only", task["rev"], "--", "CODEOWNERS", ".github/CODEOWNERS")
     spread = {} if task.get("spread") else {"spread": {"imports": 0, "copies": False}}
@@ -228,9 +232,11 @@ def extraction(repo: Path, folder: Path, task: dict) -> dict:
 
     config = job(repo, folder, task)
     marks = [("start", time.perf_counter(), processor())]
-    last = [marks[0][1:]]
+    last, silence = [marks[0][1:]], 0.0
 
     def progress(stage: str, _done: int, _total: int) -> None:
+        nonlocal silence
+        silence = max(silence, time.perf_counter() - last[0][0])
         if stage != marks[-1][0]:
             marks.append((stage, time.perf_counter(), processor()))
         last[0] = time.perf_counter(), processor()
@@ -248,6 +254,7 @@ def extraction(repo: Path, folder: Path, task: dict) -> dict:
     return {
         "stages": stages,
         "seconds": marks[-1][1] - marks[0][1],
+        "silence": silence,
         "processor": marks[-1][2] - marks[0][2],
         "scanned": coverage["blobs_scanned"],
         "reused": coverage["blobs_reused"],
@@ -337,6 +344,11 @@ def floor(repo: Path) -> dict:
     return {"seconds": ended - began, "processor": used}
 
 
+def _name(repo: Path) -> str:
+    """Of its folder, or of the one that holds it where that is only `repo` or `.git`."""
+    return next(part for part in reversed(repo.resolve().parts) if part not in (".git", "repo"))
+
+
 def median_of(rows: list[dict]) -> dict:
     """The row whose seconds are the median."""
     return sorted(rows, key=lambda row: row["seconds"])[len(rows) // 2]
@@ -404,41 +416,63 @@ def histories(repo: Path, folder: Path, rounds: int) -> dict:
     return {"git": alone, "by_length": rows, "ratios": ratios, "cached": again}
 
 
-def beside(repo: Path, folder: Path, binary: Path, rounds: int) -> dict:
+HEADINGS = (
+    "repository",
+    "commits",
+    "hush, CPU-s",
+    "peer",
+    "ratio",
+    "nothing new",
+    "hush, MB",
+    "of its own",
+    "peer, MB",
+)
+HEADINGS += ("longest silence, s",)
+
+
+def beside(repo: Path, name: str, folder: Path, binary: Path, rounds: int) -> None:
     """Whole processes, in turn: betterleaks, and an extraction whose rules are kept; then one with nothing new."""
     cache = folder / "peer"
     task = {"mode": "history", "rev": "HEAD", "kinds": ["credentials"], "cache": str(cache)}
     command = [sys.executable, __file__, "--child", "extraction", str(repo), str(folder), json.dumps(task)]
-    report = str(folder / "peer.json")
-    rows: dict[str, list[tuple[float, float]]] = {"betterleaks": [], "hush": [], "nothing new": []}
+    peer = [str(binary), "git", str(repo), "-j", "1", "--no-banner", "-s", "-o", str(folder / "peer.json")]
+    rows: dict[str, list[dict]] = {"peer": [], "hush": [], "again": []}
     whole_process(command)  # compiles the rules
     for _ in range(rounds):
-        peer = [str(binary), "git", str(repo), "-j", "1", "--no-banner", "-s", "-o", report]
-        rows["betterleaks"].append(whole_process(peer, status=1))
+        rows["peer"].append(whole_process(peer, status=1))
         for part in cache.iterdir():
             if part.name != "rules":
                 shutil.rmtree(part)
         rows["hush"].append(whole_process(command))
-        rows["nothing new"].append(whole_process(command))
-    for name, row in rows.items():
-        each = ", ".join(f"{used:.1f}" for used, _ in row)
-        print(f"{name:12} {each} processor seconds, {max(memory for _, memory in row):.0f} MB", flush=True)
-    ratios = [ours / theirs for (ours, _), (theirs, _) in zip(rows["hush"], rows["betterleaks"], strict=True)]
-    print("hush / betterleaks, in turn: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return rows
-
-
-def whole_process(command: list[str], status: int = 0) -> tuple[float, float]:
-    """Processor seconds of a process on one processor and of all that it starts, and its peak memory in MB."""
-    one = f"{max(os.sched_getaffinity(0))}"
-    process = subprocess.Popen(
-        ["taskset", "-c", one, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        rows["again"].append(whole_process(command))
+    theirs, ours, again = (
+        sorted(row, key=lambda one: one["processor"])[len(row) // 2] for row in rows.values()
     )
-    _, ended, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(ended)
-    if process.returncode not in (0, status):
-        raise SystemExit(f"{command[0]} failed")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
+    ratio = ours["processor"] / theirs["processor"]
+    cells = f"{ours['commits']:,d}", f"{ours['processor']:.1f}", f"{theirs['processor']:.1f}", f"{ratio:.2f}"
+    cells += f"{again['processor']:.1f}", f"{ours['peak']:.0f}", f"{ours['own']:.0f}", f"{theirs['peak']:.0f}"
+    print(f"| {' | '.join((name, *cells, format(ours['silence'], '.1f')))} |", flush=True)
+
+
+def whole_process(command: list[str], status: int = 0) -> dict:
+    """A process on one processor: seconds of it and all that it starts, peaks of memory in MB, what it printed."""
+    one = f"{max(os.sched_getaffinity(0))}"
+    own = 0
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(["taskset", "-c", one, *command], stdout=out, stderr=subprocess.DEVNULL)
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+                if line.startswith("RssAnon"):
+                    own = max(own, int(line.split()[1]))
+            time.sleep(SAMPLE_SECONDS)
+        _, ended, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(ended)
+        if process.returncode not in (0, status):
+            raise SystemExit(f"{command[0]} failed")
+        out.seek(0)
+        said = json.loads(out.read() or b"{}") if "--child" in command else {}
+    said |= {"processor": used.ru_utime + used.ru_stime}  # with what comes before and after the extraction
+    return said | {"peak": used.ru_maxrss / 1e3, "own": own / 1e3}
 
 
 def draw(rows: list[dict], path: Path) -> None:
@@ -466,7 +500,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repo", type=Path, help="a real repository instead of the built one")
+    parser.add_argument(
+        "--repo", type=Path, action="append", help="a real repository instead of the built one"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="of the built one: 1 is 50,000 commits")
     parser.add_argument("--rounds", type=int, default=3, help="of what is short; medians are shown")
     parser.add_argument("--keep", type=Path, help="where the repository is built or cloned, and left")
@@ -475,12 +511,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
-    parts = arguments.only or ([] if arguments.peer else ["tree", "history", "literals"])
+    parts = arguments.only or ["tree", "history", "literals"]
     with tempfile.TemporaryDirectory(prefix="hush-benchmark-") as scratch:
         folder, keep = Path(scratch), arguments.keep or Path(scratch)
         keep.mkdir(parents=True, exist_ok=True)
         began = time.perf_counter()
-        repo = cloned(keep, arguments.repo) if arguments.repo else build(keep, arguments.scale)
+        if arguments.peer:
+            print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
+            for source in arguments.repo or [build(keep, arguments.scale)]:
+                beside(cloned(keep, source), _name(source), folder, arguments.peer, arguments.rounds)
+            return
+        repo = cloned(keep, arguments.repo[0]) if arguments.repo else build(keep, arguments.scale)
         packed = dict(line.split(": ") for line in git(repo, "count-objects", "-v").splitlines())
         peers = ", ".join(f"{p} {version(p)}" for p in ("kingfisher-secret-scanner", "hyperscan", "polars"))
         grep = subprocess.run(["grep", "--version"], capture_output=True, text=True, check=True).stdout
@@ -491,8 +532,6 @@ def main() -> None:
             "stages as wall/processor seconds, git's included"
         )
         found: dict = {"objects": int(packed["in-pack"]), "peers": peers}
-        if arguments.peer:
-            found["peer"] = beside(repo, folder, arguments.peer, arguments.rounds)
         if "tree" in parts:
             found |= trees(repo, folder, arguments.rounds)
         if "history" in parts:

@@ -32,6 +32,7 @@ from hush_core.secrets.detectors.registry import detector_of
 from hush_core.secrets.documentation import leave_out_documentation
 from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS
 from hush_core.secrets.fingerprints import fingerprints
+from hush_core.secrets.freed_memory import freed_at_once
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.priors import published_bits
@@ -141,6 +142,7 @@ def extract(
     _prepare(config, cache)
     late = _after_redaction(config)
     with ExitStack() as stack:
+        stack.enter_context(freed_at_once())
         stack.enter_context(_few_collections())
         corpus = stack.enter_context(read_corpus(*reading))
         found: list[DetectedSecret] = []

@@ -28,7 +28,7 @@ from functools import cache
 import hyperscan
 
 from hush_core.corpus.changes import Change, Range, around, changed, moved
-from hush_core.secrets.detectors import credential_joints
+from hush_core.secrets.detectors import credential_joints, deadline
 from hush_core.secrets.detectors.credential_files import in_files, lined_files
 from hush_core.secrets.detectors.credential_joined import WINDOW
 from hush_core.secrets.detectors.credential_names import machine_values
@@ -132,7 +132,15 @@ def nearby(
         ends[n].setdefault(gate, []).append(
             min(last, first + end - starts[bisect_right(starts, end - 1) - 1])
         )
-    seen = {owners[bisect_right(starts, place) - 1][0] for place in pinned(together)} if pieces else set()
+    try:
+        with deadline.limited(len(together)):
+            seen = (
+                {owners[bisect_right(starts, place) - 1][0] for place in pinned(together)}
+                if pieces
+                else set()
+            )
+    except deadline.TooSlow:  # of which text is told by looking at each as a whole
+        seen = set(range(len(texts)))
     return [
         one and Nearby(one.changes, one.parts, lines_of(texts[n], ends[n]), n in seen)
         for n, one in enumerate(found)

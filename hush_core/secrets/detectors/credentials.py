@@ -70,7 +70,7 @@ class CredentialScanner:
     def look(self, content: bytes) -> tuple[list[Detection], Gated]:
         """`scan`, and what our gates saw."""
         found = set()
-        for f in self._native.scan(content):
+        for f in deadline.pinned(self._native.scan, content):
             if not f.visible and f.rule_id in self._public_helpers:
                 continue
             start, end = f.location["start_offset"], f.location["end_offset"]
@@ -92,7 +92,7 @@ class CredentialScanner:
 
     def pinned_places(self, text: bytes) -> list[int]:
         """Where the pinned rules see something, placeholders included."""
-        return [found.location["start_offset"] for found in self._native.scan(text)]
+        return [found.location["start_offset"] for found in deadline.pinned(self._native.scan, text)]
 
 
 _NO_PASSWORD = re.compile(

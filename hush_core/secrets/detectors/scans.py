@@ -43,7 +43,7 @@ class Scan:
 
 
 Row = TypeVar("Row")
-BATCH_BYTES = 1 << 23
+BATCH_BYTES = 1 << 21
 AHEAD = 8
 """Batches a thread that may wait to be taken: what is found is held, never the text."""
 
