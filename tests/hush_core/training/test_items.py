@@ -39,7 +39,7 @@ from hush_core.training.processes import _write_texts
 from hush_core.training.rounds import Rounds, drawn_records, fixed_batches, items_at_once, rows_of_item
 from hush_core.training.worker import Texts
 
-MOST = 3
+MOST, ROWS = 3, 4
 ITEMS = [
     (b"the quick brown fox", b"jumps", b"over the lazy dog \xff"),
     (b"dog dog dog dog dog",),
@@ -47,7 +47,8 @@ ITEMS = [
     (b"a", b"b", b""),
     (b"pack my box with five dozen liquor jugs", b"x"),
 ]
-"""One record of nothing, items of fewer records than `MOST`, and lengths that share a shape or do not."""
+"""One record of nothing, items of fewer records than `MOST` and lengths that share a shape or do not. In `ROWS` rows, one
+of three records has a filler."""
 
 
 def shown_of(model, items=ITEMS):
@@ -107,7 +108,7 @@ def each_clipped(records, clip):
 
 def over_most(records, clip):
     """As if fillers were records."""
-    return clipped(sum(records) / MOST, clip)
+    return clipped(sum(records) / ROWS, clip)
 
 
 def distance(got, gradients, rule, clip):
@@ -123,7 +124,7 @@ def is_average(model, clip=0.5, tolerance=3e-4):
     """Whether a round's sum is that of averages, clipped; and of nothing else that it could be taken for."""
     shown = shown_of(model)
     gradients = record_gradients(model, shown)
-    got, found = summed(model, shown, clip)
+    got, found = summed(model, shown, clip, most=ROWS)
     want = sorted(float((sum(records) / len(records)).norm()) for records in gradients)
     np.testing.assert_allclose(
         sorted(found)[-len(want) :], want, rtol=2e-2 if tolerance > 1e-2 else 1e-3, atol=1e-6
