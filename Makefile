@@ -12,9 +12,10 @@ demo: setup
 	$(BIN)/hush demo
 
 # Compiled first: a thousand processes of the tests would compile hush again where Python is told to write nothing.
+# Three at once on two cores, as tests wait for servers.
 test: setup browser
 	$(BIN)/python -m compileall -q hush hush_core flows tasks
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 # Also what is marked slow, and properties and statistics at their full size. Run it before an issue is called done.
 test-all: setup browser

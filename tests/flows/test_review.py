@@ -105,6 +105,8 @@ def test_a_champion_that_no_review_made_is_refused(register, way):
     assert verify_target(uri).approval == ""  # by its number it claims nothing
     approve(uri)
     assert "approved by ada" in verify_target(f"models:/{name}@champion").approval
+    with pytest.raises(InputError, match="has not the files that any run counted by this promise ended in"):
+        fetch_champion.fn(name, (("f" * 64, "0" * 64),))
 
 
 def test_the_tags_of_an_approval_do_not_come_back_after_a_rejection(register):

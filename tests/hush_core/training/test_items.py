@@ -47,8 +47,8 @@ ITEMS = [
     (b"a", b"b", b""),
     (b"pack my box with five dozen liquor jugs", b"x"),
 ]
-"""One record of nothing, items of fewer records than `MOST` and lengths that share a shape or do not. In `ROWS` rows, one
-of three records has a filler."""
+"""One record of nothing, items of fewer records than `MOST` and lengths that share a shape or do not. In `ROWS`
+rows, one of three records has a filler."""
 
 
 def shown_of(model, items=ITEMS):
