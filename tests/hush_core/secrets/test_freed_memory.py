@@ -12,13 +12,13 @@ def resident() -> int:
 
 def test_texts_freed_between_findings_that_stay_are_given_back():
     """Without it 80 MB stay: glibc takes blocks from the heap, where one finding holds all below it."""
-    warm = bytes(bytearray(30_000_000))  # after this one glibc maps no block of up to 30 MB by itself
+    warm = b"x" * int(3e7)  # after this one glibc maps no block of up to 30 MB by itself
     del warm
     with freed_at_once():
         before = resident()
         texts, kept = [], []
-        for _ in range(200):
-            texts.append(bytearray(400_000))
-            kept.append(bytearray(1_000))
+        for n in range(200):
+            texts.append(bytes([n]) * 400_000)
+            kept.append(bytes([n]) * 20_000)
         texts.clear()
         assert resident() - before < 20 and kept
