@@ -13,9 +13,11 @@ import json
 import os
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -200,7 +202,8 @@ def _run(
     meeting = Meeting(folder, count, hosts)
     try:
         for rank in range(count):
-            children.append(_start(folder, rank, count, hosts, writing, work_dir / f"rank-{rank}.log"))
+            with _interrupted_after():
+                children.append(_start(folder, rank, count, hosts, writing, work_dir / f"rank-{rank}.log"))
         try:
             codes = _wait(children, reading, meeting, progress, watch)
         except BaseException:
@@ -221,6 +224,22 @@ def _run(
             child.stdin.close()
         os.close(reading)
         os.close(writing)
+
+
+@contextmanager
+def _interrupted_after() -> Iterator[None]:
+    """A Ctrl-C amid the start of a process comes after it: else nothing would know of that process, and end it."""
+    if threading.current_thread() is not threading.main_thread():  # no signal reaches this one
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _start(

@@ -27,7 +27,7 @@ from waiting import until
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError, SetupError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, meeting, save_model
+from hush_core.training import byte_gpt, meeting, processes, save_model
 from hush_core.training.failed_ranks import raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
 from hush_core.training.processes import fit_in_processes
@@ -130,6 +130,20 @@ def test_a_machine_that_never_comes_is_waited_for_so_long_and_no_longer(tmp_path
     with pytest.raises(SetupError, match=r"HUSH_HOSTS: `.*` ended with status 255 before rank 1 had begun"):
         fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), FAILS), "lo"))
     assert not ranks() and not (tmp_path / "work" / "releases.jsonl").exists()
+
+
+def test_an_interrupt_amid_the_start_of_a_rank_leaves_none(tmp_path, monkeypatch):
+    start = processes._start
+
+    def interrupted(*arguments):
+        child = start(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(processes, "_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit_in_processes(1, *job(tmp_path))
+    assert not ranks()
 
 
 def test_an_interface_that_reaches_nobody_is_named(tmp_path, monkeypatch):
