@@ -179,11 +179,11 @@ class HushConfig(Section):
                 return self.levels[secret.level]
             except KeyError:
                 known = ", ".join(sorted(self.levels))
-                mend = (
+                hint = (
                     f"known: {known}" if known else f"there are none: add levels: {{{secret.level}: 1.0e-4}}"
                 )
                 raise ValueError(
-                    f"secrets.{secret.id}.level: no such level under `levels` ({mend})"
+                    f"secrets.{secret.id}.level: no such level under `levels` ({hint})"
                 ) from None
         if not 1e-30 <= secret.level < 1:
             raise ValueError(f"secrets.{secret.id}.level: a posterior lies strictly between 0 and 1")
