@@ -87,13 +87,19 @@ def _same_tracker_after_each_test():
 
 
 @pytest.fixture(scope="session")
-def prefect_harness():
-    """An embedded Prefect server for all tests that call tasks or flows in this process."""
+def prefect_harness(tmp_path_factory):
+    """A Prefect server, its tables copied, for all tests that call tasks or flows in this process."""
+    from jobs import prefect_server
+    from prefect.context import _temporary_global_settings_context, get_settings_context
     from prefect.flow_engine import BaseFlowRunEngine
-    from prefect.testing.utilities import prefect_test_harness
+    from prefect.settings import PREFECT_API_URL, temporary_settings
 
     BaseFlowRunEngine.heartbeat_seconds = None  # its thread looks once a second whether the flow has ended
-    with prefect_test_harness(server_startup_timeout=600):
+    with (
+        prefect_server(tmp_path_factory.mktemp("harness") / "home") as url,
+        temporary_settings({PREFECT_API_URL: url}),
+        _temporary_global_settings_context(get_settings_context()),
+    ):
         yield
 
 

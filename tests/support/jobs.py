@@ -92,8 +92,7 @@ class Job:
 
     @property
     def environment(self):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-        return {**kept, "HUSH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "COLUMNS": "120", **self.server}
+        return {**_environment(self.home), "COLUMNS": "120", **self.server}
 
     @contextmanager
     def served(self, *, services=False):
@@ -137,6 +136,19 @@ class Job:
         return sorted(int(v.version) for v in MlflowClient(uri, uri).search_model_versions())
 
 
+def _environment(home):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    return {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+
+@contextmanager
+def prefect_server(home):
+    """The API of a Prefect server of its own, in a new home that has the tables."""
+    copy_home(home, _make_home)
+    with _prefect(home, _environment(home)) as url:
+        yield url
+
+
 @contextmanager
 def _prefect(home, environment, *, services=False):
     """The API of a Prefect server on the database of a home."""
@@ -162,8 +174,7 @@ def _make_home(home):
     """By what makes it for a user: a start of Prefect's server, hush's own of MLflow's tables and of its rules."""
     from tasks.runtime.tracking import make_database
 
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-    given = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    given = _environment(home)
     with _prefect(home, given, services=True):
         pass
     subprocess.run(

@@ -1,10 +1,10 @@
 """Commands in processes of their own, forked from one that has loaded the libraries of others already.
 
-Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test process
-imports them once, hush's own modules not, and forks for every command: environment, folder, streams, signals, exit
-status and exit handlers are those of a process begun from nothing. What is different: the hash seed is the same for
-all commands of one test process, and a library is there before its settings are; Prefect's are read again; flows
-send no heartbeats.
+Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test run imports
+them once, hush's own modules not. It forks for every test process, and that fork for every command: environment,
+folder, streams, signals, exit status and exit handlers are those of a process begun from nothing. What is different:
+the hash seed is the same for all commands of a test run, and a library is there before its settings are; Prefect's
+are read again; flows send no heartbeats.
 
 Tests that kill or interrupt, look at what is imported, or begin from nothing on purpose call `subprocess` instead.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import atexit
+import fcntl
 import gc
 import json
 import os
@@ -21,12 +22,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+
+from template import SHARED
 
 ROOT = Path(__file__).parents[2]
 OURS = ("flows", "hush", "hush_core", "tasks", "prctl")
@@ -56,22 +58,15 @@ class Child:
 
 
 class Nursery:
-    """The process that has everything loaded; begun at the first command, gone with this process."""
+    """The process that has everything loaded and forks for this test process; gone with it."""
 
     def __init__(self) -> None:
         self.statuses: dict[int, int] = {}
         self.lock = threading.Lock()
-        self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.home = tempfile.TemporaryDirectory(prefix="hush-warm-")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
-        environment = {**kept, "HUSH_HOME": self.home.name, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        theirs.close()
-        assert json.loads(self.line.recv(1 << 16)) == "up"
-        atexit.register(self.close)
+        while not (line := _connected()):
+            pass  # the process that forks ended as it was asked: the next one is begun
+        self.line = line
+        atexit.register(self.line.close)
 
     def start(
         self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
@@ -94,13 +89,43 @@ class Nursery:
                 self.statuses[ended] = status
             return self.statuses.get(pid)
 
-    def close(self) -> None:
-        """It ends when nobody holds the other end of the line."""
-        self.line.close()
-        self.process.wait(600)
-        self.home.cleanup()
+
+def _connected() -> socket.socket | None:
+    """A line to the process that forks, which the first test process of the run begins; None where it just ended."""
+    shared = Path(os.environ[SHARED])
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with open(shared / "warm.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            line.connect(str(shared / "warm"))
+        except OSError:
+            _begin(shared)
+            line.connect(str(shared / "warm"))
+    try:
+        if line.recv(1 << 16):
+            return line
+    except ConnectionResetError:
+        pass
+    line.close()
+    return None
 
 
+def _begin(shared: Path) -> None:
+    (shared / "warm").unlink(missing_ok=True)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    environment = {**kept, "HUSH_HOME": str(shared / "warm-home"), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(shared / "warm"))
+        listener.listen(64)
+        _begun.append(
+            subprocess.Popen(
+                [sys.executable, __file__, str(listener.fileno())],
+                pass_fds=[listener.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True,
+            )
+        )  # fmt: skip
+
+
+_begun: list[subprocess.Popen] = []
 _nursery: list[Nursery] = []
 
 
@@ -186,6 +211,23 @@ def _load() -> None:
 def _forget_ours() -> None:
     for name in [n for n in sys.modules if n.split(".")[0] in OURS]:
         del sys.modules[name]
+
+
+def _accept(listener: socket.socket) -> socket.socket:
+    """Fork for every test process and return its line there; end with the last of them."""
+    children: set[int] = set()
+    while True:
+        if select.select([listener], [], [], 1.0 if children else 600.0)[0]:
+            line, _ = listener.accept()
+            pid = os.fork()
+            if not pid:
+                listener.close()
+                return line
+            line.close()
+            children.add(pid)
+        children = {pid for pid in children if not os.waitpid(pid, os.WNOHANG)[0]}
+        if not children:
+            os._exit(0)
 
 
 def _serve(line: socket.socket) -> None:
@@ -287,5 +329,5 @@ def _run() -> None:
 if __name__ == "__main__":
     sys.path[0] = str(ROOT)
     _load()
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+    _serve(_accept(socket.socket(fileno=int(sys.argv[1]))))
     _run()
