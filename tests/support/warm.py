@@ -1,8 +1,8 @@
 """Commands in processes of their own, forked from one that has loaded the libraries of others already.
 
-Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test run imports
-them once, hush's own modules not. It forks for every test process, and that fork for every command: environment,
-folder, streams, signals, exit status and exit handlers are those of a process begun from nothing. What is different:
+Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test run
+imports them once, hush's own modules not. It forks for every test process, and that fork for every command:
+environment, folder, streams, signals, exit status and exit handlers are those of a new process. What is different:
 the hash seed is the same for all commands of a test run, and a library is there before its settings are; Prefect's
 are read again; flows send no heartbeats.
 
@@ -91,7 +91,7 @@ class Nursery:
 
 
 def _connected() -> socket.socket | None:
-    """A line to the process that forks, which the first test process of the run begins; None where it just ended."""
+    """A line to the process that forks, begun by the first that asks; None where it just ended."""
     shared = Path(os.environ[SHARED])
     line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with open(shared / "warm.lock", "w") as lock:
