@@ -26,8 +26,9 @@ def init(
     begun = write_first(found, command_line.FIRST, place, command_line.progress())
 
     def shown() -> None:
-        said = [f"wrote {begun.file}: {', '.join(begun.active)}"]
+        said = [f"wrote {begun.file}: {', '.join(begun.active) or 'nothing in it is protected yet'}"]
         said += [f"as comments, each with its reason: {', '.join(begun.off)}"] if begun.off else []
-        command_line.console().print("\n".join([*said, "next: read it, then run hush plan"]), markup=False)
+        said += ["next: read it, then run hush plan" if begun.active else "next: add an entry under secrets"]
+        command_line.console().print("\n".join(said), markup=False)
 
     give(begun, shown)

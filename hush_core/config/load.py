@@ -49,6 +49,7 @@ def load_config(path: Path, changes: Changes | None = None, *, command: str = "r
     """
     if command == "secrets" and path.is_dir():
         return parse_config(first_look(path), where=str(path), folder=path, command=command)
+    folder = "; a repository is named by its folder" if command == "secrets" else ""
     try:
         text = _text(path)
     except OSError as error:
@@ -62,9 +63,9 @@ def load_config(path: Path, changes: Changes | None = None, *, command: str = "r
         line = mark.line + 1 if mark else text.count("\n", 0, place) + 1 if isinstance(place, int) else None
         where = f"{path}:{line}" if line else str(path)
         what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
-        raise InputError(where, what, "correct the YAML on this line") from None
+        raise InputError(where, what, f"correct the YAML on this line{folder}") from None
     if not isinstance(data, dict):
-        raise InputError(str(path), "is not a mapping of keys", "let `hush init` write a first file")
+        raise InputError(str(path), "is not a mapping of keys", f"let `hush init` write a first file{folder}")
     for key, value in (changes or Changes()).overrides().items():
         _set(data, key.split("."), value)
     return parse_config(data, where=str(path), folder=path.parent, command=command)
