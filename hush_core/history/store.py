@@ -103,8 +103,7 @@ class RunHistory:
 
     def keys(self) -> set[str]:
         """The public names of all runs that are noted, those that released nothing too."""
-        folders = self._root.iterdir() if self._root.exists() else ()
-        return {self.public_name(folder.name) for folder in folders if folder.is_dir()}
+        return {self.public_name(name) for name in self._runs()}
 
     def listed(self) -> pl.DataFrame:
         """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
@@ -112,11 +111,7 @@ class RunHistory:
         rows = []
         for folder, released in self._released(""):
             record = RunRecord.read(folder, self._identity)
-            told = (
-                (record.noise_multiplier, record.rounds, record.secrets.height)
-                if record
-                else (None, None, None)
-            )
+            told = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             sigma, rounds, secrets = told
             added = folder.name.startswith(_ADDED)
             rows.append((self.public_name(folder.name), sigma, rounds, released, secrets, added))
@@ -273,10 +268,17 @@ class RunHistory:
         return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
-        """Folder and releases of every other run that made any, in the order of their keys."""
-        for folder in sorted(self._root.iterdir()) if self._root.exists() else ():
-            if folder.name != run and (rounds := self._releases(folder.name)):
-                yield folder, rounds
+        """Folder and releases of every other run that made any, in the order of their keys. One that has a ledger
+        alone was noted once: its folder is gone, and with it what it says."""
+        for name in sorted(self._runs()):
+            if name != run and (rounds := self._releases(name)):
+                yield self._root / name, rounds
+
+    def _runs(self) -> set[str]:
+        """Names of all runs that are noted or have a ledger."""
+        noted = self._root.iterdir() if self._root.exists() else ()
+        ledgers = (self._store / "work").glob(f"*/{LEDGER}")
+        return {*(path.name for path in noted if path.is_dir()), *(path.parent.name for path in ledgers)}
 
     def _records(self, run: str) -> list[RunRecord]:
         """Of every other run that released anything and says how it drew."""
@@ -290,8 +292,7 @@ class RunHistory:
     def _unnoted(self) -> int:
         """Runs of an older hush: `runs/TABLE/KEY` names them, and not whose text they saw.
 
-        One whose ledger is gone counts; one whose ledger tells of no release does not.
+        One whose ledger is gone counts; one with a ledger is told by it (`_released`).
         """
         found = {path.name for path in (self._store / "runs").glob("*/*")}
-        gone = (run for run in found if not (self._store / "work" / run / LEDGER).exists())
-        return len({*gone, *(run for run in found if self._releases(run))})
+        return sum(not (self._store / "work" / run / LEDGER).exists() for run in found)

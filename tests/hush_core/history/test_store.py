@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -287,6 +288,21 @@ def test_a_run_whose_work_folder_was_deleted_still_counts(store):
     released(store, KEY_A, ONE)
     (store.work_dir(KEY_A) / "releases.jsonl").unlink()
     assert counts(store, KEY_B, ONE) == [1, 1, 1]
+
+
+def test_a_run_whose_note_was_deleted_is_one_that_does_not_say_whose_text_it_saw(store):
+    """What its ledger tells is enough to know that there was one; what released nothing is none."""
+    for run, releases in ((KEY_A, 1), (KEY_B, 0)):
+        released(store, run, ONE, releases)
+        shutil.rmtree(store.root / "history" / run)
+    earlier, name = history(store).earlier("d" * 64, ONE), history(store).public_name(KEY_A)
+    assert earlier.unknown == 1 and earlier.counts.tolist() == [1, 1, 1]
+    assert history(store).listed()["key", "rounds", "released"].rows() == [(name, None, 1)]
+    assert history(store).all_names() == {name} <= history(store).keys()
+    shutil.rmtree(store.root / "history")
+    assert history(store).earlier("d" * 64, ONE).unknown == 1
+    released(store, KEY_A, ONE)  # the same run, started again: it notes what it sees
+    assert history(store).earlier("d" * 64, ONE).unknown == 0 and counts(store, KEY_B, ONE) == [1, 1, 1]
 
 
 def _plain(name):
