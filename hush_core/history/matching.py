@@ -65,6 +65,14 @@ def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
 
+def let_go(record: RunRecord, known: pl.DataFrame, untagged: pl.DataFrame) -> pl.DataFrame:
+    """secret_id · hash: the run's texts of a secret, none of them untagged then, that some run or this one uses
+    untagged (`untagged`: hash): what only an edge protected is text like any other there."""
+    own = record.texts.with_row_index("text").join(record.untagged_texts(), on="hash", how="anti")
+    gone = own.join(untagged, on="hash", how="semi").join(record.edges, on="text")
+    return gone.join(known, on="secret").select("secret_id", "hash").unique()
+
+
 def dominating_binomials(held: pl.DataFrame) -> pl.DataFrame:
     """secret_id · examples · rate of the dominating binomial; the rate errs upwards."""
     hazards = (

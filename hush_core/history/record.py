@@ -40,6 +40,7 @@ EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
 """And, where it is noted, in_items: the text is counted by the secret's rows of `items`."""
 ITEMS = {"secret": pl.UInt32, "rate": pl.Float64}
 FILES = {"hash": pl.UInt64}
+USED = {"hash": pl.UInt64, "example": pl.Int64}
 
 
 def identity_of(kind: str, name: str) -> str:
@@ -65,6 +66,7 @@ class RunText:
         occurrences: secret_id, example_id, start, end: where values stand in the texts.
         items: example_id (the item), secret_id, rate: of a mechanism whose items hold more than one example's text,
             every item that is tagged with a secret; `rates` are then those of `rates_of_texts`.
+        drawn: (n,) bool, those that the rounds may draw by what they are there for; None: those with a rate.
     """
 
     texts: Sequence[bytes]
@@ -79,6 +81,7 @@ class RunText:
     plain: np.ndarray | None = None
     occurrences: pl.DataFrame | None = None
     items: pl.DataFrame | None = None
+    drawn: np.ndarray | None = None
 
     @classmethod
     def without_rounds(
@@ -107,6 +110,17 @@ class RunText:
         found = table.filter(pl.Series(wanted[table["example"].to_numpy()]))
         hashes = pl.Series("hash", [digests[file] for file in found["file"]], dtype=pl.UInt64)
         return found.select("example").with_columns(hashes)
+
+    def untagged(self, key: bytes) -> pl.DataFrame:
+        """hash · example (null where it is none of `texts`) of what is used and that no secret is in."""
+        used = self.rates > 0 if self.drawn is None else self.drawn.copy()
+        used[self.edges["example_id"].to_numpy()] = False
+        rows = np.flatnonzero(used | (False if self.plain is None else self.plain))
+        own = pl.DataFrame(
+            {"hash": hashes_of([self.texts[i] for i in rows], key), "example": rows}, schema=USED
+        )
+        bare = pl.DataFrame({"hash": np.unique(hashes_of(self.without_noise, key))}, schema=FILES)
+        return pl.concat([own, bare.join(own, on="hash", how="anti")], how="diagonal")
 
     @property
     def identities(self) -> list[str]:
@@ -138,6 +152,10 @@ class RunRecord:
     def is_tagged(self) -> pl.Series:
         """By row of `texts`: whether a secret was in it."""
         return pl.int_range(self.texts.height, eager=True).is_in(self.edges["text"].unique().to_list())
+
+    def untagged_texts(self) -> pl.DataFrame:
+        """hash of every text that the run used and that no secret was in."""
+        return self.texts.filter(~self.is_tagged).select("hash").unique()
 
     def tagged_texts(self) -> pl.DataFrame:
         """hash of every text that a secret was in, and that was not trained on without noise."""

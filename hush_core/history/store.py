@@ -32,13 +32,14 @@ import polars as pl
 
 from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
-from hush_core.history.earlier import PROFILES, RUNS, Earlier
+from hush_core.history.earlier import LET_GO, PROFILES, RUNS, Earlier
 from hush_core.history.ledger import LEDGER, WITNESS, releases_in
 from hush_core.history.matching import (
     dominating_binomials,
     files_tagged,
     held_by_words,
     held_in_files,
+    let_go,
     texts_held,
     texts_tagged,
 )
@@ -239,7 +240,11 @@ class RunHistory:
         told = [(folder, released, record) for folder, released, record in told if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
         used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
-        named_alike, others = set(named["name"]), []
+        here = text.untagged(self._key)
+        untagged = pl.concat(
+            [here.select("hash"), *(record.untagged_texts() for _, _, record in told)]
+        ).unique()
+        named_alike, others, gone = set(named["name"]), [], []
         for folder, released, record in told:
             known = record.secrets.with_row_index("secret").join(named, on="name")
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
@@ -247,6 +252,8 @@ class RunHistory:
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
+            gone.append(let_go(record, known, untagged))
+            bare[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
                 bare[profile["secret_id"].to_numpy()] = True
@@ -265,7 +272,10 @@ class RunHistory:
                 others.append((set(record.secrets["name"]), self.public_name(folder.name), *mechanism))
         # of other settings, and of no secret of today: the noise of a run above may have followed from it
         runs += [(len(runs) + i, *run) for i, (_, *run) in enumerate(o for o in others if o[0] & named_alike)]
-        return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
+        gone = [frame.join(here, on="hash").select(LET_GO.keys()) for frame in gone]
+        let_go_now = pl.concat([pl.DataFrame(schema=LET_GO), *gone]).unique().sort("secret_id", "example")
+        table = pl.DataFrame(runs, schema=RUNS, orient="row")
+        return Earlier(table, pl.concat(profiles), bare, unknown, let_go_now)
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
         """Folder and releases of every other run that made any, in the order of their keys. One that has a ledger

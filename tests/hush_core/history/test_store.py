@@ -305,6 +305,36 @@ def test_a_run_whose_note_was_deleted_is_one_that_does_not_say_whose_text_it_saw
     assert history(store).earlier("d" * 64, ONE).unknown == 0 and counts(store, KEY_B, ONE) == [1, 1, 1]
 
 
+MOVED = {"names": NAMES[:2], "edges": ((0, 0), (1, 1))}
+"""Of ONE's texts `c` is no secret's any more, and stands there still."""
+
+
+@pytest.mark.parametrize("used", [{"without_noise": [b"kept"]}, {"rates": [0.5, 0.5, 0.5]}])
+def test_text_that_earlier_runs_protected_and_that_is_used_untagged_now_ends_the_bound_of_all_runs(
+    store, used
+):
+    """A file of alpha moved out of its globs: its rows keep no bound, nor when the text is gone again."""
+    before = text(b"a", b"b", b"kept", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))
+    released(store, KEY_A, before)
+    now = text(b"a", b"b", b"kept", **{"rates": [0.5, 0.5, 0.0], **MOVED, **used})
+    earlier = history(store).earlier(KEY_B, now)
+    assert earlier.bare.tolist() == [True, False] and earlier.let_go["secret_id"].to_list() == [0]
+    assert earlier.counts.tolist() == [1, 1]
+    dropped = text(b"a", b"b", b"kept", rates=[0.5, 0.5, 0.0], **MOVED)
+    assert not history(store).earlier(KEY_B, dropped).bare.any(), "it is left out of training"
+    released(store, KEY_B, now)
+    gone = history(store).earlier(KEY_C, text(b"a", b"b", **MOVED))
+    assert gone.bare.tolist() == [True, False] and not gone.let_go.height
+
+
+def test_a_text_that_was_untagged_too_when_it_was_protected_is_no_secrets(store):
+    """A licence in a file of alpha and in others: what the others are used for says nothing of alpha."""
+    licence = text(b"a", b"b", b"licence", b"licence", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))
+    released(store, KEY_A, licence)
+    now = text(b"a", b"b", b"licence", b"licence", without_noise=[b"licence"], **MOVED)
+    assert not history(store).earlier(KEY_B, now).bare.any()
+
+
 def _plain(name):
     """The name of the file that a hidden part is of."""
     return name[1:].rpartition(".")[0] if name.startswith(".") else name
