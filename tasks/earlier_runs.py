@@ -197,7 +197,7 @@ def _refuse_let_go(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFra
     if not earlier.let_go.height:
         return
     _, example = earlier.let_go.row(0)
-    place = "public text" if example is None else ":".join(examples.select("source", "path").row(example))
+    place = "public text" if example < 0 else ":".join(examples.select("source", "path").row(example))
     raise InputError(
         f"promise.runs: {place} ({earlier.let_go.height} texts in all)",
         f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now",

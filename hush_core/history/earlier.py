@@ -35,7 +35,7 @@ class Earlier:
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
         let_go: secret_id · example: texts that an earlier run tagged with the secret and that this one is to use
-            untagged; null where it is public text. For a message; it is not kept.
+            untagged; −1 where it is public text. For a message; it is not kept.
     """
 
     runs: pl.DataFrame

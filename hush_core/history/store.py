@@ -40,10 +40,14 @@ from hush_core.history.matching import (
     held_by_words,
     held_in_files,
     let_go,
+    noted_as_let_go,
     texts_held,
     texts_tagged,
+    texts_untagged,
 )
-from hush_core.history.record import FILES, SECRETS, RunRecord, RunText
+from hush_core.history.passages import passages_noted, passages_of
+from hush_core.history.record import FILES, SECRETS, RunRecord
+from hush_core.history.run_text import RunText
 from hush_core.history.words import words_of, words_of_files, words_of_values
 
 _BEFORE = "before.json"
@@ -62,6 +66,7 @@ class RunHistory:
         `refuted`: public names of runs whose models were found to hold more than their noise allows."""
         self._store, self._root = root, root / "history"
         self._key, self._identity, self._refuted = key, identity, refuted
+        self._last: tuple = (None, None)
 
     def public_name(self, run: str) -> str:
         """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
@@ -81,6 +86,8 @@ class RunHistory:
         known = [pl.DataFrame(schema=FILES), *(record.words for record in self._records(run))]
         words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
         record = replace(RunRecord.of(text, self._key), words=words)
+        record = replace(record, passages=passages_noted(text, record, *self._passages(text), self._key))
+        record = noted_as_let_go(record, text, self.earlier(run, text).let_go, self._key)
         before = RunRecord.read(folder, self._identity)
         (record.and_also(before) if before else record).write(folder, self._identity)
         sync(self._root)
@@ -192,6 +199,12 @@ class RunHistory:
                 continue
         return None
 
+    def _passages(self, text: RunText) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """`passages_of`, which reads all text: those of the last one are kept."""
+        if self._last[0] is not text:
+            self._last = text, passages_of(text, self._key)
+        return self._last[1]
+
     @contextlib.contextmanager
     def training(self, run: str, text: RunText, counted: Earlier | None) -> Iterator[None]:
         """Held while a run trains. Of a run under a promise of several, `counted` is what its plan counted in: no
@@ -240,19 +253,19 @@ class RunHistory:
         told = [(folder, released, record) for folder, released, record in told if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
         used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
-        here = text.untagged(self._key)
-        untagged = pl.concat(
-            [here.select("hash"), *(record.untagged_texts() for _, _, record in told)]
-        ).unique()
+        own, passages = self._passages(text)
+        here = texts_untagged(text, self._key)
+        untagged = pl.concat([here, *(record.untagged_texts() for _, _, record in told)], how="diagonal")
+        here = pl.concat([here, passages])
         named_alike, others, gone = set(named["name"]), [], []
         for folder, released, record in told:
             known = record.secrets.with_row_index("secret").join(named, on="name")
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
-            held = pl.concat([texts_held(record, known, now), *found])
+            held = pl.concat([texts_held(record, known, now, own), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
-            gone.append(let_go(record, known, untagged))
+            gone.append(let_go(record, known, untagged, passages))
             bare[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
