@@ -81,7 +81,7 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
         words += (
             f"; of {counted(found.nothing, 'secret')} nothing is promised over all runs: an earlier run was "
             "planned otherwise, does not say how it drew, trained on the text without noise, or was refuted by an "
-            "audit"
+            "audit; or a run used text that another protected and no entry named then"
         )
     if unknown:
         words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"

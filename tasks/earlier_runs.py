@@ -10,7 +10,7 @@ from hush_core.config import HushConfig
 from hush_core.errors import InputError
 from hush_core.history import Earlier, RunHistory, RunText
 from hush_core.history.retired import with_retired
-from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
+from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
 from tasks.champion import Champion, fetch_champion
 from tasks.refutation import refuted_runs
 from tasks.runtime.caching import content_key
@@ -130,8 +130,9 @@ def look_back(
         return found
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]
     texts, files = frames[0]["text"].to_list(), whole_files(frames[0])
-    roles = store.read_frame(weights)["role"].is_in([PLAIN, VALIDATION, HELD_OUT])
-    without_noise = [*frames[0].filter(roles)["text"], *store.read_frame(public)["text"]]
+    roles = store.read_frame(weights)["role"]
+    plain, drawn = roles.is_in([PLAIN, VALIDATION, HELD_OUT]), (roles == CERTIFIED).to_numpy()
+    without_noise = [*frames[0].filter(plain)["text"], *store.read_frame(public)["text"]]
     places = store.read_frame(occurrences)
     made: set[str] = set()
     while True:  # what only a run of other settings named is in its model too; that may lead to further runs
@@ -139,14 +140,16 @@ def look_back(
         if config.train.start == "champion":
             table = with_retired(frames[2], history.named(config.settings_digest, made))
         text = RunText.now(
-            texts, frames[1], table, files=files, without_noise=without_noise, occurrences=places
-        )
+            texts, frames[1], table, files=files, without_noise=without_noise, occurrences=places,
+            plain=plain.to_numpy(), drawn=drawn,
+        )  # fmt: skip
         earlier = history.earlier("", text)
         others_too = earlier.runs.filter(pl.col("settings") != config.settings_digest)["key"].to_list()
         if config.train.start != "champion" or made.issuperset(others_too):
             break
         made.update(others_too)
     _refuse_refuted(config, history, earlier.runs)
+    _refuse_let_go(earlier, table, frames[0])
     if table is not frames[2]:
         secrets = store.put_frame(table, kind="secrets")
     others = OtherRuns.of(earlier, store)
@@ -183,6 +186,29 @@ def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame)
             "find what broke it (`hush audit --code`, and the priors of the secrets that the audit names); then "
             "begin a new promise in a fresh HUSH_HOME, from the public start, when all models of this one are gone",
         )
+
+
+def _refuse_let_go(earlier: Earlier, secrets: pl.DataFrame, examples: pl.DataFrame) -> None:
+    """No run of a promise uses text as anybody's that an earlier one protected as a secret's.
+
+    Raises:
+        InputError: names the secret and a file.
+    """
+    if not earlier.let_go.height:
+        return
+    _, example = earlier.let_go.row(0)
+    place = "public text" if example < 0 else ":".join(examples.select("source", "path").row(example))
+    raise InputError(
+        f"promise.runs: {place} ({earlier.let_go.height} texts in all)",
+        f"earlier runs protected it as {let_go_names(earlier, secrets)}, and no entry names it now",
+        "name it as those runs did, or leave it out of training by an entry with `protect: drop`",
+    )
+
+
+def let_go_names(earlier: Earlier, secrets: pl.DataFrame) -> str:
+    """The secrets whose text this run uses as anybody's."""
+    names = secrets.sort("secret_id")["name"].gather(earlier.let_go["secret_id"].unique().sort()).to_list()
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 @step(name="next run")

@@ -11,9 +11,9 @@ from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.corpus.prompted import texts_of
 from hush_core.history import RunText
 from hush_core.mechanisms import drawn_items, rates_of_texts
-from hush_core.weights.roles import HELD_OUT, PLAIN, VALIDATION
+from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
 from tasks.calibration import Calibrated
-from tasks.earlier_runs import Before, OtherRuns, run_history, whole_files
+from tasks.earlier_runs import Before, OtherRuns, let_go_names, run_history, whole_files
 from tasks.hosts import training_hosts
 from tasks.items import ItemTexts
 from tasks.models import SEED, Model, keep_folder
@@ -166,6 +166,11 @@ def train_protected(
         history.note_model(key, kept.files.sha256)
         drop_previous(store.work_dir(key) / CHECKPOINT)
         earlier = history.earlier(key, text)
+        if earlier.let_go.height:
+            log.warning(
+                "earlier runs protected text as %s that no entry names now, and this run uses it: nothing is "
+                "promised of these over all runs", let_go_names(earlier, store.read_frame(secrets)),
+            )  # fmt: skip
         return Trained(
             model=kept,
             rounds_released=fitted.rounds_released,
@@ -243,6 +248,6 @@ def _noted(
         "texts": table["text"].to_list(), "edges": store.read_frame(edges), "secrets": store.read_frame(secrets),
         "settings": settings_digest, "files": whole_files(table),
         "without_noise": [text for one in without_noise for text in store.read_frame(one)["text"]],
-        "plain": roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(),
+        "plain": roles.is_in([PLAIN, VALIDATION, HELD_OUT]).to_numpy(), "drawn": (roles == CERTIFIED).to_numpy(),
         "occurrences": store.read_frame(occurrences),
     }  # fmt: skip

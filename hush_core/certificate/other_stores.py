@@ -15,7 +15,8 @@ import polars as pl
 
 from hush_core.certificate.verify import Verification
 from hush_core.errors import InputError
-from hush_core.history.record import EDGES, SECRETS, TEXTS, RunRecord, identity_of
+from hush_core.history.record import EDGES, SECRETS, TEXTS, RunRecord
+from hush_core.history.run_text import identity_of
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from hush_core.config.digest import read_otherwise
 from hush_core.config.mechanism import (
     HushMechanism,
     MechanismConfig,
@@ -213,7 +214,7 @@ class HushConfig(Section):
         """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
 
         Where it is equal in several runs, nothing of that was decided after looking at a model, so that their
-        bounds compose as a product (docs/guarantee.md §8).
+        bounds compose as a product (docs/guarantee.md §8). `digest.py` says of every other key why it is left out.
         """
         keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method"}
         chosen = self.model_dump(mode="json", include=keys)
@@ -222,6 +223,10 @@ class HushConfig(Section):
             chosen["later_rounds"] = self.train.later_rounds
         if self.mechanism != HushMechanism():
             chosen["mechanism"] = self.mechanism.model_dump(mode="json")
+        if self.max_file_bytes != HushConfig.model_fields["max_file_bytes"].default:
+            chosen["max_file_bytes"] = self.max_file_bytes
+        if read := read_otherwise(self.repos, self.tables):
+            chosen["read"] = read
         chosen |= {"rounds": self.train.rounds, "batch": self.train.batch, "held_back": self.audit.held_back}
         return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 

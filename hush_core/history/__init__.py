@@ -1,14 +1,16 @@
 """What all runs of a store released of each secret.
 
-Reading order: ledger (every release of one run, counted before it is made) → record (what one run notes) → store
-(all runs) → earlier (what they mean for the secrets of one more run) → retired (those that only they name) → bounds
-(what all of them prove together) → budget (a plan for a promise of several runs).
+Reading order: ledger (every release of one run, counted before it is made) → run_text (what one run could draw) →
+record (what it notes) → passages, words, matching (whose text of today it was) → store (all runs) → earlier (what
+they mean for the secrets of one more run) → retired (those that only they name) → bounds (what all of them prove
+together) → budget (a plan for a promise of several runs).
 """
 
 from hush_core.history.bounds import bounds_of_all_runs
 from hush_core.history.budget import bounds_at_priors, bounds_without_rounds, plan_for_runs
 from hush_core.history.earlier import PROFILES, RUNS, Earlier
-from hush_core.history.record import RunRecord, RunText
+from hush_core.history.record import RunRecord
+from hush_core.history.run_text import RunText
 from hush_core.history.store import RunHistory
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ RUNS = {
 PROFILES = {
     "run": pl.UInt32, "secret_id": pl.UInt32, "examples": pl.UInt32, "rate": pl.Float64, "same_promise": pl.Boolean,
 }  # fmt: skip
+LET_GO = {"secret_id": pl.UInt32, "example": pl.Int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +30,19 @@ class Earlier:
             where the run trained on the secret. A run without any is there where its settings were others and it
             named a secret that today's run names, or another of these: their noise may have followed from it.
         bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise, or with
-            noise that protected less than it should: an audit refuted the run.
+            noise that protected less than it should: an audit refuted the run; or a text that a run tagged with it
+            is used untagged by another run or this one (`let_go`).
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
+        let_go: secret_id · example: texts that an earlier run tagged with the secret and that this one is to use
+            untagged; −1 where it is public text. For a message; it is not kept.
     """
 
     runs: pl.DataFrame
     profiles: pl.DataFrame
     bare: np.ndarray
     unknown: int
+    let_go: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LET_GO))
 
     @property
     def counts(self) -> np.ndarray:

@@ -10,15 +10,20 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from hush_core.history.record import RunRecord, RunText, hashes_of
+from hush_core.history.passages import NOW, found_again
+from hush_core.history.record import RunRecord
+from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
 from hush_core.history.words import learned_by_words
 
 _ROUND_OFF = 1e-9
 """Relative: the sum of hazards is this good."""
 
 
-def texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now. Where
+def texts_held(
+    record: RunRecord, known: pl.DataFrame, now: pl.DataFrame, passages: pl.DataFrame
+) -> pl.DataFrame:
+    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now, as
+    they were or cut and edited otherwise since (`passages`: secret_id · hash of what is tagged now). Where
     the run's items are more than examples, the items of a secret stand for the texts that it tagged with it (text
     is null): those are all in items that are tagged with the secret (docs/mechanisms.md, Proposition M7)."""
     texts = record.texts.with_row_index("text").with_columns(tagged=record.is_tagged)
@@ -33,6 +38,7 @@ def texts_held(record: RunRecord, known: pl.DataFrame, now: pl.DataFrame) -> pl.
     missing = pl.col("copies").cast(pl.Int64) - pl.col("counted").fill_null(0)
     others = others.filter(pl.int_range(pl.len()).over("secret_id", "hash") < missing)
     pairs = [part.select("secret_id", "text") for part in (by_name, by_text.filter("tagged"), others)]
+    pairs.append(found_again(record, passages, "secret_id"))
     found = pl.concat(pairs).unique().join(by_items, on=["secret_id", "text"], how="anti")
     items = known.join(record.items, on="secret").select(
         "secret_id", pl.lit(None, pl.UInt32).alias("text"), "rate"
@@ -65,6 +71,38 @@ def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
 
+def let_go(
+    record: RunRecord, known: pl.DataFrame, untagged: pl.DataFrame, passages: pl.DataFrame
+) -> pl.DataFrame:
+    """secret_id · hash: the run's texts of a secret, none of them untagged then, that some run or this one uses
+    untagged (`untagged`: hash), and passages of those that this one does (`passages`: example · hash): what only an
+    edge protected is text like any other there. Importers and copies are not looked at: they come and go."""
+    direct = record.edges.filter("direct").join(known, on="secret").select("secret_id", "name", "text")
+    own = record.texts.with_row_index("text").join(record.untagged_texts(), on="hash", how="anti")
+    whole = own.join(untagged, on="hash", how="semi").join(direct, on="text")
+    here = passages.select(pl.lit(0).alias("here"), "hash").unique()
+    moved = (
+        found_again(record, here, "here").join(record.passages, on="text").join(here, on="hash", how="semi")
+    )
+    files = direct.filter(pl.col("name").str.contains(f"^({'|'.join(WHOLE_FILES)}) "))
+    parts = (whole, moved.join(files, on="text"))
+    return pl.concat([part.select("secret_id", "hash") for part in parts]).unique()
+
+
+def noted_as_let_go(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
+    """This run's own record with what it uses untagged of earlier runs' secrets (`gone`: secret_id · example) under
+    their names, so that the end of that text hides nothing. A text without noise stands for public ones."""
+    rows = record.texts.with_row_index("text").filter(~record.is_tagged)
+    own = gone.filter(pl.col("example") >= 0)
+    hashes = hashes_of([text.texts[i] for i in own["example"]], key)
+    held = own.select("secret_id", hash=pl.Series(hashes, dtype=pl.UInt64)).join(rows, on="hash")
+    public = gone.filter(pl.col("example") < 0).join(
+        rows.filter(pl.col("rate").is_null()).head(1), how="cross"
+    )
+    names = pl.DataFrame({"name": text.identities}).with_row_index("secret_id")
+    return record.with_edges(pl.concat([one.select("secret_id", "text") for one in (held, public)]), names)
+
+
 def dominating_binomials(held: pl.DataFrame) -> pl.DataFrame:
     """secret_id · examples · rate of the dominating binomial; the rate errs upwards."""
     hazards = (
@@ -86,6 +124,15 @@ def texts_tagged(text: RunText, key: bytes) -> pl.DataFrame:
     owners = text.edges["secret_id"].cast(pl.UInt32)
     table = pl.DataFrame({"secret_id": owners, "hash": hashes[text.edges["example_id"].to_numpy()]})
     return table.unique().join(copies, on="hash")
+
+
+def texts_untagged(text: RunText, key: bytes) -> pl.DataFrame:
+    """example · hash of every text that is used now and that no secret is in; −1: public text."""
+    rows = np.flatnonzero(text.untagged)
+    own = pl.DataFrame({"example": rows, "hash": hashes_of([text.texts[i] for i in rows], key)}, schema=NOW)
+    bare = np.unique(hashes_of(text.without_noise, key))
+    others = pl.DataFrame({"example": np.full(len(bare), -1), "hash": bare}, schema=NOW)
+    return pl.concat([own, others.join(own, on="hash", how="anti")])
 
 
 def files_tagged(text: RunText, key: bytes) -> pl.DataFrame:

@@ -8,6 +8,7 @@
     items.parquet     secret · rate: the items that may hold text of a secret, of runs whose items are more than
                       examples; edges.parquet then says which texts these hold (`in_items`)
     words.parquet     hash: a keyed hash of every word in such text (`words.py`) that no earlier run noted
+    passages.parquet  text · hash: keyed hashes of passages of the texts that are a file of a secret (`passages.py`)
     releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
 
 Nothing of a text and no value is in it: names of secrets are public, or keyed digests; texts are keyed hashes.
@@ -15,110 +16,35 @@ Nothing of a text and no value is in it: names of secrets are public, or keyed d
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hush_core.files import file_sha256, write_whole
+from hush_core.history.run_text import RunText, hashes_of
 
-FORM = 5
-"""Of run.json; form 1 has no rates and is not read, form 2 no whole files, form 3 no words, form 4 no items."""
+FORM = 6
+"""Of run.json; form 1 has no rates and is not read, 2 no whole files, 3 no words, 4 no items, 5 no passages."""
 RUN, TEXT_FILE, EDGE_FILE, FILE_FILE = "run.json", "texts.parquet", "edges.parquet", "files.parquet"
-WORD_FILE, ITEM_FILE = "words.parquet", "items.parquet"
-_KEYED = re.compile(r".*[:/]([0-9a-f]{12})", re.DOTALL)
+WORD_FILE, ITEM_FILE, PASSAGE_FILE = "words.parquet", "items.parquet", "passages.parquet"
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
-"""And, where it is noted, in_items: the text is counted by the secret's rows of `items`."""
+"""And, where it is noted, in_items: the text is counted by the secret's rows of `items`; direct: it is the secret's
+own, and was not tagged as a copy or an importer (older records do not say, and all count as its own)."""
 ITEMS = {"secret": pl.UInt32, "rate": pl.Float64}
 FILES = {"hash": pl.UInt64}
-
-
-def identity_of(kind: str, name: str) -> str:
-    """What a secret is called in the history: of a value its keyed digest alone, whatever rule found it."""
-    return match[1] if (match := _KEYED.fullmatch(name)) else f"{kind} {name}"
-
-
-@dataclass(frozen=True, eq=False)
-class RunText:
-    """What one run could draw, and by which mechanism.
-
-    Args:
-        texts: (n,) of all examples.
-        rates: (n,) sampling rates; what has rate 0 is never drawn.
-        edges: example_id, secret_id.
-        secrets: secret_id, kind, name, prior, posterior.
-        noise_multiplier, rounds: σ and T of the plan; both 0 where no certified round was made.
-        settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
-            may have decided after looking at a model.
-        without_noise: texts that were trained or chosen on without noise.
-        files: (n,) which whole file each example is of, by any name; its examples follow each other in it.
-        plain: (n,) bool, those of the texts that are in `without_noise`.
-        occurrences: secret_id, example_id, start, end: where values stand in the texts.
-        items: example_id (the item), secret_id, rate: of a mechanism whose items hold more than one example's text,
-            every item that is tagged with a secret; `rates` are then those of `rates_of_texts`.
-    """
-
-    texts: Sequence[bytes]
-    rates: np.ndarray
-    edges: pl.DataFrame
-    secrets: pl.DataFrame
-    noise_multiplier: float
-    rounds: int
-    settings: str
-    without_noise: Sequence[bytes] = ()
-    files: Sequence[str] | None = None
-    plain: np.ndarray | None = None
-    occurrences: pl.DataFrame | None = None
-    items: pl.DataFrame | None = None
-
-    @classmethod
-    def without_rounds(
-        cls, *, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame, settings: str, **more: Any
-    ) -> RunText:
-        """Of a run that makes no certified round; `more`: as above."""
-        return cls(texts, np.zeros(len(texts)), edges, secrets, 0.0, 0, settings, **more)
-
-    @classmethod
-    def now(cls, texts: Sequence[bytes], edges: pl.DataFrame, secrets: pl.DataFrame, **more: Any) -> RunText:
-        """Of a run that is not planned yet: what to look for among the others."""
-        return cls.without_rounds(texts=texts, edges=edges, secrets=secrets, settings="", **more)
-
-    def whole_files(self, wanted: np.ndarray, key: bytes) -> pl.DataFrame:
-        """example · hash: of the wanted examples ((n,) bool), a keyed hash of the whole file that each is of: of
-        all its texts in order, wherever they were cut."""
-        none = pl.DataFrame(schema={"example": pl.UInt32, "hash": pl.UInt64})
-        if self.files is None or not wanted.any():
-            return none
-        table = pl.DataFrame({"file": self.files}).with_row_index("example")
-        table = table.filter(pl.col("file").is_in(table.filter(pl.Series(wanted))["file"].unique().implode()))
-        running = {file: hashlib.blake2b(key=key, digest_size=8) for file in table["file"].unique()}
-        for example, file in table.iter_rows():
-            running[file].update(self.texts[example])
-        digests = {file: int.from_bytes(one.digest(), "little") for file, one in running.items()}
-        found = table.filter(pl.Series(wanted[table["example"].to_numpy()]))
-        hashes = pl.Series("hash", [digests[file] for file in found["file"]], dtype=pl.UInt64)
-        return found.select("example").with_columns(hashes)
-
-    @property
-    def identities(self) -> list[str]:
-        """By secret_id, what tells a secret from others whatever else is renamed."""
-        rows = self.secrets.sort("secret_id").select("kind", "name").iter_rows()
-        return [identity_of(kind, name) for kind, name in rows]
+PASSAGES = {"text": pl.UInt32, "hash": pl.UInt64}
 
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """One run: its mechanism, and the tables `secrets` (name · prior · posterior), `texts`, `edges`, `files`,
-    `words` and `items` (module docstring)."""
+    `words`, `items` and `passages` (module docstring)."""
 
     noise_multiplier: float
     rounds: int
@@ -129,15 +55,22 @@ class RunRecord:
     files: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
     words: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FILES))
     items: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITEMS))
+    passages: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PASSAGES))
 
     def __post_init__(self) -> None:
         if "in_items" not in self.edges.columns:
             object.__setattr__(self, "edges", self.edges.with_columns(in_items=pl.lit(False)))
+        if "direct" not in self.edges.columns:
+            object.__setattr__(self, "edges", self.edges.with_columns(direct=pl.lit(True)))
 
     @property
     def is_tagged(self) -> pl.Series:
         """By row of `texts`: whether a secret was in it."""
         return pl.int_range(self.texts.height, eager=True).is_in(self.edges["text"].unique().to_list())
+
+    def untagged_texts(self) -> pl.DataFrame:
+        """hash of every text that the run used and that no secret was in."""
+        return self.texts.filter(~self.is_tagged).select("hash").unique()
 
     def tagged_texts(self) -> pl.DataFrame:
         """hash of every text that a secret was in, and that was not trained on without noise."""
@@ -167,9 +100,11 @@ class RunRecord:
             schema=TEXTS,
         )
         edges = pl.DataFrame({"secret": used, "text": rows[rows >= 0]}, schema=EDGES)
+        edges = edges.with_columns(
+            in_items=pl.lit(text.items is not None), direct=pl.Series(text.direct[rows >= 0])
+        )
         items = pl.DataFrame(schema=ITEMS)
         if text.items is not None:
-            edges = edges.with_columns(in_items=pl.lit(True))
             place_of = pl.DataFrame(
                 {"secret_id": owners, "secret": range(len(owners))}, schema_overrides=ITEMS
             )
@@ -198,7 +133,7 @@ class RunRecord:
         own = pl.DataFrame(
             {
                 "secret": place.gather(self.edges["secret"]), "text": self.edges["text"] + offset,
-                "in_items": self.edges["in_items"],
+                "in_items": self.edges["in_items"], "direct": self.edges["direct"],
             }, schema_overrides=EDGES,
         )  # fmt: skip
         items = self.items.with_columns(secret=place.gather(self.items["secret"])).sort("secret", "rate")
@@ -211,6 +146,9 @@ class RunRecord:
             edges=pl.concat([before.edges, own]).unique(maintain_order=True),
             files=pl.concat([before.files, self.files]).unique(maintain_order=True),
             words=pl.concat([before.words, self.words]).unique(maintain_order=True),
+            passages=pl.concat(
+                [before.passages, self.passages.with_columns(pl.col("text") + pl.lit(offset, pl.UInt32))]
+            ).unique(maintain_order=True),
             items=items,
         )
 
@@ -230,14 +168,14 @@ class RunRecord:
         secrets = pl.concat([self.secrets, added])
         places = secrets.with_row_index("secret").unique("name", keep="first").select("secret", "name")
         edges = new.join(places, on="name").select("secret", "text").sort("secret", "text").cast(dict(EDGES))
-        edges = edges.with_columns(in_items=pl.lit(False))
+        edges = edges.with_columns(in_items=pl.lit(False), direct=pl.lit(False))
         return replace(self, secrets=secrets, edges=pl.concat([self.edges, edges]))
 
     def write(self, folder: Path, identity: str) -> None:
         """Tables first, then the document that names them; each whole or not at all, and durable."""
         tables = {
             TEXT_FILE: self.texts, EDGE_FILE: self.edges, FILE_FILE: self.files, WORD_FILE: self.words,
-            ITEM_FILE: self.items,
+            ITEM_FILE: self.items, PASSAGE_FILE: self.passages,
         }  # fmt: skip
         for name, table in tables.items():
             data = io.BytesIO()
@@ -258,24 +196,22 @@ class RunRecord:
             whole = {TEXT_FILE, EDGE_FILE} <= facts["tables"].keys() and all(
                 digest == file_sha256(folder / name) for name, digest in facts["tables"].items()
             )
-            if not whole or facts["form"] not in (2, 3, 4, FORM) or facts["identity"] != identity:
+            if not whole or facts["form"] not in (2, 3, 4, 5, FORM) or facts["identity"] != identity:
                 return None
             none = pl.DataFrame(schema=FILES)
             files, words = (
                 pl.read_parquet(folder / name) if facts["form"] >= since else none
                 for name, since in ((FILE_FILE, 3), (WORD_FILE, 4))
             )
-            items = pl.read_parquet(folder / ITEM_FILE) if facts["form"] >= 5 else pl.DataFrame(schema=ITEMS)
+            items, passages = (
+                pl.read_parquet(folder / name) if facts["form"] >= since else pl.DataFrame(schema=schema)
+                for name, since, schema in ((ITEM_FILE, 5, ITEMS), (PASSAGE_FILE, 6, PASSAGES))
+            )
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
                 pl.DataFrame(facts["secrets"], schema=SECRETS),
                 pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files, words, items,
+                passages,
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
-
-
-def hashes_of(texts: Sequence[bytes], key: bytes) -> np.ndarray:
-    """(n,) uint64: 64 bits of a keyed hash of each text."""
-    digests = (hashlib.blake2b(text, key=key, digest_size=8).digest() for text in texts)
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)

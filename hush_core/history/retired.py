@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from hush_core.history.record import identity_of
+from hush_core.history.run_text import identity_of
 
 
 def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:

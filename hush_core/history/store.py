@@ -32,17 +32,22 @@ import polars as pl
 
 from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
-from hush_core.history.earlier import PROFILES, RUNS, Earlier
+from hush_core.history.earlier import LET_GO, PROFILES, RUNS, Earlier
 from hush_core.history.ledger import LEDGER, WITNESS, releases_in
 from hush_core.history.matching import (
     dominating_binomials,
     files_tagged,
     held_by_words,
     held_in_files,
+    let_go,
+    noted_as_let_go,
     texts_held,
     texts_tagged,
+    texts_untagged,
 )
-from hush_core.history.record import FILES, SECRETS, RunRecord, RunText
+from hush_core.history.passages import passages_noted, passages_of
+from hush_core.history.record import FILES, SECRETS, RunRecord
+from hush_core.history.run_text import RunText
 from hush_core.history.words import words_of, words_of_files, words_of_values
 
 _BEFORE = "before.json"
@@ -61,6 +66,7 @@ class RunHistory:
         `refuted`: public names of runs whose models were found to hold more than their noise allows."""
         self._store, self._root = root, root / "history"
         self._key, self._identity, self._refuted = key, identity, refuted
+        self._last: tuple = (None, None)
 
     def public_name(self, run: str) -> str:
         """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
@@ -80,6 +86,8 @@ class RunHistory:
         known = [pl.DataFrame(schema=FILES), *(record.words for record in self._records(run))]
         words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
         record = replace(RunRecord.of(text, self._key), words=words)
+        record = replace(record, passages=passages_noted(text, record, *self._passages(text), self._key))
+        record = noted_as_let_go(record, text, self.earlier(run, text).let_go, self._key)
         before = RunRecord.read(folder, self._identity)
         (record.and_also(before) if before else record).write(folder, self._identity)
         sync(self._root)
@@ -103,8 +111,7 @@ class RunHistory:
 
     def keys(self) -> set[str]:
         """The public names of all runs that are noted, those that released nothing too."""
-        folders = self._root.iterdir() if self._root.exists() else ()
-        return {self.public_name(folder.name) for folder in folders if folder.is_dir()}
+        return {self.public_name(name) for name in self._runs()}
 
     def listed(self) -> pl.DataFrame:
         """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
@@ -112,11 +119,7 @@ class RunHistory:
         rows = []
         for folder, released in self._released(""):
             record = RunRecord.read(folder, self._identity)
-            told = (
-                (record.noise_multiplier, record.rounds, record.secrets.height)
-                if record
-                else (None, None, None)
-            )
+            told = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             sigma, rounds, secrets = told
             added = folder.name.startswith(_ADDED)
             rows.append((self.public_name(folder.name), sigma, rounds, released, secrets, added))
@@ -196,6 +199,12 @@ class RunHistory:
                 continue
         return None
 
+    def _passages(self, text: RunText) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """`passages_of`, which reads all text: those of the last one are kept."""
+        if self._last[0] is not text:
+            self._last = text, passages_of(text, self._key)
+        return self._last[1]
+
     @contextlib.contextmanager
     def training(self, run: str, text: RunText, counted: Earlier | None) -> Iterator[None]:
         """Held while a run trains. Of a run under a promise of several, `counted` is what its plan counted in: no
@@ -244,14 +253,20 @@ class RunHistory:
         told = [(folder, released, record) for folder, released, record in told if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
         used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
-        named_alike, others = set(named["name"]), []
+        own, passages = self._passages(text)
+        here = texts_untagged(text, self._key)
+        untagged = pl.concat([here, *(record.untagged_texts() for _, _, record in told)], how="diagonal")
+        here = pl.concat([here, passages])
+        named_alike, others, gone = set(named["name"]), [], []
         for folder, released, record in told:
             known = record.secrets.with_row_index("secret").join(named, on="name")
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
-            held = pl.concat([texts_held(record, known, now), *found])
+            held = pl.concat([texts_held(record, known, now, own), *found])
             if (more := record.with_edges(held, named)) is not record:
                 more.write(folder, self._identity)
             bare[held.filter(pl.col("rate").is_null())["secret_id"].to_numpy()] = True
+            gone.append(let_go(record, known, untagged, passages))
+            bare[gone[-1]["secret_id"].to_numpy()] = True
             profile = dominating_binomials(held)
             if self.public_name(folder.name) in self._refuted:  # its noise is not what it says, or too little
                 bare[profile["secret_id"].to_numpy()] = True
@@ -270,13 +285,23 @@ class RunHistory:
                 others.append((set(record.secrets["name"]), self.public_name(folder.name), *mechanism))
         # of other settings, and of no secret of today: the noise of a run above may have followed from it
         runs += [(len(runs) + i, *run) for i, (_, *run) in enumerate(o for o in others if o[0] & named_alike)]
-        return Earlier(pl.DataFrame(runs, schema=RUNS, orient="row"), pl.concat(profiles), bare, unknown)
+        gone = [frame.join(here, on="hash").select(LET_GO.keys()) for frame in gone]
+        let_go_now = pl.concat([pl.DataFrame(schema=LET_GO), *gone]).unique().sort("secret_id", "example")
+        table = pl.DataFrame(runs, schema=RUNS, orient="row")
+        return Earlier(table, pl.concat(profiles), bare, unknown, let_go_now)
 
     def _released(self, run: str) -> Iterator[tuple[Path, int]]:
-        """Folder and releases of every other run that made any, in the order of their keys."""
-        for folder in sorted(self._root.iterdir()) if self._root.exists() else ():
-            if folder.name != run and (rounds := self._releases(folder.name)):
-                yield folder, rounds
+        """Folder and releases of every other run that made any, in the order of their keys. One that has a ledger
+        alone was noted once: its folder is gone, and with it what it says."""
+        for name in sorted(self._runs()):
+            if name != run and (rounds := self._releases(name)):
+                yield self._root / name, rounds
+
+    def _runs(self) -> set[str]:
+        """Names of all runs that are noted or have a ledger."""
+        noted = self._root.iterdir() if self._root.exists() else ()
+        ledgers = (self._store / "work").glob(f"*/{LEDGER}")
+        return {*(path.name for path in noted if path.is_dir()), *(path.parent.name for path in ledgers)}
 
     def _records(self, run: str) -> list[RunRecord]:
         """Of every other run that released anything and says how it drew."""
@@ -290,8 +315,7 @@ class RunHistory:
     def _unnoted(self) -> int:
         """Runs of an older hush: `runs/TABLE/KEY` names them, and not whose text they saw.
 
-        One whose ledger is gone counts; one whose ledger tells of no release does not.
+        One whose ledger is gone counts; one with a ledger is told by it (`_released`).
         """
         found = {path.name for path in (self._store / "runs").glob("*/*")}
-        gone = (run for run in found if not (self._store / "work" / run / LEDGER).exists())
-        return len({*gone, *(run for run in found if self._releases(run))})
+        return sum(not (self._store / "work" / run / LEDGER).exists() for run in found)

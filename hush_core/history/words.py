@@ -12,11 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from hush_core.history.record import RunText, hashes_of
+from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
 
 _WORD = re.compile(rb"[A-Za-z0-9]{6,}")
-WHOLE_FILES = ("path", "codeowners")
-"""Kinds of which all of a file is the secret's; a chunk with another secret has text around it that is not."""
 ENOUGH = 3
 """So many words that have left all other text, and half of the file's own, tell that it was there; a few may have
 come anew.

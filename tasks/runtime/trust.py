@@ -61,8 +61,27 @@ def _key() -> SigningKey | None:
 
 
 def _named(variable: str, *files: str) -> Path | None:
-    """What the environment names, there or not; else the first of the home's files that is there."""
-    if given := os.environ.get(variable):
+    """What the environment names, there or not; else the first of the home's files that is there. A link is there
+    though its target is not: a share that is not mounted must not read as "nobody is trusted".
+
+    Raises:
+        InputError: the variable is set to nothing, or the home's keys cannot be looked at.
+    """
+    given = os.environ.get(variable)
+    if given is not None:
+        if not given.strip():
+            raise InputError(
+                variable, "is set and names nothing", "name a file, or unset it for that of HUSH_HOME/keys"
+            )
         return Path(given).expanduser()
-    found = (home().keys / name for name in files)
-    return next((path for path in found if path.exists()), None)
+    for path in (home().keys / name for name in files):
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InputError(
+                str(path), f"cannot be looked at: {error.strerror}", "let this account read HUSH_HOME/keys"
+            ) from None
+        return path
+    return None

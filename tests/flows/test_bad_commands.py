@@ -45,6 +45,7 @@ CASES = {
     ("HUSH_SIGNING_KEY=nowhere.pem", "run", JOB): "nowhere.pem",
     ("HUSH_SIGNING_KEY=public.pem", "run", JOB): "no private key",
     ("HUSH_TRUST=nowhere", "run", JOB): "nowhere",
+    ("HUSH_TRUST=", "run", JOB): "HUSH_TRUST",
     ("PREFECT_API_URL=ftp://nowhere", "run", JOB): "PREFECT_API_URL",
     ("MLFLOW_TRACKING_URI=file:///tmp", "run", JOB): "MLFLOW_TRACKING_URI",
     ("MLFLOW_TRACKING_URI=sqlite:////proc/x.db", "run", JOB): "MLFLOW_TRACKING_URI",

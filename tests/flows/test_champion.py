@@ -58,6 +58,9 @@ def job(tmp_path_factory):
         (repository / "trading/strategy.py").rename(repository / "trading/limits.py")
         commit(f"q{number}")
         (repository / "trading/limits.py").rename(repository / "trading/strategy.py")
+    (repository / "app/moved.py").write_text("\n" + (repository / "trading/strategy.py").read_text())
+    (repository / "trading/strategy.py").write_text("NOTHING_LEFT_OF_IT_HERE = 1\n")
+    commit("moved")
     return job
 
 
@@ -84,6 +87,7 @@ def told(job):
         (config("second", "b1"), False),
         (config("last", "b2"), False),
         (config("spent", "q1"), False),
+        (config("moved", "moved"), False),
     ]
     return [*run_all(job, order), job.hush("plan", config("spent", "q1"), "--c", "0.4")]
 
@@ -127,6 +131,12 @@ def test_the_first_run_has_all_rounds_and_the_second_few_on_top_of_the_model_bef
     ]  # fmt: skip
     counted = read_tables(certificate(told, SECOND))["runs.parquet"]
     assert first in counted["key"].to_list() and counted["rounds"].to_list().count(12) == 1
+
+
+def test_a_file_that_moved_out_of_its_globs_is_not_learned_without_noise(told):
+    """With one line break before it; refused by the secret's name and the file."""
+    said = told[SPENT + 1]
+    assert "app/moved.py" in said and "earlier runs protected it as alpha" in said and "protect: drop" in said
 
 
 def test_a_later_run_begins_with_the_weights_of_the_model_before(told):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -289,6 +290,134 @@ def test_a_run_whose_work_folder_was_deleted_still_counts(store):
     assert counts(store, KEY_B, ONE) == [1, 1, 1]
 
 
+def test_a_run_whose_note_was_deleted_is_one_that_does_not_say_whose_text_it_saw(store):
+    """What its ledger tells is enough to know that there was one; what released nothing is none."""
+    for run, releases in ((KEY_A, 1), (KEY_B, 0)):
+        released(store, run, ONE, releases)
+        shutil.rmtree(store.root / "history" / run)
+    earlier, name = history(store).earlier("d" * 64, ONE), history(store).public_name(KEY_A)
+    assert earlier.unknown == 1 and earlier.counts.tolist() == [1, 1, 1]
+    assert history(store).listed()["key", "rounds", "released"].rows() == [(name, None, 1)]
+    assert history(store).all_names() == {name} <= history(store).keys()
+    shutil.rmtree(store.root / "history")
+    assert history(store).earlier("d" * 64, ONE).unknown == 1
+    released(store, KEY_A, ONE)  # the same run, started again: it notes what it sees
+    assert history(store).earlier("d" * 64, ONE).unknown == 0 and counts(store, KEY_B, ONE) == [1, 1, 1]
+
+
+MODULE = b"".join(b"def order_%d(book, price):\n    return book.place(%d, price * %d)\n" % (n, n, n * 7)
+                  for n in range(40))  # fmt: skip
+"""Some 2,500 bytes of a file that is a secret."""
+
+
+def in_pieces(content, size=256):
+    return [content[at : at + size] for at in range(0, len(content), size)]
+
+
+def all_of(*pieces, name, target=1e-3, **more):
+    return text(
+        *pieces, names=(("path", name),), edges=[(n, 0) for n in range(len(pieces))], target=target, **more
+    )
+
+
+def test_renaming_an_entry_and_one_line_break_before_its_file_hide_no_run(store):
+    """No name and no chunk is what it was; nor where the file is cut by another chunk_bytes."""
+    released(store, KEY_A, all_of(*in_pieces(MODULE), name="alpha"))
+    for size in (256, 100, 1024):
+        shifted = all_of(*in_pieces(b"\n" + MODULE, size), name="beta")
+        found = history(store).earlier(KEY_B, shifted)
+        assert found.counts.tolist() == [1] and found.profiles["same_promise"].to_list() == [False]
+        if size == 256:
+            assert found.profiles["examples"].to_list() == [len(in_pieces(MODULE))], (
+                "all draws of the run count"
+            )
+    other = MODULE.replace(b"order", b"quote").replace(b"book", b"feed").replace(b"price", b"level")
+    assert history(store).earlier(KEY_B, all_of(*in_pieces(other), name="gamma")).counts.tolist() == [0]
+
+
+def test_what_stands_in_untagged_text_too_tells_no_secret_from_another(store):
+    """A licence before each file, tagged or not."""
+    licence = b"".join(
+        b"Licence clause %d: redistribution is permitted provided that.\n" % n for n in range(9)
+    )
+    released(store, KEY_A, text(licence + b"a", licence + b"plain", names=NAMES[:1], edges=((0, 0),)))
+    assert counts(store, KEY_B, all_of(b"\n" + licence + b"b", name="new")) == [0]
+
+
+def test_a_file_that_moved_out_of_its_globs_with_a_line_break_before_it_is_found_too(store):
+    before = in_pieces(MODULE)
+    released(store, KEY_A, all_of(b"kept", *before, name="alpha"))
+    moved = in_pieces(b"\n" + MODULE)
+    plain = np.array([False] + [True] * len(moved))
+    now = text(b"kept", *moved, names=NAMES[:1], edges=((0, 0),), rates=[0.5] + [0.0] * len(moved),
+               without_noise=moved, plain=plain)  # fmt: skip
+    earlier = history(store).earlier(KEY_B, now)
+    assert earlier.bare.tolist() == [True] and set(earlier.let_go["example"]) <= set(range(1, len(moved) + 1))
+    released(store, KEY_B, now)
+    gone = history(store).earlier(KEY_C, all_of(b"kept", name="alpha"))
+    assert gone.bare.tolist() == [True] and not gone.let_go.height, "nor does its end give the bound back"
+
+
+def test_an_importer_or_a_copy_that_is_none_any_more_is_not_let_go(store):
+    """They come and go with edits of others; what they are tagged for is not their own text."""
+    reasons = pl.Series("reason", ["path", *["propagated:import"] * len(in_pieces(MODULE))])
+    before = all_of(b"kept", *in_pieces(MODULE), name="alpha")
+    released(store, KEY_A, replace(before, edges=before.edges.with_columns(reasons)))
+    now = text(b"kept", names=NAMES[:1], edges=((0, 0),), without_noise=in_pieces(MODULE))
+    assert not history(store).earlier(KEY_B, now).bare.any()
+
+
+def test_the_text_around_a_value_takes_no_value_for_another(store):
+    """A second credential beside the first, in a chunk that is a new one for it."""
+    first = text(MODULE[:900], names=NAMES[1:2], edges=((0, 0),))
+    released(store, KEY_A, first)
+    second = text(b"TOKEN = 1" + MODULE[:900], names=NAMES[2:3], edges=((0, 0),))
+    assert history(store).earlier(KEY_B, second).counts.tolist() == [0]
+
+
+def test_a_record_without_passages_is_read(store):
+    """As the hush before this one left it."""
+    released(store, KEY_A, ONE)
+    folder = store.root / "history" / KEY_A
+    facts = json.loads((folder / "run.json").read_bytes())
+    del facts["tables"]["passages.parquet"]
+    (folder / "run.json").write_text(json.dumps(facts | {"form": 5}))
+    (folder / "passages.parquet").unlink()
+    assert counts(store, KEY_B, ONE) == [1, 1, 1]
+
+
+MOVED = {"names": NAMES[:2], "edges": ((0, 0), (1, 1))}
+"""Of ONE's texts `c` is no secret's any more, and stands there still."""
+
+
+@pytest.mark.parametrize(
+    "bare, used", [(True, {"without_noise": [b"kept"]}), (False, {"rates": [0.5, 0.5, 0.5]})]
+)
+def test_text_that_an_earlier_run_protected_and_that_is_used_untagged_now_ends_the_bound(store, bare, used):
+    """A file of alpha moved out of its globs: its rows keep no bound, nor when the text is gone again."""
+    before = text(b"a", b"b", b"kept", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))
+    released(store, KEY_A, before)
+    now = text(b"a", b"b", b"kept", **{"rates": [0.5, 0.5, 0.0], **MOVED, **used})
+    earlier = history(store).earlier(KEY_B, now)
+    assert earlier.bare.tolist() == [True, False] and earlier.let_go["secret_id"].to_list() == [0]
+    assert earlier.counts.tolist() == [1, 1]
+    dropped = text(b"a", b"b", b"kept", rates=[0.5, 0.5, 0.0], **MOVED)
+    assert not history(store).earlier(KEY_B, dropped).bare.any(), "it is left out of training"
+    released(store, KEY_B, now)
+    gone = history(store).earlier(KEY_C, text(b"a", b"b", **MOVED))
+    counted = [2, 1, 1, 1] if bare else [2, 1, 2, 1]
+    assert not gone.let_go.height and gone.profiles["examples"].to_list() == counted
+    assert gone.bare.tolist() == [bare, False], "what was drawn is counted by now"
+
+
+def test_a_text_that_was_untagged_too_when_it_was_protected_is_no_secrets(store):
+    """A licence in a file of alpha and in others: what the others are used for says nothing of alpha."""
+    licence = text(b"a", b"b", b"licence", b"licence", names=NAMES[:2], edges=((0, 0), (1, 1), (2, 0)))
+    released(store, KEY_A, licence)
+    now = text(b"a", b"b", b"licence", b"licence", without_noise=[b"licence"], **MOVED)
+    assert not history(store).earlier(KEY_B, now).bare.any()
+
+
 def _plain(name):
     """The name of the file that a hidden part is of."""
     return name[1:].rpartition(".")[0] if name.startswith(".") else name
@@ -316,13 +445,14 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
         ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
         ("fsync", "words.parquet"), ("replace", "words.parquet"), ("fsync", KEY_A),
         ("fsync", "items.parquet"), ("replace", "items.parquet"), ("fsync", KEY_A),
+        ("fsync", "passages.parquet"), ("replace", "passages.parquet"), ("fsync", KEY_A),
         ("fsync", "run.json"), ("replace", "run.json"), ("fsync", KEY_A),
         ("fsync", "history"), ("fsync", "store"),
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
     assert {p.name for p in folder.iterdir()} == {
         "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
-        "items.parquet",
+        "items.parquet", "passages.parquet",
     }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))
     data = b"".join(p.read_bytes() for p in folder.iterdir())

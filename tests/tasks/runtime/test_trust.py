@@ -205,6 +205,31 @@ def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch)
         kept.unlink()
 
 
+@pytest.mark.parametrize("variable", ["HUSH_TRUST", "HUSH_SIGNING_KEY"])
+@pytest.mark.parametrize("words", ["", " "])
+def test_a_variable_that_is_set_to_nothing_is_refused(register, acme, monkeypatch, variable, words):
+    uri = register("named-by-nothing").model_uri
+    monkeypatch.setenv(variable, words)
+    with pytest.raises(InputError, match=f"^{variable}: is set and names nothing"):
+        verify_target(uri) if variable == "HUSH_TRUST" else signing_key()
+
+
+@pytest.mark.parametrize("name", ["trust", "trust.pem", "signing.pem"])
+def test_a_link_to_a_share_that_is_away_is_refused(package, monkeypatch, tmp_path, name):
+    """An unsigned package would pass with a warning while the share with the trust root is unmounted."""
+    for variable in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(variable)
+    shutil.rmtree(package / "signature")
+    assert verify_target(str(package)).signature.startswith("not signed")
+    link = home().keys / name
+    link.symlink_to(tmp_path / "share" / name)
+    try:
+        with pytest.raises(InputError, match=f"{name}: No such file"):
+            verify_target(str(package))
+    finally:
+        link.unlink()
+
+
 # decisions
 
 
