@@ -91,7 +91,7 @@ class RepositoryRow:
 @dataclass(frozen=True)
 class Summary:
     """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config. refused: entries
-    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`)."""
+    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`). coverage: all of it, for the terminal."""
 
     entries: tuple[EntryRow, ...]
     repositories: tuple[RepositoryRow, ...]
@@ -125,7 +125,7 @@ def report_secrets(
         dropped=store.read_frame(extracted.dropped),
         redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
         replaced=store.read_frame(extracted.replaced),
-        coverage=store.read_json(extracted.coverage),
+        coverage=store.read_json(extracted.whole_coverage),
         skipped=store.read_json(extracted.skipped),
         key=home().identity_key(),
         out=folder,
@@ -196,13 +196,12 @@ def write_report(
         "skipped.csv",
     )
     files = {name: out / name for name in names}
-    shown = published(coverage)
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(files["secrets.sarif"], json.dumps(log).encode())
-        write_whole(files["coverage.json"], _json(shown))
+        write_whole(files["coverage.json"], _json(published(coverage)))
         with tempfile.TemporaryDirectory() as folder:
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
             write_whole(files["graph.png"], picture.read_bytes())
@@ -242,7 +241,7 @@ def write_report(
         with_secret=edges["example_id"].n_unique(),
         results_left_out=sum(log["runs"][0]["properties"][n] for n in ("leftOut", "replacedLeftOut")),
         gone_elsewhere=None if gone is None else gone[None],
-        coverage=shown,
+        coverage=coverage,
         files=files,
     )
 

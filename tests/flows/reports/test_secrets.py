@@ -22,7 +22,7 @@ from flows.reports.secrets import markdown, render, render_files
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import extract
-from hush_core.secrets.coverage import published
+from hush_core.secrets.coverage import repeatable
 from tasks.publish_secrets import write_report
 
 KEY = b"k" * 32
@@ -75,7 +75,7 @@ def report(tmp_path):
         summary = write_report(
             examples=found.examples, secrets=found.secrets, edges=found.edges,
             occurrences=found.occurrences, dropped=found.dropped,
-            coverage=published(found.coverage), key=KEY,
+            coverage=repeatable(found.coverage), key=KEY,
             skipped={k: v["skipped_files"] for k, v in found.coverage["repositories"].items()},
             out=tmp_path / out, **options,
         )  # fmt: skip
