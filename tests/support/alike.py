@@ -48,18 +48,13 @@ def _lines(size: int, other: bool, seed: str) -> str:
     return text[: size - 1] + "\n"
 
 
-def _padded(line: str, size: int) -> str:
-    return line + " " + "#" * (size - len(line) - 2) + "\n"
-
-
 def alike(folder: Path, *, other: bool, empty: bool = False) -> Job:
     """The job of one candidate, or of the other."""
     job = Job(folder, seed=41, empty=empty)
     chance, repository = random.Random(f"values {other}"), folder / "repository"
     token = "ghp_" + "".join(chance.choices(LETTERS, k=36))
     name = "project_io" if other else "Project Io"
-    orders = [f"ORDER-{'zyx'[n] if other else 'abc'[n]}{chance.randrange(10**7):07}" for n in range(2)]
-    orders = orders[::-1] if other else orders
+    order = f"ORDER-{'z' if other else 'a'}{chance.randrange(10**7):07}"
     word = "vwxyz_word" if other else "quetzalcoa"
     client, site = ("Møller", "q+/=1-99") if other else ("Smithy7", "abcdefgh")
 
@@ -70,9 +65,8 @@ def alike(folder: Path, *, other: bool, empty: bool = False) -> Job:
     for n in range(5):
         put(f"deploy/config_{n}.py", f'GITHUB_TOKEN = "{token}"\n# for {name}\n')
     encoded = base64.b64encode(token.encode()).decode() if other else token.encode().hex()
-    put("deploy/encoded.py", _padded(f'K = "{encoded}"', 120))
-    put("deploy/orders.py", f"# {orders[0]}\n")
-    put("deploy/later.py", f"# {orders[1]} stands in another file\n")
+    put("deploy/encoded.py", f'K = "{encoded}"\n')
+    put("deploy/orders.py", f"# {order}\n")
     put("app/client.py", f"# {client}\n")
     put("app/site.py", f"# {site}\n")
     for n in range(13):
@@ -96,6 +90,6 @@ def alike(folder: Path, *, other: bool, empty: bool = False) -> Job:
     (folder / "patterns.txt").write_text("order: ORDER-[a-z][0-9]+\n")
     (folder / "clients.txt").write_text(client + "\n")
     (folder / "sites.txt").write_text(site + "\n")
-    job.values = [text.encode() for text in (token, name, word, client, site, *orders)]
+    job.values = [text.encode() for text in (token, name, word, client, site, order)]
     job.config = job.write(text=CONFIG, rounds=2, batch=4)
     return job

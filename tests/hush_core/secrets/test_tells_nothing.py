@@ -84,7 +84,7 @@ def test_the_order_of_secrets_tells_nothing_of_the_order_of_values(kind, make_re
     (tmp_path / "patterns.txt").write_text("(apple|zebra)fish\n")
     how = {"patterns": {"file": "patterns.txt"}, "rare_words": {"document_frequency": [1, 1]}}[kind]
     repo = make_repo("r")
-    repo.commit({"a.txt": "applefish\n", "z.txt": "zebrafish\n"})
+    repo.commit({"a.txt": b"applefish\n", "z.txt": b"zebrafish\n"})
     data = {
         "version": 1, "repos": [{"path": str(repo.path), "name": "r"}], "train": {"rounds": 1, "batch": 1},
         "secrets": [{"id": "w", "kind": kind, "bits": 20, "level": 1e-3, **how}],
