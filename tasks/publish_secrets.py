@@ -3,13 +3,13 @@
 files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors,
 and where values were replaced.
 graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
-labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
+labelled; whole_coverage.json: also by which ways, and what each could not see. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
 baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
 protect; not written where none did. redacted.csv: in which files placeholders stand for which secret; not written
 where none do. skipped.csv: which files were neither scanned nor trained on, and why; not written where all were.
 
-files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, so
-the folder is a private place; the tracker gets the others.
+files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, and
+whole_coverage.json depends on tagged text, so the folder is a private place; the tracker gets the others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tasks.runtime.store import Store
 from tasks.runtime.tracking import log_look
 
 SHOWN = ("graph.png", "coverage.json", "baseline.json")
-"""What the tracker gets: nothing that names a file."""
+"""What the tracker gets: nothing that names a file, or that tagged text decides beyond the graph."""
 
 _ENTRY = pl.col("name").str.extract(r"^([^/]*)")
 
@@ -189,6 +189,7 @@ def write_report(
         "secrets.sarif",
         "graph.png",
         "coverage.json",
+        "whole_coverage.json",
         "baseline.json",
         "changes.csv",
         "dropped.csv",
@@ -202,6 +203,7 @@ def write_report(
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(files["secrets.sarif"], json.dumps(log).encode())
         write_whole(files["coverage.json"], _json(published(coverage)))
+        write_whole(files["whole_coverage.json"], _json(coverage))
         with tempfile.TemporaryDirectory() as folder:
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
             write_whole(files["graph.png"], picture.read_bytes())

@@ -174,7 +174,7 @@ def _warn(summary: Summary, console: Console) -> None:
 
 def _more(console: Console, rows: int, what: str) -> None:
     if rows > MOST_ENTRIES:
-        console.print(f"[dim]… and {rows - MOST_ENTRIES:,} more {what}: coverage.json[/dim]")
+        console.print(f"[dim]… and {rows - MOST_ENTRIES:,} more {what}: whole_coverage.json[/dim]")
 
 
 def render_files(summary: Summary, asked: list[str], console: Console) -> None:

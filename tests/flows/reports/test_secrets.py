@@ -130,7 +130,8 @@ def test_the_first_report_has_every_file_and_no_changes(report, tmp_path):
     (tmp_path / "out" / "changes.csv").write_text("of an earlier report")
     summary, found, _ = report(FILES)
     assert {f.name for f in (tmp_path / "out").iterdir()} == set(summary.files) == {
-        "files.csv", "secrets.sarif", "graph.png", "coverage.json", "baseline.json", "skipped.csv",
+        "files.csv", "secrets.sarif", "graph.png", "coverage.json", "whole_coverage.json", "baseline.json",
+        "skipped.csv",
     }  # fmt: skip
     skipped = summary.files["skipped.csv"].read_text().splitlines()
     assert skipped == ["source,path,reason", "repo,picture.bin,binary"]
