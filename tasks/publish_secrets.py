@@ -3,10 +3,11 @@
 files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors,
 and where values were replaced.
 graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
-labelled; whole_coverage.json: also by which ways, and what each could not see. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
-baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
-protect; not written where none did. redacted.csv: in which files placeholders stand for which secret; not written
-where none do. skipped.csv: which files were neither scanned nor trained on, and why; not written where all were.
+labelled; whole_coverage.json: also by which ways, and what each could not see. baseline.json: give it to the next
+report. changes.csv: what is new and what is gone since the baseline given to this one; not written without one.
+dropped.csv: which files lost text to a secret too weak to protect; not written where none did. redacted.csv: in
+which files placeholders stand for which secret; not written where none do. skipped.csv: which files were neither
+scanned nor trained on, and why; not written where all were.
 
 files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, and
 whole_coverage.json depends on tagged text, so the folder is a private place; the tracker gets the others.
@@ -91,7 +92,8 @@ class RepositoryRow:
 @dataclass(frozen=True)
 class Summary:
     """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config. refused: entries
-    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`). coverage: all of it, for the terminal."""
+    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`). coverage: all of it, for the
+    terminal."""
 
     entries: tuple[EntryRow, ...]
     repositories: tuple[RepositoryRow, ...]

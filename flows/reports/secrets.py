@@ -209,8 +209,8 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
 
 
 def markdown(summary: Summary, url: str | None) -> str:
-    """The tables for the Prefect UI; no path of a repository, no name that a repository chose, and nothing that tagged
-    text decides beyond which examples hold which secret."""
+    """The tables for the Prefect UI; no path of a repository, no name that a repository chose, and nothing that
+    tagged text decides beyond which examples hold which secret."""
     compared = summary.gone_elsewhere is not None
     names = ["entry", "kind", "secrets", "examples", "in no example"]
     redacts = any(row.redacted for row in summary.entries)

@@ -1,7 +1,7 @@
 """The coverage report: counts of what was read, skipped, labelled and dropped, and no value.
 
-Tracker and certificate get less of it (`published`): what the graph and untagged text decide. How often something was
-recognised, in which form and by how many byte strings, is decided by the tagged text itself.
+Tracker and certificate get less of it (`published`): what the graph and untagged text decide. How often something
+was recognised, in which form and by how many byte strings, is decided by the tagged text itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OF_ENTRIES = (
     "weak_examples_dropped", "left_out_secrets", "left_out_examples", "redacted_secrets", "redacted_places",
     "documentation",
 )  # fmt: skip
-"""What the graph, the sizes of files and the text of untagged examples decide; docs/extraction.md says why of each."""
+"""What the graph, the sizes of files and the text of untagged examples decide; docs/extraction.md says why."""
 _OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused", "skipped_files"}
 """What a repetition of the same extraction may count differently; and what is no count: names of files, and commit
 ids, unkeyed hashes of all text."""

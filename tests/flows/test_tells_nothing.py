@@ -1,8 +1,8 @@
 """Two whole runs whose secrets differ, one entry of every kind, and all that leaves the private store of each.
 
-Graphs and sizes are equal (`tests/support/alike.py`), and so is the identity key. What leaves is compared byte for byte
-but for what `leaving.OF_ITS_OWN` names, in which two runs on one text differ too, and for what MAY_DIFFER names, which
-the certificate lists as released without noise.
+Graphs and sizes are equal (`tests/support/alike.py`), and so is the identity key. What leaves is compared byte
+for byte but for what `leaving.OF_ITS_OWN` names, in which two runs on one text differ too, and for what MAY_DIFFER
+names, which the certificate lists as released without noise.
 """
 
 import re
@@ -64,7 +64,7 @@ def pair(tmp_path_factory):
 
 
 def told_apart(places, allowed):
-    """Place → its lines but those that match one of the patterns, each of which is matched against `place: line`."""
+    """Place → its lines but those that match one of the patterns, which are matched against `place: line`."""
     patterns = [re.compile(pattern) for pattern in allowed]
     return {
         place: [line for line in lines if not any(p.search(f"{place}: {line}") for p in patterns)]

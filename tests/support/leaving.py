@@ -27,8 +27,9 @@ OF_ITS_OWN = {
     "pace": r" \((?:[\d.e+]+ a second|[\d.e+-]+ s each)[^)]*\)|; whole job \d+%, about [^\"\n]* left",
     "port": r"(?<=127\.0\.0\.1:)\d+",
 }  # fmt: skip
-"""What two runs on the same text differ in, too: name of it, and how it is written. `digest`: of what has such a name
-or a time in it, of a model that noise was added to, or keyed (`tests/flows/test_main_job.py` looks for others)."""
+"""What two runs on the same text differ in, too: name of it, and how it is written. `digest`: of what has
+such a name or a time in it, of a model that noise was added to, or keyed;
+`tests/flows/test_main_job.py` looks for others."""
 
 
 def lines(home: Path, folder: Path, output: Mapping[str, str]) -> dict[str, list[str]]:
@@ -65,7 +66,7 @@ def _all(home: Path, output: Mapping[str, str]) -> Iterator[tuple[str, list[str]
 def _database(file: Path) -> Iterator[tuple[str, list[str]]]:
     with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as database:
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            rows = database.execute(f'SELECT * FROM "{table}"')  # noqa: S608
+            rows = database.execute(f'SELECT * FROM "{table}"')
             names = [column[0] for column in rows.description]
             cells = ([f"{n}={cell}" for n, cell in zip(names, row, strict=True)] for row in rows)
             yield f"table {file.name} {table}", [line for row in cells for line in _row(row)]
@@ -78,7 +79,7 @@ def _row(cells: list[str]) -> list[str]:
 
 
 def _read(file: Path) -> list[str]:
-    """A picture by its size in pixels, tables and JSON by their cells, a text by its lines, all else by its size."""
+    """A picture by its size in pixels, tables and JSON by cells, texts by lines, all else by its size."""
     data = file.read_bytes()
     if file.suffix == ".png":
         return ["{} x {} pixels".format(*struct.unpack(">II", data[16:24]))]

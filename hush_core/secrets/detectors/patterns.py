@@ -119,7 +119,7 @@ def find(
 
 
 def detect(corpus: Corpus, entry: PatternsSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret a distinct match, named after the first pattern that matches it; in the order of their keyed names.
+    """One secret a distinct match, named after the first pattern that matches it; in the order of keyed names.
 
     Raises:
         InputError: as `read_patterns` and `find`, or a match is too short to be sought. Never shows one.
