@@ -13,7 +13,7 @@ import pytest
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
-from hush_core.secrets import Extraction, examples, extract
+from hush_core.secrets import Extraction, examples, extract, scan_ahead
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
