@@ -40,7 +40,7 @@ MAY_DIFFER = {
         r"(key|metric_name)=extracted_\w+ ",
     ),
     "when each step began and ended": (
-        r": (?!0 of)(\d+) of (?!\1\b)\d+",
+        r"( - |message=)[\w ]+: (?!0 of)(\d+) of (?!\2\b)\d+( |$)",
         r"(key|metric_name)=training/",
     ),
 }  # fmt: skip

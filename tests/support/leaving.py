@@ -24,12 +24,12 @@ OF_ITS_OWN = {
     r"|(?<=[a-z]-)[0-9a-f]{3}(?![0-9a-zA-Z])",
     "time": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d(?:\.\d+)?"
     r"|(?<![\d.])1[6-9]\d{8,11}(?:\.\d+)?(?!\d)|\d+\.\d+it/s",
-    "pace": r" \((?:[\d.e+]+ a second|[\d.e+-]+ s each)[^)]*\)|; whole job \d+%, about [^\"\n]* left",
+    "": r" \((?:[\d.e+]+ a second|[\d.e+-]+ s each)[^)]*\)|; whole job \d+%, about [^\"\n]* left",
     "port": r"(?<=127\.0\.0\.1:)\d+",
 }  # fmt: skip
-"""What two runs on the same text differ in, too: name of it, and how it is written. `digest`: of what has
-such a name or a time in it, of a model that noise was added to, or keyed;
-`tests/flows/test_main_job.py` looks for others."""
+"""What two runs on the same text differ in, too: name of it, and how it is written. Without a name: the pace of a
+step, which may be missing. `digest`: of what has such a name or a time in it, of a model that noise was added to,
+or keyed; `tests/flows/test_main_job.py` looks for others."""
 
 
 def lines(home: Path, folder: Path, output: Mapping[str, str]) -> dict[str, list[str]]:
@@ -46,7 +46,7 @@ def lines(home: Path, folder: Path, output: Mapping[str, str]) -> dict[str, list
 def _common(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "<folder>")
     for name, pattern in OF_ITS_OWN.items():
-        text = re.sub(pattern, f"<{name}>", text)
+        text = re.sub(pattern, f"<{name}>" if name else "", text)
     return text
 
 
