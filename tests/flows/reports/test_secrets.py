@@ -245,7 +245,7 @@ def test_nothing_written_or_printed_holds_a_value_or_an_unkeyed_hash(report, tmp
     files = {**FILES, "n.py": f'T = "{CANARIES[2]}"\n'}
     summary, _, head = report(files, baseline=first.files["baseline.json"])
     written = [path.read_bytes() for path in (tmp_path / "out").iterdir()]
-    assert len(written) == 7
+    assert len(written) == 8
     everything = b"\n".join([*written, printed(summary).encode(), repr(summary).encode()]).lower()
     texts = [text.encode() for text in files.values() if len(text) > 10]
     for clear in [*(c.encode() for c in CANARIES), CODENAME.encode(), *texts]:
