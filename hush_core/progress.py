@@ -29,6 +29,18 @@ def beside(work: Callable[[], T], tick: Callable[[], object]) -> T:
         return waited(pool.submit(work), tick)
 
 
+def in_percent(progress: Progress) -> Progress:
+    """The same stages from 0 to 100: for totals that would tell of protected text (how many contents are equal)."""
+    begun = set()
+
+    def told(stage: str, done: int, total: int) -> None:
+        first = stage not in begun
+        begun.add(stage)
+        progress(stage, 0 if first else 100 if done >= total else 100 * done // total, 100)
+
+    return told
+
+
 class WholeJob:
     """How much of a job is done, by the time that each of its stages took where it was measured.
 

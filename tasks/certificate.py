@@ -31,9 +31,12 @@ RELEASED_UNPROTECTED = (
     "loss on held-out examples without a secret, of every model from the start to the trained one",
     "which examples hold which secret, and the weights (public by definition)",
     "how many examples are longer than the model's context, and are cut there",
-    "when rounds were released and how long they took (live metrics, logs): a round of more examples takes longer",
-    "results of the attacks named under `audits`, and of every `hush audit` of the model: rank and extraction of "
-    "each secret's value, how likely it is written out, losses of texts by number",
+    "when each step began and ended and how far it was when (orchestrator, tracker, live metrics, logs): a round "
+    "of more examples takes longer, and so does a text in which more is to be looked for; and how much disk is "
+    "left (metrics of a worker)",
+    "results of the attacks named under `audits`, on the trained model and on the one before its rounds, and of "
+    "every `hush audit` of the model: rank and extraction of each secret's value, for which secrets a value was "
+    "found to attack, how likely it is written out, losses of texts by number",
 )
 UNPROTECTED_MODEL = (
     "loss and attack results of an UNPROTECTED model trained on the same data (audit.unprotected): "
@@ -79,7 +82,7 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
     )
 
 
-@cached_task(name="certify", version=11)
+@cached_task(name="certify", version=12)
 @in_parts
 def write_model_certificate(
     name: str,

@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
+from hush_core.progress import in_percent
 from hush_core.secrets import extract
-from hush_core.secrets.coverage import published
+from hush_core.secrets.coverage import published, repeatable
 from tasks.redaction import note_redaction
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -36,6 +37,9 @@ class Extracted(BaseModel):
     replaced: Ref
     redaction_fingerprints: Ref
     coverage: Ref
+    """What may be shown of what was read and found."""
+    whole_coverage: Ref
+    """All of it; private, as it depends on tagged text."""
     skipped: Ref
     """Source → (reason, path) of files that were not read; private."""
     n_examples: int
@@ -51,7 +55,7 @@ class Extracted(BaseModel):
     `commits/` tells which that is."""
 
 
-@cached_task(name="extract", version=8, ignore=["config"])
+@cached_task(name="extract", version=9, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 
@@ -61,7 +65,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     store = Store(home().store)
     work = store.work_dir("extraction")
     cache = store.root / "extraction"
-    found = extract(config, home().identity_key(), progress_log(), cache=cache, work=work)
+    found = extract(config, home().identity_key(), in_percent(progress_log()), cache=cache, work=work)
     run_logger().info(
         "found %d secrets in %d of %d examples (%d edges); %d public examples",
         found.secrets.height,
@@ -69,11 +73,6 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         found.examples.height,
         found.edges.height,
         found.public.height,
-    )
-    run_logger().info(
-        "%d contents scanned, %d known from an earlier run",
-        found.coverage["blobs_scanned"],
-        found.coverage["blobs_reused"],
     )
     if found.redacted.height:
         run_logger().info(
@@ -91,6 +90,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
         **refs,
         redaction_fingerprints=kept,
         coverage=store.put_json(published(found.coverage), kind="coverage"),
+        whole_coverage=store.put_json(repeatable(found.coverage), kind="whole_coverage"),
         skipped=store.put_json(
             {label: facts["skipped_files"] for label, facts in found.coverage["repositories"].items()},
             kind="skipped",

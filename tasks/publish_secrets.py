@@ -3,13 +3,14 @@
 files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors,
 and where values were replaced.
 graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
-labelled. baseline.json: give it to the next report. changes.csv: what is new and what is gone since the
-baseline given to this one; not written without one. dropped.csv: which files lost text to a secret too weak to
-protect; not written where none did. redacted.csv: in which files placeholders stand for which secret; not written
-where none do. skipped.csv: which files were neither scanned nor trained on, and why; not written where all were.
+labelled; whole_coverage.json: also by which ways, and what each could not see. baseline.json: give it to the next
+report. changes.csv: what is new and what is gone since the baseline given to this one; not written without one.
+dropped.csv: which files lost text to a secret too weak to protect; not written where none did. redacted.csv: in
+which files placeholders stand for which secret; not written where none do. skipped.csv: which files were neither
+scanned nor trained on, and why; not written where all were.
 
-files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, so
-the folder is a private place; the tracker gets the others.
+files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, and
+whole_coverage.json depends on tagged text, so the folder is a private place; the tracker gets the others.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from tasks.runtime.store import Store
 from tasks.runtime.tracking import log_look
 
 SHOWN = ("graph.png", "coverage.json", "baseline.json")
-"""What the tracker gets: nothing that names a file."""
+"""What the tracker gets: nothing that names a file, or that tagged text decides beyond the graph."""
 
 _ENTRY = pl.col("name").str.extract(r"^([^/]*)")
 
@@ -91,7 +92,8 @@ class RepositoryRow:
 @dataclass(frozen=True)
 class Summary:
     """What a report came to. gone_elsewhere: pairs gone whose entry is no longer in the config. refused: entries
-    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`)."""
+    whose weak credentials stop `hush plan` and `hush run` (`weak: refuse`). coverage: all of it, for the
+    terminal."""
 
     entries: tuple[EntryRow, ...]
     repositories: tuple[RepositoryRow, ...]
@@ -125,7 +127,7 @@ def report_secrets(
         dropped=store.read_frame(extracted.dropped),
         redacted=(store.read_frame(extracted.redacted), store.read_frame(extracted.redactions)),
         replaced=store.read_frame(extracted.replaced),
-        coverage=store.read_json(extracted.coverage),
+        coverage=store.read_json(extracted.whole_coverage),
         skipped=store.read_json(extracted.skipped),
         key=home().identity_key(),
         out=folder,
@@ -189,6 +191,7 @@ def write_report(
         "secrets.sarif",
         "graph.png",
         "coverage.json",
+        "whole_coverage.json",
         "baseline.json",
         "changes.csv",
         "dropped.csv",
@@ -196,13 +199,13 @@ def write_report(
         "skipped.csv",
     )
     files = {name: out / name for name in names}
-    shown = published(coverage)
     fresh: dict[str, int] | None = None
     gone: dict[str | None, int] | None = None
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(files["secrets.sarif"], json.dumps(log).encode())
-        write_whole(files["coverage.json"], _json(shown))
+        write_whole(files["coverage.json"], _json(published(coverage)))
+        write_whole(files["whole_coverage.json"], _json(coverage))
         with tempfile.TemporaryDirectory() as folder:
             picture = figures.secret_graph(edges, secrets, Path(folder, "graph.png"))
             write_whole(files["graph.png"], picture.read_bytes())
@@ -242,7 +245,7 @@ def write_report(
         with_secret=edges["example_id"].n_unique(),
         results_left_out=sum(log["runs"][0]["properties"][n] for n in ("leftOut", "replacedLeftOut")),
         gone_elsewhere=None if gone is None else gone[None],
-        coverage=shown,
+        coverage=coverage,
         files=files,
     )
 

@@ -12,6 +12,7 @@ from prefect.states import State
 from hush_core import figures
 from hush_core.certificate import read_certificate, read_tables
 from hush_core.config import HushConfig
+from hush_core.mechanisms.unit_pools import without_reasons
 from tasks.against import AgainstChampion
 from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
@@ -102,7 +103,6 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
 def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
     tables = {
         "secrets": outcome.extracted.secrets,
-        "edges": outcome.extracted.edges,
         "weights": outcome.weighed.weights,
         "binding": outcome.weighed.binding,
         "bounds": outcome.calibrated.bounds,
@@ -118,6 +118,8 @@ def _tables(store: Store, outcome: Outcome, folder: Path) -> dict[str, Path]:
     if outcome.unprotected_attacked:
         tables["exposure_unprotected"] = outcome.unprotected_attacked.table
     paths = {name: store.path(ref) for name, ref in tables.items()}
+    paths["edges"] = folder / "edges.parquet"
+    without_reasons(store.read_frame(outcome.extracted.edges)).write_parquet(paths["edges"])
     if (curves := learning_table(outcome)).height:
         paths["learning_curves"] = folder / "learning_curves.parquet"
         curves.write_parquet(paths["learning_curves"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hush_core.config import HushConfig, Repository
 from hush_core.errors import HushError
+from hush_core.progress import in_percent
 from hush_core.secrets import scan_ahead, scanned_kinds
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -47,6 +48,6 @@ def scan_repository(
     """
     store = Store(home().store)
     return scan_ahead(
-        repository, kinds, home().identity_key(), progress_log(), chunk_bytes=chunk_bytes,
+        repository, kinds, home().identity_key(), in_percent(progress_log()), chunk_bytes=chunk_bytes,
         max_file_bytes=max_file_bytes, cache=store.root / "extraction", work=store.work_dir("extraction"),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from rich.table import Table
 from flows.reports.coverage_notes import coverage_notes, ways
 from hush_core.errors import InputError
 from hush_core.figures import short_name
+from hush_core.secrets.coverage import published
 from hush_core.secrets.report.sarif import MOST_RESULTS
 from tasks.publish_secrets import RepositoryRow, Summary
 from tasks.wording import counted
@@ -173,7 +174,7 @@ def _warn(summary: Summary, console: Console) -> None:
 
 def _more(console: Console, rows: int, what: str) -> None:
     if rows > MOST_ENTRIES:
-        console.print(f"[dim]… and {rows - MOST_ENTRIES:,} more {what}: coverage.json[/dim]")
+        console.print(f"[dim]… and {rows - MOST_ENTRIES:,} more {what}: whole_coverage.json[/dim]")
 
 
 def render_files(summary: Summary, asked: list[str], console: Console) -> None:
@@ -208,9 +209,10 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
 
 
 def markdown(summary: Summary, url: str | None) -> str:
-    """The tables for the Prefect UI; no path of a repository, and no name that a repository chose."""
+    """The tables for the Prefect UI; no path of a repository, no name that a repository chose, and nothing that
+    tagged text decides beyond which examples hold which secret."""
     compared = summary.gone_elsewhere is not None
-    names = ["entry", "kind", "secrets", "examples", "in no example", "recognised elsewhere"]
+    names = ["entry", "kind", "secrets", "examples", "in no example"]
     redacts = any(row.redacted for row in summary.entries)
     names += REDACTED if redacts else []
     names += ["new", "gone"] if compared else []
@@ -221,12 +223,11 @@ def markdown(summary: Summary, url: str | None) -> str:
         "|" + "---|" * len(names),
     ]
     for row in summary.entries:
-        cells = [row.secrets, row.examples, row.without_example, row.propagated]
+        cells = [row.secrets, row.examples, row.without_example]
         cells += [row.redacted, row.places] if redacts else []
         cells += [row.new or 0, row.gone or 0] if compared else []
         lines.append(f"| `{row.id}` | {row.kind} | " + " | ".join(f"{n:,}" for n in cells) + " |")
-    lines += ["", *(f"- {line}" for line in ways(summary.coverage))]
-    lines += ["", *(f"- **!** {note}" for note in coverage_notes(summary.coverage))]
+    lines += ["", *(f"- **!** {note}" for note in coverage_notes(published(summary.coverage)))]
     lines += ["", "| source | files read | examples | left out |", "|---|---|---|---|"]
     for one in summary.repositories:
         left_out = _left_out(one, summary.coverage)

@@ -14,6 +14,7 @@ from hush_core.certificate.released import curves_again, without_what_is_not_rea
 from hush_core.errors import CertificationError
 from hush_core.files import file_sha256, put_in_place, sync
 from hush_core.history import Earlier, bounds_of_all_runs
+from hush_core.mechanisms.unit_pools import without_reasons
 from hush_core.weights.roles import CERTIFIED, PLAIN, assign_roles
 
 
@@ -93,7 +94,7 @@ def write_certificate(
             curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
         ),
         "curves.parquet": curves.table,
-        "edges.parquet": edges,
+        "edges.parquet": without_reasons(edges),
         "history.parquet": earlier.profiles,
         REDACTED: redacted_rows,
         "runs.parquet": earlier.runs,

@@ -13,6 +13,14 @@ import polars as pl
 UNIT = "unit"
 LIFTED = "pool"
 """The reason of an edge that an item has for the sake of another example of its pool."""
+TAGGED = "tagged"
+"""What is published in place of any other reason."""
+
+
+def without_reasons(edges: pl.DataFrame) -> pl.DataFrame:
+    """The edges as they are published: in which form a secret was recognised tells of the tagged text itself."""
+    kept = pl.when(pl.col("reason") == LIFTED).then(pl.lit(LIFTED)).otherwise(pl.lit(TAGGED))
+    return edges.with_columns(reason=kept)
 
 
 def unit_pools(edges: pl.DataFrame, secrets: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """The coverage report: counts of what was read, skipped, labelled and dropped, and no value.
 
-Tracker and certificate get less of it (`published`): a total of bytes tells the length of a value to who knows the
-rest, and a count of byte strings sought tells which characters are in it.
+Tracker and certificate get less of it (`published`): what the graph and untagged text decide. How often something
+was recognised, in which form and by how many byte strings, is decided by the tagged text itself.
 """
 
 from __future__ import annotations
@@ -36,32 +36,40 @@ def coverage_of(
     return {"repositories": _repositories(corpus, layout, fate), "secrets": secrets}
 
 
+_OF_REPOSITORIES = (
+    "mode", "files", "bytes_without_secret", "skipped", "chunks", "examples", "public", "dropped_weak", "units",
+)  # fmt: skip
+_OF_ENTRIES = (
+    "kind", "secrets", "without_example", "only_in_dropped", "examples", "edges", "weak_secrets",
+    "weak_examples_dropped", "left_out_secrets", "left_out_examples", "redacted_secrets", "redacted_places",
+    "documentation",
+)  # fmt: skip
+"""What the graph, the sizes of files and the text of untagged examples decide; docs/extraction.md says why."""
 _OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused", "skipped_files"}
 """What a repetition of the same extraction may count differently; and what is no count: names of files, and commit
 ids, unkeyed hashes of all text."""
 
 
 def published(coverage: dict[str, Any]) -> dict[str, Any]:
-    """The report as it may be shown: the same in every run, and of the text that is sought no exact count.
+    """The report as it may be shown: the same in every run, and for all candidates of a secret."""
+    return {
+        "repositories": _chosen(coverage["repositories"], _OF_REPOSITORIES),
+        "secrets": _chosen(coverage["secrets"], _OF_ENTRIES),
+    }
 
-    Edges, examples and secrets are counted exactly, as the graph is public. What `propagation` counts (values,
-    patterns, fingerprints, names, imports) is a function of protected text beyond the graph, and is rounded up to a
-    power of two.
-    """
-    shown = {key: value for key, value in coverage.items() if key not in _OF_THIS_RUN}
-    shown["repositories"] = {
+
+def _chosen(report: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {name: {key: facts[key] for key in keys if key in facts} for name, facts in report.items()}
+
+
+def repeatable(coverage: dict[str, Any]) -> dict[str, Any]:
+    """All of the report but what differs from run to run; for who may read the text itself."""
+    kept = {key: value for key, value in coverage.items() if key not in _OF_THIS_RUN}
+    kept["repositories"] = {
         label: {key: value for key, value in facts.items() if key not in _OF_THIS_RUN}
         for label, facts in coverage["repositories"].items()
     }
-    if "propagation" in shown:
-        shown["propagation"] = _coarse(shown["propagation"])
-    return shown
-
-
-def _coarse(counted: Any) -> Any:
-    if isinstance(counted, dict):
-        return {key: _coarse(value) for key, value in counted.items()}
-    return 1 << (counted - 1).bit_length() if counted > 0 else 0
+    return kept
 
 
 def _repositories(corpus: Corpus, layout: Layout, fate: ChunkDisposition) -> dict[str, Any]:

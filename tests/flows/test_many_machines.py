@@ -260,8 +260,6 @@ def test_every_parallel_step_was_done_by_a_worker(job, planned, cluster):
     log = cluster[1].read_text()
     for step, times in (("scan", 2), ("weigh", 2), ("price", 4)):
         assert finished(log, step) >= times, step
-    # both repositories were scanned there, so the extraction found all of it scanned
-    assert re.search(r"(\d+) contents scanned, (\d+) known from", planned).group(1) == "0"
 
 
 def test_rivals_are_trained_by_workers(job, compared, cluster):

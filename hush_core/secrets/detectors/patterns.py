@@ -119,7 +119,7 @@ def find(
 
 
 def detect(corpus: Corpus, entry: PatternsSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret a distinct match, named after the first pattern that matches it.
+    """One secret a distinct match, named after the first pattern that matches it; in the order of keyed names.
 
     Raises:
         InputError: as `read_patterns` and `find`, or a match is too short to be sought. Never shows one.
@@ -140,14 +140,13 @@ def detect(corpus: Corpus, entry: PatternsSecret, context: DetectorContext) -> I
             spans = found.setdefault(value, (pattern.name, []))[1]
             spans.append(Span(blob, start, end, value=True))
     context.progress("detect", len(blobs), len(blobs))
-    for value, (name, spans) in sorted(found.items()):
+    named = [(f"{name}:{context.identify(value)}", value, spans) for value, (name, spans) in found.items()]
+    for name, value, spans in sorted(named, key=lambda one: one[:2]):  # that of the values would tell of them
         search_terms = SearchTerm(value, any_case=True, reason="patterns")
-        yield Finding(
-            name=f"{name}:{context.identify(value)}", spans=spans, search_terms=(search_terms,), copies=False
-        )
+        yield Finding(name=name, spans=spans, search_terms=(search_terms,), copies=False)
 
 
-DETECTOR = Detector("patterns", PatternsSecret, detect)
+DETECTOR = Detector("patterns", PatternsSecret, detect, version="2")
 
 
 def _matches(pattern: Pattern, content: bytes, where: str, most: int) -> Iterator[tuple[int, int]]:

@@ -151,18 +151,20 @@ class _Chunks:
 
 
 def detect(corpus: Corpus, entry: RareWordsSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret a word that stands in as many examples as the entry asks for.
+    """One secret a word that stands in as many examples as the entry asks for, in the order of their keyed names:
+    that of the words would tell of them.
 
     A chunk with the same bytes holds the same whole words; a word that a border cuts is in both chunks.
     """
     low, high = entry.document_frequency
     layout, starts = corpus.layout, corpus.contents.starts
-    for word, chunks in rare_words(_Chunks(corpus, context), low, high):
+    found = rare_words(_Chunks(corpus, context), low, high)
+    for name, word, chunks in sorted((context.identify(word), word, chunks) for word, chunks in found):
         spans = _spans(corpus, layout, starts, word, chunks.astype(np.int64))
-        yield Finding(name=context.identify(word), spans=spans, copies=False)
+        yield Finding(name=name, spans=spans, copies=False)
 
 
-DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="3", reads_redacted=True)
+DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="4", reads_redacted=True)
 
 
 def _spans(

@@ -199,12 +199,7 @@ def test_counts_that_would_tell_of_a_value_are_published_without_it(runs):
     assert "commit" in one["repositories"]["r"] and "commit" not in published(one)["repositories"]["r"]
     texts = [sum(map(len, r.examples["text"])) for r in results]
     assert texts[0] != texts[1]
-    exact = {
-        "secrets": {},
-        "repositories": {},
-        "propagation": {"values": 2, "patterns": 37, "copies": {"a": {"x": 0}}},
-    }
-    assert published(exact)["propagation"] == {"values": 2, "patterns": 64, "copies": {"a": {"x": 0}}}
+    assert "propagation" in one and "propagation" not in published(one)
 
 
 def test_rare_words_in_any_spelling_are_spans_of_their_own(make_repo, tmp_path):

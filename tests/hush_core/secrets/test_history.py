@@ -13,7 +13,7 @@ import pytest
 
 from hush_core.config import parse_config
 from hush_core.errors import InputError
-from hush_core.secrets import Extraction, examples, extract
+from hush_core.secrets import Extraction, examples, extract, scan_ahead
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
@@ -231,6 +231,18 @@ def test_the_next_run_reads_only_what_is_new(make_repo, tmp_path):
     for file in (cache / "scans").iterdir():
         file.write_bytes(b"damaged")
     assert run(cache=cache).coverage["blobs_scanned"] == 10
+
+
+def test_what_was_scanned_ahead_is_not_scanned_again(make_repo, tmp_path):
+    """As on a cluster, whose workers scan a repository each before the extraction."""
+    repo = make_repo()
+    repo.commit({f"d/{i}.py": f'a = "{TOKENS[i % 2]}" # {i}\n'.encode() for i in range(9)})
+    config, cache = job([repo], [CREDENTIALS], chunk_bytes=512), tmp_path / "cache"
+    limits = {"chunk_bytes": config.chunk_bytes, "max_file_bytes": config.max_file_bytes}
+    new = scan_ahead(config.repos[0], ["credentials"], KEY, lambda *step: None, cache=cache, **limits)
+    assert new == 9
+    after = extract(config, KEY, cache=cache)
+    assert (after.coverage["blobs_scanned"], after.coverage["blobs_reused"]) == (0, 9)
 
 
 def test_values_inside_base64_come_back_from_the_cache(make_repo, tmp_path):
