@@ -32,11 +32,13 @@ _NAME = re.compile(r"@?[A-Za-z0-9._+-]+(?:[/@][A-Za-z0-9._+-]+)*")
 
 
 class Begun(BaseModel):
-    """What `hush init` wrote: the entries that are active, and those that are written as comments."""
+    """What `hush init` wrote: the entries that are active, and those that are written as comments; whether any text
+    holds what an active one names."""
 
     file: Path
     active: tuple[str, ...]
     off: tuple[str, ...]
+    protects: bool
 
 
 def init(repository: Path, target: Path, place: Home, progress: Progress) -> Begun:
@@ -79,6 +81,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
         file=target,
         active=tuple(one for one in ids if one in active),
         off=tuple(one for one in ids if one not in active),
+        protects=any(one.examples for one in found.candidates if one.id in active),
     )
 
 

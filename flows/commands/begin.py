@@ -26,9 +26,12 @@ def init(
     begun = write_first(found, command_line.FIRST, place, command_line.progress())
 
     def shown() -> None:
-        said = [f"wrote {begun.file}: {', '.join(begun.active) or 'nothing in it is protected yet'}"]
+        said = [f"wrote {begun.file}: {', '.join(begun.active)}"]
         said += [f"as comments, each with its reason: {', '.join(begun.off)}"] if begun.off else []
-        said += ["next: read it, then run hush plan" if begun.active else "next: add an entry under secrets"]
+        said += [
+            "next: read it, then run hush plan" if begun.protects
+            else "no text holds what these name; next: add an entry for what is confidential, then run hush plan"
+        ]  # fmt: skip
         command_line.console().print("\n".join(said), markup=False)
 
     give(begun, shown)

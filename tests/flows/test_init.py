@@ -54,6 +54,18 @@ def test_init_then_plan(job):
     assert output.startswith("hush: hush.yaml: is not in this folder. Hint: run `hush init`")
 
 
+def test_where_nothing_is_found_the_next_step_is_an_entry_and_no_plan_that_is_refused(job, tmp_path):
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "hello.py").write_text("print(1)\n")
+    git(tmp_path / "bare", "init", "-q")
+    git(tmp_path / "bare", "add", ".")
+    git(tmp_path / "bare", "commit", "-q", "-m", "robot", email="1+update[bot]@users.example.com")
+    output = job.hush("init", tmp_path / "bare")
+    assert "no text holds what these name; next: add an entry" in " ".join(output.split())
+    assert "nothing to protect" in job.hush("plan", status=2)
+    (job.folder / "hush.yaml").unlink()
+
+
 def test_a_shallow_clone_and_a_file_in_the_way(job, tmp_path):
     source = job.folder / "repository"
     subprocess.run(

@@ -146,3 +146,12 @@ def test_how_a_run_is_done_does_not_make_it_another_run():
         assert settings.model_copy(update=other).essential() != settings.essential()
     stopping = TrainConfig(rounds=10, batch=4, evaluate_every=5, early_stopping={})
     assert stopping.model_copy(update={"evaluate_every": 2}).essential() != stopping.essential()
+
+
+@pytest.mark.parametrize("text", ["print(1)\n", "x: [1\n"])
+def test_a_file_of_the_repository_in_place_of_a_config_says_how_one_is_looked_at(tmp_path, text):
+    (tmp_path / "a.py").write_text(text)
+    for command, said in (("secrets", True), ("run", False)):
+        with pytest.raises(InputError) as refused:
+            load_config(tmp_path / "a.py", command=command)
+        assert ("a repository is named by its folder" in str(refused.value)) == said

@@ -32,7 +32,7 @@ def train(**keys):
     return {"train": {**JOB["train"], **keys}}
 
 
-ANEW = {"rounds": 40, "batch": 8}
+ONCE = {"rounds": 40, "batch": 8}
 ITEMS = {"kind": "group_privacy"}
 PAIR = {"prompt": "q", "completion": "a"}
 CHANGES = {
@@ -52,13 +52,13 @@ CHANGES = {
     "chunk_bytes": [{}, {"chunk_bytes": 1024}],
     "max_file_bytes": [{}, {"max_file_bytes": 1 << 21}],
     "mechanism.kind": [{}, mechanism(kind="dp_sgd"), mechanism(**ITEMS)],
-    "mechanism.epsilon": [{"promise": None, "train": ANEW, **mechanism(kind="dp_sgd", epsilon=e, delta=1e-6)}
+    "mechanism.epsilon": [{"promise": None, "train": ONCE, **mechanism(kind="dp_sgd", epsilon=e, delta=1e-6)}
                           for e in (1.0, 2.0)],
-    "mechanism.delta": [{"promise": None, "train": ANEW, **mechanism(kind="dp_sgd", epsilon=1.0, delta=d)}
+    "mechanism.delta": [{"promise": None, "train": ONCE, **mechanism(kind="dp_sgd", epsilon=1.0, delta=d)}
                         for d in (1e-6, 1e-7)],
     "mechanism.records": [mechanism(**ITEMS, records=n) for n in (2, 4)],
     "mechanism.select": [mechanism(**ITEMS, select=how) for how in ("random", "longest")],
-    "mechanism.bands": [{"promise": None, "train": ANEW, **mechanism(kind="correlated", bands=n)} for n in (2, 4)],
+    "mechanism.bands": [{"promise": None, "train": ONCE, **mechanism(kind="correlated", bands=n)} for n in (2, 4)],
     "weights.capacities": [{}, {"weights": {"capacities": "paper"}}],
     "weights.c": [{}, {"weights": {"c": 0.25}}],
     "weights.noise_multiplier": [{"weights": {"capacities": "equalised"}},
@@ -68,7 +68,7 @@ CHANGES = {
     "method": [{}, {"method": "renyi"}],
     "promise.runs": [{}, {"promise": {"runs": 6}}],
     "train.rounds": [{}, train(rounds=41)],
-    "train.start": [{}, {"train": ANEW}],
+    "train.start": [{}, {"train": ONCE}],
     "train.later_rounds": [{}, train(later_rounds=5)],
     "train.batch": [{}, train(batch=9)],
     "audit.held_back": [{}, {"audit": {"held_back": True}}],
