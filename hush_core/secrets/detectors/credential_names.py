@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
-from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_der import in_certificate, is_public_armour
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -99,10 +99,25 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
     """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
     for first, last in lines:
         deadline.check()
-        for run in by_line(_made_runs, content[first:last]):
-            found = _judge(content, first, last, run)
-            if found:
-                yield found
+        above = max(0, first - REACH_UP)
+        look = _values if last - above <= MOST_KEPT else _values.__wrapped__
+        found = look(content[above : last + REACH_DOWN], first - above, last - above)
+        for rule, start, end, by_itself in found:
+            if not (by_itself and in_certificate(content, first, last)):
+                yield rule, start + above, end + above
+
+
+REACH_UP, REACH_DOWN = 160, 120
+"""Bytes above and below a line by which its values are told: of the lines beside it, and KEY_REACH."""
+MOST_KEPT = 512
+
+
+@lru_cache(1 << 14)
+def _values(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
+    """(rule, start, end) of the values on a line of a text; and whether no name tells of one, so that it is none in a
+    certificate. Kept, as the next version has nearly all lines of the one before."""
+    found = (_judge(text, first, last, run) for run in _made_runs(text[first:last]))
+    return [one for one in found if one]
 
 
 class _Run(NamedTuple):
@@ -153,7 +168,7 @@ def _says_public(token: bytes, core: bytes) -> bool:
     )
 
 
-def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int] | None:
+def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:
     start, end, token, core, prefix, made, made_body = run
     start, end, body = start + first, end + first, core[len(prefix) :] if prefix else b""
     before = content[max(first, start - BEFORE) : start]
@@ -179,20 +194,19 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
             return None
         after = words(content[end : min(last, end + AFTER)])
         if any(word in STRONG for word in after) and not any(word in DENYING for word in after):
-            return (NEARBY, *widened(content, start, end, first, last))
+            return (NEARBY, *widened(content, start, end, first, last), False)
     if said:
         glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
         return (
             ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY,
             *widened(content, start, end, first, last),
+            False,
         )
     if said is False and (made or made_body) != "mixed":
         return None
     if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
-        return None
-    if in_certificate(content, first, last):
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[-1:] in b"_-:~." and not DENYING & set(words(prefix))
@@ -209,11 +223,11 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         and said is None
         and _plain(core)
     ):
-        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
     if said is None and made and stands_alone(content, start, end, first, last, token, made):
-        return RANDOM_TOKEN, start, end
+        return RANDOM_TOKEN, start, end, True
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
-        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
     return None
 
 
