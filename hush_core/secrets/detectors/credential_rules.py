@@ -61,7 +61,8 @@ FAR_GATE = rb"(?:-----BEGIN|auth_provider_x509|\"refresh_token\"|(?i:kind[\"']?:
 kinds of files see."""
 PLACE = 3000
 ALONE_BYTES = 640
-JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", 4004: "variables"}
+VARIABLES = 4004
+JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", VARIABLES: "variables"}
 
 
 class Spans:
