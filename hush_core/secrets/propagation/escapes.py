@@ -34,8 +34,9 @@ SOFT_LINE = range(66, 80)
 _LINE = 60
 """Characters before a soft line break: shorter lines end with a `=` of another kind."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
-_NULS = re.compile(rb"(?<=\0[^\0\xff])\0{1,3}(?!\0)|(?<!\0)\0{1,3}(?=[^\0\xff]\0)")
-"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`)."""
+_NULS = re.compile(rb"\0(?:(?<=\0[^\0\xff]\0)\0{0,2}(?!\0)|(?<!\0\0)\0{0,2}(?=[^\0\xff]\0))")
+"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`). It
+begins with a NUL, which `re` seeks by memchr."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
@@ -119,12 +120,12 @@ def _character(code: int) -> bytes:
 def _undone(
     below: Layer,
     token: re.Pattern[bytes],
-    stands_for: Callable[[re.Match[bytes]], bytes],
+    stands_for: Callable[[re.Match[bytes]], bytes] | None,
     form: str,
     widen: Callable[[int], int] = lambda end: end,
 ) -> Layer | None:
-    """The layer in which every token is what it stands for; None where that changes nothing."""
-    text = token.sub(stands_for, below.text)
+    """The layer in which every token is what it stands for (None: nothing); None where that changes nothing."""
+    text = token.sub(stands_for or b"", below.text)
     if text == below.text:
         return None
 
@@ -134,7 +135,7 @@ def _undone(
         here, until, begin, end = [], [], [], []
         gone = 0
         for match in token.finditer(below.text):
-            size = len(stands_for(match))
+            size = len(stands_for(match)) if stands_for is not None else 0
             here.append(match.start() - gone)
             until.append(here[-1] + size)
             begin.append(match.start())
@@ -183,7 +184,7 @@ def odd_characters(below: Layer) -> Layer | None:
 def utf16(below: Layer) -> Layer | None:
     """Without the NULs of wide characters: each is told by what stands beside it. They come out of what was
     decoded, as text with a NUL is not trained on."""
-    return _undone(below, _NULS, lambda _: b"", "utf-16")
+    return _undone(below, _NULS, None, "utf-16")
 
 
 def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
