@@ -158,7 +158,7 @@ def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
     unsettled: list[int] = []
     if any(True for found in _on_lines(content, lines, unsettled) for _ in found):
         return None
-    if changes and changes[0].start < LINED_BYTES and any(True for _ in lined_files(content)):
+    if changes and changes[0].start < LINED_BYTES and lined_files(content):
         return None
     if (BLOCK in lines or not JOINED.keys().isdisjoint(lines)) and joined_in(
         content, gates_in(content, [(0, len(content))], _joints())
