@@ -55,9 +55,7 @@ def lined_files(content: bytes) -> Sequence[int]:
 def _lined_heads(text: bytes) -> Sequence[int]:
     """`lined_files` of what begins so; kept, as most versions of a file begin alike."""
     head = [
-        line
-        for line in text.split(b"\n")[:24]
-        if line.strip() and not line.lstrip().startswith((b"#", b";"))
+        line for line in text.split(b"\n")[:24] if line.strip() and not line.lstrip().startswith((b"#", b";"))
     ][:4]
     if not head or max(map(len, head)) > 400:
         return ()

@@ -210,12 +210,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         return None
     kind = made_body or made
     glued = bool(prefix) and prefix[-1:] in b"_-:~." and not DENYING & set(words(prefix))
-    if (
-        glued
-        and prefix.endswith(b"-")
-        and made_body == "hex"
-        and len(body) in (SHA1_DIGITS, SHA256_DIGITS)
-    ):
+    if glued and prefix.endswith(b"-") and made_body == "hex" and len(body) in (SHA1_DIGITS, SHA256_DIGITS):
         return None  # `pack-…`, `diff-…`
     if (
         kind == "mixed"

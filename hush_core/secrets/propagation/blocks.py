@@ -58,7 +58,9 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
     for code, runs in (
         (
             BASE64_CODE,
-            _BASE64.runs(text, sorted({*found.ascii64, *mixed}), lambda at: at in mixed or _is_text(text, at)),
+            _BASE64.runs(
+                text, sorted({*found.ascii64, *mixed}), lambda at: at in mixed or _is_text(text, at)
+            ),
         ),
         (HEX_CODE, _HEX.runs(text, found.hex)),
         (BASE32_CODE, _BASE32.runs(text, found.base32)),
