@@ -229,23 +229,42 @@ def quoted_printable(below: Layer) -> Layer | None:
     if not is_quoted(text):
         return None
 
-    return _undone(
-        below, _QUOTED_PRINTABLE, _printable, "quoted-printable", lambda end: _end_of_line(text, end)
-    )
+    @cache
+    def lines() -> _Lines:
+        return _Lines(text)
+
+    return _undone(below, _QUOTED_PRINTABLE, _printable, "quoted-printable", lambda end: lines().end(end))
 
 
-def _end_of_line(text: bytes, at: int) -> int:
-    r"""Where the line ends that `at` stands in, with the lines that a sign before the break goes on in.
+class _Lines:
+    r"""Where the lines of a text end, with those that a sign before the break goes on in; read once.
 
-    >>> _end_of_line(b"a= \nb\r\nc", 0), _end_of_line(b"a", 0)
+    >>> _Lines(b"a= \nb\r\nc").end(0), _Lines(b"a").end(0)
     (5, 1)
     """
-    while (stop := text.find(b"\n", at)) >= 0:
-        end = stop - 1 if stop > at and text[stop - 1] == 13 else stop
-        if not text[at:end].rstrip(b" \t").endswith(b"="):
-            return end
-        at = stop + 1
-    return len(text)
+
+    def __init__(self, text: bytes) -> None:
+        self._starts, self._ends, self._signs = [], [], []
+        at = 0
+        while (stop := text.find(b"\n", at)) >= 0:
+            line = text[at:stop]
+            self._starts.append(at)
+            self._ends.append(stop - line.endswith(b"\r"))
+            line = line.removesuffix(b"\r").rstrip(b" \t")
+            self._signs.append(at + len(line) - 1 if line.endswith(b"=") else -1)
+            at = stop + 1
+        self._starts.append(at)
+        self._ends.append(len(text))
+        self._signs.append(-1)
+        self._last = self._ends[:]
+        for n in range(len(self._last) - 2, -1, -1):
+            if self._signs[n] >= 0:
+                self._last[n] = self._last[n + 1]
+
+    def end(self, at: int) -> int:
+        """Where the line ends that `at` stands in."""
+        n = bisect_right(self._starts, at) - 1
+        return self._last[n] if self._signs[n] >= at else max(at, self._ends[n])
 
 
 def is_quoted(text: bytes) -> bool:
