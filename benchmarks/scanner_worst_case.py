@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/scanner_worst_case.py [--mb 1]
 
 Each row is the time for a quarter of the text and for all of it; a quadratic rule would take 16 times as long.
-First the scan for credentials: "left out" where the deadline ends it, and the file is not trained on. Then the search
-for a value that is in the text again and again, the parsers of source code (and the limit that ends them), mail, and
-the estimate of bits.
+First the scan for credentials: "left out" where the deadline ends it, and the file is not trained on. Then the
+search for a value that is in the text again and again, the parsers of source code (and the limit that ends them),
+mail, and the estimate of bits.
 """
 
 import argparse
@@ -42,9 +42,10 @@ VALUE = b"abcdabcd"
 RANDOM = base64.b64encode(random.Random(1).randbytes(3000))
 SOUGHT = {
     "the value": VALUE, "in base64": base64.b64encode(VALUE * 300), "continued": b"abcd\\\n",
-    "joints": b'"abcdabcd" + ', "quoted-printable": VALUE * 9 + b"=\n", "random base64": RANDOM, "escapes": b"\\u0041", "percents": b"%41",
-    "entities": b"&#65;", "numbers": b"65, 66, 67, ", "calls": b"chr(65).", "frames": b"<~aaaaaaaaaaaa",
-    "zip heads": base64.b64encode(b"PK\3\4" * 300), "bombs": base64.b64encode(gzip.compress(bytes(8_000_000), mtime=0)),
+    "joints": b'"abcdabcd" + ', "quoted-printable": VALUE * 9 + b"=\n", "random base64": RANDOM,
+    "escapes": b"\\u0041", "percents": b"%41", "entities": b"&#65;", "numbers": b"65, 66, 67, ",
+    "calls": b"chr(65).", "frames": b"<~aaaaaaaaaaaa", "zip heads": base64.b64encode(b"PK\3\4" * 300),
+    "bombs": base64.b64encode(gzip.compress(bytes(8_000_000), mtime=0)),
 }  # fmt: skip
 PARSED = [
     ("python", b"("), ("python", b"\\\n"), ("python", b"f'{"), ("javascript", b"`${"), ("tsx", b"x<"),
