@@ -20,6 +20,7 @@ the same objects. Every extraction is a process of its own. JSON with --out, a p
 """
 
 import argparse
+import compileall
 import hashlib
 import json
 import os
@@ -517,6 +518,9 @@ def main() -> None:
         keep.mkdir(parents=True, exist_ok=True)
         began = time.perf_counter()
         if arguments.peer:
+            compileall.compile_dir(
+                Path(__file__).parents[1] / "hush_core", quiet=2
+            )  # as an installation does
             print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
             for source in arguments.repo or [build(keep, arguments.scale)]:
                 beside(cloned(keep, source), _name(source), folder, arguments.peer, arguments.rounds)

@@ -8,8 +8,8 @@ import base64
 import binascii
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -46,22 +46,27 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def lined_files(content: bytes) -> Iterator[int]:
+def lined_files(content: bytes) -> Sequence[int]:
     """Numbers of the places whose form two of the first lines have, comments left out (or the only one)."""
+    return _lined_heads(content[:2048])
+
+
+@lru_cache(1 << 10)
+def _lined_heads(text: bytes) -> Sequence[int]:
+    """`lined_files` of what begins so; kept, as most versions of a file begin alike."""
     head = [
-        line
-        for line in content[:2048].split(b"\n")[:24]
-        if line.strip() and not line.lstrip().startswith((b"#", b";"))
+        line for line in text.split(b"\n")[:24] if line.strip() and not line.lstrip().startswith((b"#", b";"))
     ][:4]
     if not head or max(map(len, head)) > 400:
-        return
+        return ()
     if not any(_lined().match(line) for line in head):
-        return
-    for number, place in enumerate(PLACES):
-        if place.lined:
-            pattern = _pattern(number)
-            if sum([pattern.match(line) is not None for line in head]) >= min(2, len(head)):
-                yield number
+        return ()
+    lined = ((number, _pattern(number)) for number, place in enumerate(PLACES) if place.lined)
+    return tuple(
+        number
+        for number, pattern in lined
+        if sum([pattern.match(line) is not None for line in head]) >= min(2, len(head))
+    )
 
 
 def in_files(

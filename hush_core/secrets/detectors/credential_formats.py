@@ -35,8 +35,10 @@ class Format:
     random: bool = False
     but: bytes = b""
 
-    def pattern(self) -> linear.Linear:
-        return linear.compile(self.before + rb"(" + self.body + rb")" + self.after)
+    def pattern(self, *, bound: bool = True) -> linear.Linear:
+        """bound: bodies of MAX_BODY at most."""
+        body = self.body if bound else self.body.replace(b",%d}" % MAX_BODY, b",}")
+        return linear.compile(self.before + rb"(" + body + rb")" + self.after)
 
 
 _EQUALS = rb"[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?"

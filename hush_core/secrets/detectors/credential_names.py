@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -96,52 +98,91 @@ _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
     """Values that look like a machine's: near a telling name, after a prefix, or of all kinds of characters."""
     for first, last in lines:
-        for match in RUN.finditer(content, first, last):
-            deadline.check()
-            start, end = match.span()
-            token = match[0]
-            if end - start > MAX_VALUE or (
-                b"." in token and len(token.translate(None, _NUMERIC)) * 3 < len(token)
-            ):
-                continue
-            found = _judge(content, first, last, start, end, token)
-            if found:
-                yield found
+        deadline.check()
+        above = max(0, first - REACH_UP)
+        look = _values if last - above <= MOST_KEPT else _values.__wrapped__
+        found = look(content[above : last + REACH_DOWN], first - above, last - above)
+        for rule, start, end, by_itself in found:
+            if not (by_itself and in_certificate(content, first, last)):
+                yield rule, start + above, end + above
 
 
-def _judge(
-    content: bytes, first: int, last: int, start: int, end: int, token: bytes
-) -> tuple[str, int, int] | None:
-    core = token.strip(b"=._-~/")
-    prefix = _PREFIX.match(core)
-    body = core[prefix.end() :] if prefix else b""
-    made, made_body = looks_made(core), looks_made(body)
-    if not made and not made_body:
-        return None
-    before = content[max(first, start - BEFORE) : start]
-    if _IS_NAME.match(content, end) or (content[start - 1 : start] == b"\\" and end - start >= 40):
-        return None  # a name; or a line of a block that is written with \\n
-    if _DATA_URI.search(before) or is_file(token) or _VERSION.match(core):
-        return None
-    if (
-        is_identifier(core)
+REACH_UP, REACH_DOWN = 160, 120
+"""Bytes above and below a line by which its values are told: of the lines beside it, and KEY_REACH."""
+MOST_KEPT = 512
+
+
+@lru_cache(1 << 14)
+def _values(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
+    """(rule, start, end) of the values on a line of a text; and whether no name tells of one, so that it is none in a
+    certificate. Kept, as the next version has nearly all lines of the one before."""
+    found = (_judge(text, first, last, run) for run in _made_runs(text[first:last]))
+    return [one for one in found if one]
+
+
+class _Run(NamedTuple):
+    """A run of characters in a line that looks made. made, made_body: of its core, and of that without a prefix."""
+
+    start: int
+    end: int
+    token: bytes
+    core: bytes
+    prefix: bytes
+    made: str
+    made_body: str
+
+
+def _made_runs(line: bytes) -> Iterator[_Run]:
+    """The runs that may be a machine's values by their own characters."""
+    for match in RUN.finditer(line):
+        deadline.check()
+        start, end = match.span()
+        token = match[0]
+        if end - start > MAX_VALUE or (
+            b"." in token and len(token.translate(None, _NUMERIC)) * 3 < len(token)
+        ):
+            continue
+        core = token.strip(b"=._-~/")
+        matched = _PREFIX.match(core)
+        prefix = matched[0] if matched else b""
+        made, made_body = looks_made(core), looks_made(core[len(prefix) :]) if prefix else ""
+        if (made or made_body) and not _says_public(token, core):
+            yield _Run(start, end, token, core, prefix, made, made_body)
+
+
+def _says_public(token: bytes, core: bytes) -> bool:
+    """Whether a run says by itself that it is no value: a file, a version, a name, a public key, a page, a path."""
+    return (
+        is_file(token)
+        or _VERSION.match(core) is not None
+        or is_identifier(core)
         or is_public_key(token)
         or is_page(token)
-        or is_fingerprint(token, before)
-        or is_shown(before)
-        or (content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last))
-        or is_handshake(token, before, content[end : min(last, end + AFTER)])
         or is_public_armour(token)
         or is_placeholder_login(token)
         or is_boundary(token)
         or says_placeholder(token)
+        or is_path(token)
+        or b"..." in token  # cut short by who wrote it
+        or b"xn--" in token  # a domain
+    )
+
+
+def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:
+    start, end, token, core, prefix, made, made_body = run
+    start, end, body = start + first, end + first, core[len(prefix) :] if prefix else b""
+    before = content[max(first, start - BEFORE) : start]
+    if _IS_NAME.match(content, end) or (content[start - 1 : start] == b"\\" and end - start >= 40):
+        return None  # a name; or a line of a block that is written with \\n
+    if (
+        _DATA_URI.search(before)
+        or is_fingerprint(token, before)
+        or is_shown(before)
+        or (content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last))
+        or is_handshake(token, before, content[end : min(last, end + AFTER)])
     ):
         return None
-    if is_path(token):
-        return None
-    if b"..." in token or b"xn--" in token:  # cut short by who wrote it; a domain
-        return None
-    said = verdict(before[-BEFORE:] + (prefix[0] if prefix and not made else b""))
+    said = verdict(before[-BEFORE:] + (prefix if not made else b""))
     if said and (made or made_body) in ("hex", "uuid"):
         said = own_verdict(before)
     if made in ("hex", "uuid", "plain") and is_bare_id(before):
@@ -153,12 +194,13 @@ def _judge(
             return None
         after = words(content[end : min(last, end + AFTER)])
         if any(word in STRONG for word in after) and not any(word in DENYING for word in after):
-            return (NEARBY, *widened(content, start, end, first, last))
+            return (NEARBY, *widened(content, start, end, first, last), False)
     if said:
         glue = before[max(0, len(before) - 8) :].rstrip(b"\"'` \t")[-1:]
         return (
             ASSIGNED if glue in (b"=", b":", b">", b",", b"(", b"[") or not before.strip() else NEARBY,
             *widened(content, start, end, first, last),
+            False,
         )
     if said is False and (made or made_body) != "mixed":
         return None
@@ -166,16 +208,9 @@ def _judge(
         return None
     if says_text(content[start:end]) or holds_text(content[start:end]):
         return None
-    if in_certificate(content, first, last):
-        return None
     kind = made_body or made
-    glued = bool(prefix) and prefix[0][-1:] in b"_-:~." and not DENYING & set(words(prefix[0]))
-    if (
-        glued
-        and prefix[0].endswith(b"-")
-        and made_body == "hex"
-        and len(body) in (SHA1_DIGITS, SHA256_DIGITS)
-    ):
+    glued = bool(prefix) and prefix[-1:] in b"_-:~." and not DENYING & set(words(prefix))
+    if glued and prefix.endswith(b"-") and made_body == "hex" and len(body) in (SHA1_DIGITS, SHA256_DIGITS):
         return None  # `pack-…`, `diff-…`
     if (
         kind == "mixed"
@@ -183,11 +218,11 @@ def _judge(
         and said is None
         and _plain(core)
     ):
-        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
     if said is None and made and stands_alone(content, start, end, first, last, token, made):
-        return RANDOM_TOKEN, start, end
+        return RANDOM_TOKEN, start, end, True
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
-        return (RANDOM_TOKEN, *widened(content, start, end, first, last))
+        return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
     return None
 
 

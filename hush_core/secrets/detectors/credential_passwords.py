@@ -15,6 +15,7 @@ import re2
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -176,63 +177,69 @@ def passwords(
     unsettled: takes in where values stand that are some only if the content's head is one of a settings file.
     """
     settings: bool | None = None
-    for begin, last in lines:
-        for first, match in _named(content, begin, last):
-            deadline.check()
-            group = match.lastindex or 0
-            quoted = group not in _BARE_GROUPS
-            value, (start, end) = match[group], match.span(group)
-            if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
-                content, max(first, match.start() - 12), match.start()
-            ):
-                continue
-            if is_shown(content[max(first, start - SHOWN) : start]) or b"..." in value:
-                continue
-            if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
-                continue  # its digest
-            if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
-                continue
-            if looks_made(value) and RUN.fullmatch(value):
-                if is_file(value) or is_path(value) or says_placeholder(value):
-                    continue
-                yield ASSIGNED, start, end
-                continue
-            name = match[1].lower()
-            human = any(part in name for part in _HUMAN_NAMES) or (
-                name in _SALTS and _HEX16.fullmatch(value) is not None
-            )
-            if (
-                (not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)))
-                or _NOISE.fullmatch(value)
-                or is_placeholder(value)
-                or says_placeholder(value)
-                or _EXPRESSION.search(value)
-                or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
-            ):
-                continue
-            given = content[match.end(2) : start] == b"=" and not _DOTTED.search(
-                content, first, match.start()
-            )
-            if not quoted and not given and _WORD.fullmatch(value) and _SENTENCE.match(content, end, last):
-                continue
-            sign = content[match.end(2) : start].strip(b" \t\"'`")
-            if sign == b"(" and not _SETTER.search(content, max(first, match.start() - 32), match.start()):
-                continue
-            if len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True):
-                continue
-            if not _may_be_password(value, human=human, quoted=quoted, settings=False) and not (
-                quoted
-                and sign not in _LOOSE
-                and _PLAINLY.search(content, max(0, first - 1), match.end(2))
-                and _is_word(value)
-            ):
+    for first, last in lines:
+        deadline.check()
+        first = _first(content, first, last)
+        for rule, start, end, doubtful, loose in by_line(_on_line, content[first:last]):
+            if doubtful:
                 if settings is None:
                     settings = _settings_like(content)
                 if unsettled is not None:
-                    unsettled.append(start)
-                if not settings or sign in _LOOSE:
+                    unsettled.append(first + start)
+                if not settings or loose:
                     continue
-            yield ASSIGNED_PASSWORD, start, end
+            yield rule, first + start, first + end
+
+
+def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
+    """(rule, start, end) of each value on a line; whether it is one in settings only, and whether it is one in these
+    only behind another sign."""
+    for match in _named(line):
+        deadline.check()
+        group = match.lastindex or 0
+        quoted = group not in _BARE_GROUPS
+        value, (start, end) = match[group], match.span(group)
+        if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
+            line, max(0, match.start() - 12), match.start()
+        ):
+            continue
+        if is_shown(line[max(0, start - SHOWN) : start]) or b"..." in value:
+            continue
+        if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
+            continue  # its digest
+        if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
+            continue
+        if looks_made(value) and RUN.fullmatch(value):
+            if is_file(value) or is_path(value) or says_placeholder(value):
+                continue
+            yield ASSIGNED, start, end, False, False
+            continue
+        name = match[1].lower()
+        human = any(part in name for part in _HUMAN_NAMES) or (
+            name in _SALTS and _HEX16.fullmatch(value) is not None
+        )
+        if (
+            (not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)))
+            or _NOISE.fullmatch(value)
+            or is_placeholder(value)
+            or says_placeholder(value)
+            or _EXPRESSION.search(value)
+            or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
+        ):
+            continue
+        given = line[match.end(2) : start] == b"=" and not _DOTTED.search(line, 0, match.start())
+        if not quoted and not given and _WORD.fullmatch(value) and _SENTENCE.match(line, end):
+            continue
+        sign = line[match.end(2) : start].strip(b" \t\"'`")
+        if sign == b"(" and not _SETTER.search(line, max(0, match.start() - 32), match.start()):
+            continue
+        if len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True):
+            continue
+        loose = sign in _LOOSE
+        doubtful = not _may_be_password(value, human=human, quoted=quoted, settings=False) and not (
+            quoted and not loose and _PLAINLY.search(line, 0, match.end(2)) and _is_word(value)
+        )
+        yield ASSIGNED_PASSWORD, start, end, doubtful, loose
 
 
 _VALUE_LINE = re.compile(rb"[ \t]{0,24}[\"']?value[\"']?:")
@@ -240,20 +247,25 @@ ABOVE = 160
 """Longest line above it that is read for the name: no more than `changes.around` takes in."""
 
 
-def _named(content: bytes, first: int, last: int) -> Iterator[tuple[int, linear.Match]]:
-    """Where the line of the name begins, and a match of PASSWORD."""
+def _first(content: bytes, first: int, last: int) -> int:
+    """Where the line begins, or the line above where the name of its value stands there."""
     if first and _VALUE_LINE.match(content, first, last):
-        above = content.rfind(b"\n", max(0, first - ABOVE), first - 1)  # its name stands above
-        first = above + 1 if above >= 0 else 0 if first <= ABOVE else first
-    at = first
-    for name in _AT.finditer(content[first:last]):
-        if first + name.start() >= at:
-            match = PASSWORD.match(content, first + name.start(), last)
+        above = content.rfind(b"\n", max(0, first - ABOVE), first - 1)
+        return above + 1 if above >= 0 else 0 if first <= ABOVE else first
+    return first
+
+
+def _named(line: bytes) -> Iterator[linear.Match]:
+    """Matches of PASSWORD."""
+    at = 0
+    for name in _AT.finditer(line):
+        if name.start() >= at:
+            match = PASSWORD.match(line, name.start())
             if match:
                 group = match.lastindex or 0
                 named = _AT.match(match[group])  # `"key": "password", "value": …`
                 at = match.start(group) if named else match.end()
-                yield first, match
+                yield match
 
 
 _SIGNED = linear.compile(rb"[A-Za-z]{3}[!@#$%^&*]+\Z")

@@ -16,7 +16,7 @@ import platform
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -25,9 +25,9 @@ from pathlib import Path
 
 import hyperscan
 
-from hush_core import linear
 from hush_core.files import write_whole
 from hush_core.secrets.detectors import credential_files, credential_joints, deadline
+from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_files import (
     alone,
     in_files,
@@ -35,7 +35,7 @@ from hush_core.secrets.detectors.credential_files import (
     lined_files,
     putty,
 )
-from hush_core.secrets.detectors.credential_formats import FORMATS, looks_random
+from hush_core.secrets.detectors.credential_formats import FORMATS, MAX_BODY, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
@@ -61,7 +61,8 @@ FAR_GATE = rb"(?:-----BEGIN|auth_provider_x509|\"refresh_token\"|(?i:kind[\"']?:
 kinds of files see."""
 PLACE = 3000
 ALONE_BYTES = 640
-JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", 4004: "variables"}
+VARIABLES = 4004
+JOINED = {4000: "joint", 4001: "list", 4002: "continued", 4003: "folded", VARIABLES: "variables"}
 
 
 class Spans:
@@ -137,12 +138,26 @@ def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterat
 
 def formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:
     for number in sorted(n for n in lines if n < len(FORMATS)):
-        kind, pattern = FORMATS[number], _pattern(number)
         for first, last in lines[number]:
             deadline.check()
-            for match in pattern.finditer(content, first, last):
-                if looks_random(kind, match):
-                    yield kind.rule, *match.span(1)
+            for start, end in by_line(_of_format(number), content[first:last]):
+                yield FORMATS[number].rule, first + start, first + end
+
+
+@cache
+def _of_format(number: int) -> Callable[[bytes], list[tuple[int, int]]]:
+    """Where values of a format are on a line."""
+    kind = FORMATS[number]
+    # without a bound it is compiled in a hundredth of the time, and finds the same up to that
+    loose, bounded = kind.pattern(bound=False), kind.pattern()
+
+    def look(line: bytes) -> list[tuple[int, int]]:
+        matches = list(loose.finditer(line))
+        if any(match.end() - match.start() > MAX_BODY for match in matches):
+            matches = list(bounded.finditer(line))
+        return [match.span(1) for match in matches if looks_random(kind, match)]
+
+    return look
 
 
 _THREAD = threading.local()
@@ -194,11 +209,6 @@ def _lines(content: bytes, places: Sequence[int]) -> Iterator[Line]:
             first = content.rfind(b"\n", 0, end - 1) + 1
             at = content.find(b"\n", end - 1) + 1 or len(content)
             yield first, at
-
-
-@cache
-def _pattern(number: int) -> linear.Linear:
-    return FORMATS[number].pattern()
 
 
 @cache

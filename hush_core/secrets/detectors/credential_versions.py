@@ -41,6 +41,7 @@ from hush_core.secrets.detectors.credential_rules import (
     PASSWORD,
     PLACE,
     RANDOM,
+    VARIABLES,
     Gated,
     Line,
     compiled,
@@ -65,11 +66,13 @@ Row = tuple[int, int, str]
 class Known:
     """What was found in a content, by which the next version may be told.
 
-    rows: (start, end, rule), by place. head: of so many first bytes anything may depend on each.
+    rows: (start, end, rule), by place. head: of so many first bytes anything may depend on each. variables: whether
+    variables may be put together anywhere.
     """
 
     rows: tuple[Row, ...]
     head: int = 0
+    variables: bool = True
 
 
 def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
@@ -80,7 +83,7 @@ def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
         return None
     if any(True for n in _WITH for _ in in_files(content, n, gated.lines.get(PLACE + n, []), alone=True)):
         return None
-    return Known(tuple(rows), head_of(content) if gated.unsettled else 0)
+    return Known(tuple(rows), head_of(content) if gated.unsettled else 0, VARIABLES in gated.lines)
 
 
 @dataclass(frozen=True)
@@ -155,20 +158,22 @@ def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
     unsettled: list[int] = []
     if any(True for found in _on_lines(content, lines, unsettled) for _ in found):
         return None
-    if changes and changes[0].start < LINED_BYTES and any(True for _ in lined_files(content)):
+    if changes and changes[0].start < LINED_BYTES and lined_files(content):
         return None
     if (BLOCK in lines or not JOINED.keys().isdisjoint(lines)) and joined_in(
         content, gates_in(content, [(0, len(content))], _joints())
     ):
         return None
-    behind = [(last, _line_end(content, last + WINDOW)) for _, last in parts]
-    expressions = gates_in(content, behind, _variables())
-    if expressions and joined_in(content, expressions):
-        return None
+    variables = was.variables or VARIABLES in lines
+    if variables:
+        behind = [(last, _line_end(content, last + WINDOW)) for _, last in parts]
+        expressions = gates_in(content, behind, _variables())
+        if expressions and joined_in(content, expressions):
+            return None
     rows = tuple(moved(was.rows, changes, parts))
     if len(rows) < len(was.rows):  # one stood near a change, and what makes it one may stand farther off
         return None
-    return Known(rows, max(was.head, head_of(content) if unsettled else 0))
+    return Known(rows, max(was.head, head_of(content) if unsettled else 0), variables)
 
 
 def _on_lines(content: bytes, lines: dict[int, list[Line]], unsettled: list[int]) -> Iterator[Iterator[Row]]:
@@ -194,7 +199,7 @@ def _joints() -> hyperscan.Database:
 
 @cache
 def _variables() -> hyperscan.Database:
-    return compiled([(credential_joints.VARIABLES_GATE, 4004, 0)])
+    return compiled([(credential_joints.VARIABLES_GATE, VARIABLES, 0)])
 
 
 def compile_gates() -> None:

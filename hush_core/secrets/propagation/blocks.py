@@ -44,7 +44,7 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
     yield from lists(below, found.lists if found is not None else (), calls=CALLS in kinds)
     if found is None:
         return
-    mixed, small = [], []
+    mixed, small = set(), []
     for place in found.long64:
         row = text[place : place + LONG_RUN]
         lower = row.lower()
@@ -54,11 +54,13 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
         elif row != row.upper() and _DIGIT.search(
             text, place, place + 4 * LONG_RUN
         ):  # as bytes of all kinds are
-            mixed.append(place)
+            mixed.add(place)
     for code, runs in (
         (
             BASE64_CODE,
-            _BASE64.runs(text, sorted({*(at for at in found.ascii64 if _is_text(text, at)), *mixed})),
+            _BASE64.runs(
+                text, sorted({*found.ascii64, *mixed}), lambda at: at in mixed or _is_text(text, at)
+            ),
         ),
         (HEX_CODE, _HEX.runs(text, found.hex)),
         (BASE32_CODE, _BASE32.runs(text, found.base32)),

@@ -34,8 +34,9 @@ SOFT_LINE = range(66, 80)
 _LINE = 60
 """Characters before a soft line break: shorter lines end with a `=` of another kind."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
-_NULS = re.compile(rb"(?<=\0[^\0\xff])\0{1,3}(?!\0)|(?<!\0)\0{1,3}(?=[^\0\xff]\0)")
-"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`)."""
+_NULS = re.compile(rb"\0(?:(?<=\0[^\0\xff]\0)\0{0,2}(?!\0)|(?<!\0\0)\0{0,2}(?=[^\0\xff]\0))")
+"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`). It
+begins with a NUL, which `re` seeks by memchr."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
@@ -119,12 +120,12 @@ def _character(code: int) -> bytes:
 def _undone(
     below: Layer,
     token: re.Pattern[bytes],
-    stands_for: Callable[[re.Match[bytes]], bytes],
+    stands_for: Callable[[re.Match[bytes]], bytes] | None,
     form: str,
     widen: Callable[[int], int] = lambda end: end,
 ) -> Layer | None:
-    """The layer in which every token is what it stands for; None where that changes nothing."""
-    text = token.sub(stands_for, below.text)
+    """The layer in which every token is what it stands for (None: nothing); None where that changes nothing."""
+    text = token.sub(stands_for or b"", below.text)
     if text == below.text:
         return None
 
@@ -134,7 +135,7 @@ def _undone(
         here, until, begin, end = [], [], [], []
         gone = 0
         for match in token.finditer(below.text):
-            size = len(stands_for(match))
+            size = len(stands_for(match)) if stands_for is not None else 0
             here.append(match.start() - gone)
             until.append(here[-1] + size)
             begin.append(match.start())
@@ -183,7 +184,7 @@ def odd_characters(below: Layer) -> Layer | None:
 def utf16(below: Layer) -> Layer | None:
     """Without the NULs of wide characters: each is told by what stands beside it. They come out of what was
     decoded, as text with a NUL is not trained on."""
-    return _undone(below, _NULS, lambda _: b"", "utf-16")
+    return _undone(below, _NULS, None, "utf-16")
 
 
 def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
@@ -228,23 +229,42 @@ def quoted_printable(below: Layer) -> Layer | None:
     if not is_quoted(text):
         return None
 
-    return _undone(
-        below, _QUOTED_PRINTABLE, _printable, "quoted-printable", lambda end: _end_of_line(text, end)
-    )
+    @cache
+    def lines() -> _Lines:
+        return _Lines(text)
+
+    return _undone(below, _QUOTED_PRINTABLE, _printable, "quoted-printable", lambda end: lines().end(end))
 
 
-def _end_of_line(text: bytes, at: int) -> int:
-    r"""Where the line ends that `at` stands in, with the lines that a sign before the break goes on in.
+class _Lines:
+    r"""Where the lines of a text end, with those that a sign before the break goes on in; read once.
 
-    >>> _end_of_line(b"a= \nb\r\nc", 0), _end_of_line(b"a", 0)
+    >>> _Lines(b"a= \nb\r\nc").end(0), _Lines(b"a").end(0)
     (5, 1)
     """
-    while (stop := text.find(b"\n", at)) >= 0:
-        end = stop - 1 if stop > at and text[stop - 1] == 13 else stop
-        if not text[at:end].rstrip(b" \t").endswith(b"="):
-            return end
-        at = stop + 1
-    return len(text)
+
+    def __init__(self, text: bytes) -> None:
+        self._starts, self._ends, self._signs = [], [], []
+        at = 0
+        while (stop := text.find(b"\n", at)) >= 0:
+            line = text[at:stop]
+            self._starts.append(at)
+            self._ends.append(stop - line.endswith(b"\r"))
+            line = line.removesuffix(b"\r").rstrip(b" \t")
+            self._signs.append(at + len(line) - 1 if line.endswith(b"=") else -1)
+            at = stop + 1
+        self._starts.append(at)
+        self._ends.append(len(text))
+        self._signs.append(-1)
+        self._last = self._ends[:]
+        for n in range(len(self._last) - 2, -1, -1):
+            if self._signs[n] >= 0:
+                self._last[n] = self._last[n + 1]
+
+    def end(self, at: int) -> int:
+        """Where the line ends that `at` stands in."""
+        n = bisect_right(self._starts, at) - 1
+        return self._last[n] if self._signs[n] >= at else max(at, self._ends[n])
 
 
 def is_quoted(text: bytes) -> bool:

@@ -100,9 +100,24 @@ class Seeds:
 
 def seeds(text: bytes) -> Seeds | None:
     """None where there are none."""
-    n = len(text)
-    if n < _LEAST:
+    if len(text) < _LEAST:
         return None
+    places, kinds = [], []
+    for at in range(0, len(text), _WINDOW):
+        found = _seen(text[at : at + _WINDOW + LONG_HEX], min(_WINDOW, len(text) - at))
+        here = np.flatnonzero(found)
+        places.append(here + at)
+        kinds.append(found[here])
+    where, what = np.concatenate(places), np.concatenate(kinds)
+    return Seeds(*(_first(where, what & bit) for bit in (1, 2, 16, 32, 64))) if len(where) else None
+
+
+_WINDOW = 1 << 16
+"""Places at once: what is longer leaves the processor's cache, and is mapped from the system and given back."""
+
+
+def _seen(text: bytes, n: int) -> np.ndarray:
+    """At each of the first n places, the codes that have a seed there, a bit each."""
     c = np.frombuffer((text + _BEHIND).translate(_TABLE), np.uint8)
     pair = (c[: n + 11] >> 1) & c[1 : n + 12]
     group = (pair[: n + 8] >> 2) & pair[2 : n + 10]
@@ -125,11 +140,7 @@ def seeds(text: bytes) -> Seeds | None:
     near = near[:-4] | near[4:]
     near = near[:n] & near[8 : n + 8] & near[14 : n + 14]
     found |= (near >> 1) & row16[:n] & row16[6 : n + 6] & 64
-    places = np.flatnonzero(found != 0)
-    if not len(places):
-        return None
-    kinds = found[places]
-    return Seeds(*(_first(places, kinds & bit) for bit in (1, 2, 16, 32, 64)))
+    return found
 
 
 def _first(places: np.ndarray, kinds: np.ndarray) -> list[int]:

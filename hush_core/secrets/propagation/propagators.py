@@ -33,7 +33,7 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "8"
+VERSION = "9"
 """Changes whenever the same input may spread otherwise."""
 
 

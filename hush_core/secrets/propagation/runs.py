@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -77,11 +77,13 @@ class Alphabet:
         pieces = [(a, a + len(text[a:b].rstrip(pads)) if pads else b) for a, b in pieces]
         return Run(pieces, end)
 
-    def runs(self, text: bytes, seeds: Sequence[int]) -> Iterator[Run]:
-        """The runs that the places in `seeds`, ascending, stand in; each once."""
+    def runs(
+        self, text: bytes, seeds: Sequence[int], is_seed: Callable[[int], bool] = lambda _: True
+    ) -> Iterator[Run]:
+        """The runs that the places in `seeds`, ascending, stand in, if they are; each once."""
         done = 0
         for seed in seeds:
-            if seed < done:
+            if seed < done or not is_seed(seed):
                 continue
             run = self.run_at(text, self._begin(text, done, seed))
             done = max(run.end, seed + 1)

@@ -13,7 +13,7 @@ from re import _constants, _parser
 import kingfisher_sdk
 import pytest
 
-from hush_core.secrets.detectors import credential_passwords
+from hush_core.secrets.detectors import by_line, credential_passwords
 from hush_core.secrets.detectors.credential_rules import FAR_GATE
 from hush_core.secrets.detectors.credentials import _Look
 
@@ -209,6 +209,26 @@ def test_wide_lines_of_a_certificate_are_none_in_every_version(look):
     assert list(look.follow(texts, [None, 0, 1])) == whole
 
 
+def test_variables_put_together_far_below_a_change_are_seen(look):
+    """The line that puts them together is as it was; by itself none of them is a value."""
+    parts = [TOKEN[:14], TOKEN[14:27], TOKEN[27:]]
+    texts = [
+        text_of(
+            [
+                f'one = "{parts[0]}"',
+                f'two = "{two}"',
+                f'six = "{parts[2]}"',
+                *code(20, 600),
+                "full = one + two + six",
+            ]
+        )
+        for two in ("", parts[1], parts[1] + "x")
+    ]
+    found = [list(look(text)) for text in texts]
+    assert list(look.follow(texts, [None, 0, 1])) == found
+    assert not found[0] and found[1]
+
+
 def test_a_name_above_a_value_is_sought_on_one_short_line(look, monkeypatch):
     """Behind a longer line nothing is read: neither what a version before held, nor the file from its start."""
     top, long = 'primary_key = "hunter2trout9"', "# " + "of the text that is long " * 8
@@ -217,6 +237,7 @@ def test_a_name_above_a_value_is_sought_on_one_short_line(look, monkeypatch):
     assert list(look.follow(texts, [None, 0])) == [list(look(text)) for text in texts] == [[], []]
 
     read = []
+    monkeypatch.setattr(by_line, "MOST", 0)  # nothing is kept
     monkeypatch.setattr(credential_passwords, "_AT", Counted(credential_passwords._AT, read))
     content = text_of(pair * 400)
     assert not list(look(content)) and 0 < sum(read) < 4 * len(content)

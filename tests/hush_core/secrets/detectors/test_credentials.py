@@ -101,9 +101,12 @@ def test_few_findings_on_the_standard_library(scanner):
 
 
 def gated(content: bytes) -> list[tuple[int, int]]:
-    lines = credential_rules._gated(content).get(credential_rules.PASSWORD, [])
-    named = (m for first, last in lines for _, m in credential_passwords._named(content, first, last))
-    return [m.span() for m in named]
+    found = []
+    for first, last in credential_rules._gated(content).get(credential_rules.PASSWORD, []):
+        first = credential_passwords._first(content, first, last)
+        named = credential_passwords._named(content[first:last])
+        found += [(first + m.start(), first + m.end()) for m in named]
+    return found
 
 
 def ungated(content: bytes) -> list[tuple[int, int]]:

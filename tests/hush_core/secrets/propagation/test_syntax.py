@@ -114,6 +114,13 @@ def test_limits_are_named(monkeypatch):
     assert parse("python", b"x = 1\n" * 3000).limit == ""  # a stopped parse leaves nothing behind
 
 
+def test_the_clock_is_asked_after_every_step(monkeypatch):
+    """Of 1 MB of continued lines a hundred actions take half a second."""
+    monkeypatch.setattr(syntax, "SECONDS_BASE", -1)
+    guard = syntax._Guard(0)
+    assert guard() and guard.limit == "too_slow"
+
+
 def test_a_megabyte_of_nesting_ends_in_every_language():
     """In a process of its own, with a small stack: a crash would take the tests with it."""
     program = (
