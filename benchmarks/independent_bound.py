@@ -32,7 +32,7 @@ from hush_core.certificate.recheck.counts import NotConfirmed
 from hush_core.certificate.recheck.inversion import posterior, posterior_of_runs
 
 SLACK, CLOSE = 1e-4, 1e-2
-STEPS = (4e-4, 2e-4, 1e-4)
+STEPS = (2e-3, 1e-3, 5e-4)
 """Of dp_accounting's grid, until two of them agree to SLACK."""
 KINDS = (
     "alike",
