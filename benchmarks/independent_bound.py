@@ -11,9 +11,9 @@ quarter with Σρ near σ/√T, a quarter with σ < 2 and T·Σρ from 1e-9 to 3
 Prints each violation: a bound below the exact value (by more than 1e-4), or more than 1 % above it or above
 `lower`; a `lower` above the exact value. Then how many were judged by what, and the excess.
 
-`--runs 52`: products of so many runs instead, each with a σ, rates and a T of its own, by the same route; with
-`--peer` also by dp_accounting: from above by connect-the-dots, from below by rounding losses down, extrapolated from
-two steps. In turn, one run of the product is much noisier, draws at rate 1 (what a run under correlated noise costs is
+`--runs 52`: products of so many runs instead, each with a σ, rates and a T of its own, by the same route. With
+`--peer` also by dp_accounting: from above by connect-the-dots, from below by rounding losses down, and extrapolated
+from two steps. In turn, one run is much noisier, draws at rate 1 (what a run under correlated noise costs is
 such a Gaussian), hardly draws, has σ = 0.3, or σ = 100 at rate 1.
 """
 

@@ -16,8 +16,8 @@ User-wise DP-SGD is k = 1, where the lemma says nothing else than the mixture, a
 process, one case after the other; JSON with --out. Exit 1 where ours is above a peer's by more than 1e-6 of itself,
 the precision of the search, or below what is refuted.
 
---grid: 72 settings of one record instead. dp_accounting's pessimistic δ(ε) must be at most δ at our noise, and above
-it at 0.999 of our noise. Its interval is made finer until the first holds. Exit 1 where one does not.
+--grid: 72 settings of one record. dp_accounting's pessimistic δ(ε) must be at most δ at our noise, and above
+δ at 0.999 of it. Its interval is made finer until the first holds. Exit 1 where one does not.
 """
 
 import argparse
@@ -165,7 +165,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.grid:
         print("| q | T | ε | δ | σ | its δ(ε)/δ | at 0.999·σ | interval |\n|---|---|---|---|---|---|---|---|")
-        raise SystemExit(not all([on_grid(*case) for case in GRID]))
+        raise SystemExit(False in [on_grid(*case) for case in GRID])
     rows, wrong = [], 0
     cases = [case for case in CASES if not given.epsilon or case[3] in given.epsilon]
     if given.records:
