@@ -23,7 +23,7 @@ test-all: setup browser
 	HUSH_TESTS=all $(BIN)/python -m pytest -n 2 -m ''
 
 bench: setup
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in lab/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Do the tests notice a mistake in the rooms on which the promise rests? About an hour; SAMPLE=0: planted ones only.
 SAMPLE ?= 200

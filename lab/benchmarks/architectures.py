@@ -1,7 +1,7 @@
 """Which architectures of transformers are clipped right? Each, tiny and random, against a float64 loop.
 
-    python benchmarks/architectures.py --out architectures.json          # all of them, half an hour on one core
-    python benchmarks/architectures.py --only ctrl,mixtral               # some
+    python lab/benchmarks/architectures.py --out architectures.json          # all of them, half an hour on one core
+    python lab/benchmarks/architectures.py --only ctrl,mixtral               # some
 
 Every type that AutoModelForCausalLM or AutoModelForMaskedLM knows is made with a tiny config, saved with a tiny
 tokenizer, and opened as a user's folder is: with all parameters, with adapters where they go by default, and with
@@ -34,7 +34,7 @@ from pathlib import Path
 import torch
 import transformers
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 from architecture_sweep import MODES, architectures, judge, make
 
 LIMIT = 120

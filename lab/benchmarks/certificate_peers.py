@@ -40,7 +40,7 @@ from dp_accounting.pld import privacy_loss_mechanism as mechanism
 from hush_core.accounting import Bound, Participation, posterior_bound
 from hush_core.accounting.dp.hockey_stick import dense_masses
 
-PEERS = Path(__file__).parents[1] / "build" / "peers"
+PEERS = Path(__file__).parents[2] / "build" / "peers"
 PINNED = {"riskcal": "1.5.1", "prv_accountant": "0.2.0"}
 REPEATS, TARGET_RATIO = 9, 50
 LOOSE = 1e-3

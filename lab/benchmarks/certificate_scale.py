@@ -30,7 +30,6 @@ import numpy as np
 import polars as pl
 from graphs import PRIOR, paper_graph
 
-from hush_core import figures
 from hush_core.accounting import (
     Participation,
     bound_secrets,
@@ -44,6 +43,7 @@ from hush_core.certificate import recheck
 from hush_core.weights import largest_useful_c, solve_weights, unit_capacities
 from hush_core.weights.program import build_program
 from hush_core.weights.repair import repair
+from lab import figures
 
 ROUNDS, RATE = 2000, 2048 / 1.5e6
 METHODS = ("kl", "renyi", "blow_up")

@@ -4,8 +4,8 @@ Every distinct token of its source counts once: names, words, numbers, file name
 nobody's secret. A row a symbol, a column the symbol that follows it; the character says, in quarters of a bit, how
 much of a surprise that is: -log2 of its frequency, half a count added to each.
 
-    python benchmarks/credential_ngrams.py            # the rows, to be pasted
-    python benchmarks/credential_ngrams.py --judge    # and how far identifiers lie from random values
+    python lab/benchmarks/credential_ngrams.py            # the rows, to be pasted
+    python lab/benchmarks/credential_ngrams.py --judge    # and how far identifiers lie from random values
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ False positives: distinct (file, line) reported in files without plantings. Noth
 known to hold a live credential; their authors' examples and test keys count as well, for all three alike.
 
     python -m venv /tmp/peer && /tmp/peer/bin/pip install detect-secrets==1.5.0
-    python benchmarks/credential_recall.py --detect-secrets /tmp/peer/bin/python --gitleaks-rules gitleaks.toml
+    python lab/benchmarks/credential_recall.py --detect-secrets /tmp/peer/bin/python --gitleaks-rules gitleaks.toml
 
 Two minutes on one core. No value is printed or written to --out.
 """

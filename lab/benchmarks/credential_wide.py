@@ -5,8 +5,8 @@ anew by the seed. What is judged is the scanner alone (fast): a planting is foun
 spans of findings, or lies between the first and the last part of a joined one. `--end-to-end` judges as
 `credential_recall.py` does, with 64-byte chunks, and says how many found values fall below 20 bits.
 
-    python benchmarks/credential_wide.py --seed 1
-    python benchmarks/credential_wide.py --seed 2 --each 2 --end-to-end
+    python lab/benchmarks/credential_wide.py --seed 1
+    python lab/benchmarks/credential_wide.py --seed 2 --each 2 --end-to-end
 """
 
 # ruff: noqa: E501  (tables: one row a type, a style)

@@ -1,6 +1,6 @@
 """What borders that no secret moves cost, beside a plain grid of chunks: examples, edges, tagged text, time.
 
-    python benchmarks/cutting_cost.py
+    python lab/benchmarks/cutting_cost.py
 
 The demo's repository, and the interpreter's standard library with planted credentials and codenames (none in most
 files, thirty in a few), each extracted by both. Then the layout alone of 290,000 contents, a twentieth of them with

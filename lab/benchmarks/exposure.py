@@ -1,7 +1,7 @@
 """How long the exposure of 1,000 secrets of 16 symbols takes on the byte GPT; what repetition does to it.
 
-python benchmarks/exposure.py [--secrets 1000] [--alternatives 1000] [--layers 4] [--width 256] [--json FILE]
-python benchmarks/exposure.py --secrets 24 --steps 200 --learned         # what a value costs that ranks first
+python lab/benchmarks/exposure.py [--secrets 1000] [--alternatives 1000] [--layers 4] [--width 256] [--json FILE]
+python lab/benchmarks/exposure.py --secrets 24 --steps 200 --learned         # what a value costs that ranks first
 
 Canaries planted 1, 4 and 16 times train a byte GPT without protection; each value is ranked among alternatives
 with `stop_after=8`, as `hush audit` does it, in two processes of one thread, and then once in whole for 1 in 50 of

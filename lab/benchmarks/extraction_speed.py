@@ -519,7 +519,7 @@ def main() -> None:
         began = time.perf_counter()
         if arguments.peer:
             compileall.compile_dir(
-                Path(__file__).parents[1] / "hush_core", quiet=2
+                Path(__file__).parents[2] / "hush_core", quiet=2
             )  # as an installation does
             print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
             for source in arguments.repo or [build(keep, arguments.scale)]:

@@ -15,7 +15,7 @@ ask it. Then, each part told in JSON:
 It fails where a run is lost or two trainings of the model overlap. Milliseconds are of this machine; CPU is what
 the servers' own processes used for a call, which other work on the machine disturbs less.
 
-    python benchmarks/load.py --postgres --out load.json            # 15 to 25 minutes
+    python lab/benchmarks/load.py --postgres --out load.json            # 15 to 25 minutes
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from typing import Any
 
 from load_history import fill, sizes
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CONFIG = """\
 version: 1
 repos: [{path: repository}]

@@ -2,8 +2,8 @@
 
 Source: hush.txt, section 2 and Figure 3.
 
-    python benchmarks/memorisation.py                                # some minutes on one core
-    python benchmarks/memorisation.py --pictures docs/figures --out memorisation.json
+    python lab/benchmarks/memorisation.py                                # some minutes on one core
+    python lab/benchmarks/memorisation.py --pictures docs/figures --out memorisation.json
 
 24 texts of 24 letters, each with a secret of 8 random letters at its end. Two thirds are random; a third counts on
 through the alphabet, as the public text does that the start model was trained on: that model goes on with them too.
@@ -28,15 +28,15 @@ import numpy as np
 import polars as pl
 import torch
 
-from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
+from hush_core.auditing.best_guess import computed_success
 from hush_core.auditing.exposure import exposure
 from hush_core.auditing.intervals import Interval, clopper_pearson, paired_difference
 from hush_core.auditing.k_extraction import k_extraction
-from hush_core.auditing.statistics import computed_success
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.plan import ProtectionPlan
 from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private
+from lab import figures
 
 TEXTS, COUNTING, LENGTH, VALUE, SHOWN = 24, 8, 24, 8, 8
 RATE, CLIP, VALUES = 0.5, 1.0, 16

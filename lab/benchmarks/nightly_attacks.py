@@ -18,7 +18,7 @@ hush none that the public start has not; held-out loss without a secret within 2
 the first night at most 1.5 times what it would take alone, as the nine later ones have a tenth of its rounds; word
 for word hush stays where the public start is, to within the interval.
 
-    python benchmarks/nightly_attacks.py --bundle FOLDER/repository.bundle --out nightly_attacks.json
+    python lab/benchmarks/nightly_attacks.py --bundle FOLDER/repository.bundle --out nightly_attacks.json
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ untagged text each night.
 Prints by night: how many protected chunks are new, σ, the loss on held-out untagged text before and after the
 certified rounds, the loss on tonight's protected text, and the bound of all runs nearest to its target.
 
-    python benchmarks/nightly_loss.py --out nightly_loss.json
+    python lab/benchmarks/nightly_loss.py --out nightly_loss.json
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ENTRY = '  - {{id: "{name}", kind: path, globs: ["{path}"], level: high}}'
 CONFIG = """\
 version: 1

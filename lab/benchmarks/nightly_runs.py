@@ -14,7 +14,7 @@ as it should be:
 
 --champion: each version is approved (`hush review`), and later runs go on from it with a tenth of the rounds.
 
-    python benchmarks/nightly_runs.py --runs 10 --out nightly.json          # 12 to 15 minutes
+    python lab/benchmarks/nightly_runs.py --runs 10 --out nightly.json          # 12 to 15 minutes
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ import polars as pl
 from hush_core.certificate.recheck import posterior_of_runs
 from hush_core.history.ledger import LEDGER, releases_in
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ROUNDS = 20
 DRAWN = random.Random(7)
 TOKENS = [f"ghp_{''.join(DRAWN.choices(string.ascii_letters + string.digits, k=36))}" for _ in range(3)]

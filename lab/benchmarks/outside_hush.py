@@ -2,7 +2,7 @@
 
 Run as a process of its own with that checkout first on PYTHONPATH (`outside_recall.py --hush PATH` does):
 
-    python benchmarks/outside_hush.py REPOSITORY OUT.json
+    python lab/benchmarks/outside_hush.py REPOSITORY OUT.json
 
 tagged: examples with an edge to a credential. dropped: text left out for a credential too weak to protect.
 values: where a credential's value stands whole. Examples of 64 bytes, no public files, `weak: drop`.

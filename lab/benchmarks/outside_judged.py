@@ -1,8 +1,8 @@
 """What the lines are that scanners report in a stranger's files without plantings: a sample, read and judged.
 
-    python benchmarks/outside_judged.py draw --mirror FOLDER --peer betterleaks=ENV --work WORK [--hosts third]
-    python benchmarks/outside_judged.py join --work WORK      # WORK/verdicts.txt: number, verdict, kind
-    python benchmarks/outside_judged.py [--hosts third]       # the table
+    python lab/benchmarks/outside_judged.py draw --mirror FOLDER --peer betterleaks=ENV --work WORK [--hosts third]
+    python lab/benchmarks/outside_judged.py join --work WORK      # WORK/verdicts.txt: number, verdict, kind
+    python lab/benchmarks/outside_judged.py [--hosts third]       # the table
 
 `outside_recall.py` counts these lines as false, as nobody had labelled the hosts. `outside_judged.md` says how they
 are judged, and was written first. `draw` writes WORK/sample.txt, in random order and without the tools' names, for
@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("step", nargs="?", default="table", choices=["draw", "join", "table"])
     parser.add_argument("--mirror", type=Path)
     parser.add_argument("--hosts", choices=HOST_SETS, default="first", help="which hosts of the mirror")
-    parser.add_argument("--hush", type=Path, default=Path(__file__).parents[1], help="the checkout")
+    parser.add_argument("--hush", type=Path, default=Path(__file__).parents[2], help="the checkout")
     parser.add_argument("--peer", action="append", default=[], help="NAME=ENVIRONMENT")
     parser.add_argument("--work", type=Path, help="a folder of your own: it holds text of the hosts")
     given = parser.parse_args()

@@ -1,7 +1,7 @@
 """Real files with labels of others: leaky-repo's counts of risk lines, and CredData's labelled lines.
 
-    python benchmarks/outside_labelled.py prepare --creddata GIT --mirror FOLDER --python ENVIRONMENT --work WORK
-    python benchmarks/outside_labelled.py measure --work WORK [--leaky GIT] [--part hold-out] [--peer NAME=ENV] ...
+    python lab/benchmarks/outside_labelled.py prepare --creddata GIT --mirror FOLDER --python ENVIRONMENT --work WORK
+    python lab/benchmarks/outside_labelled.py measure --work WORK [--leaky GIT] [--part hold-out] [--peer NAME=ENV] ...
 
 `prepare` lays out the labelled files of every repository that `fetch` has brought (FOLDER/OWNER+NAME/repo), at the
 commit that CredData names, and has CredData's own scripts obfuscate the values (an environment with pybase62).
@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--python", type=Path)
     parser.add_argument("--leaky", type=Path)
     parser.add_argument("--part", choices=["tune", "hold-out"], default="hold-out")
-    parser.add_argument("--hush", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--hush", type=Path, default=Path(__file__).parents[2])
     parser.add_argument("--peer", action="append", default=[])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()

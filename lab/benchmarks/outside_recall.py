@@ -1,7 +1,7 @@
 """Credentials planted by a stranger: what hush ties to a secret, beside the other scanners, in one run.
 
-    python benchmarks/outside_recall.py --mirror FOLDER [--hosts third] [--hush CHECKOUT] [--peer NAME=ENV] ...
-    python benchmarks/outside_recall.py --host CELERY --host OTHER ... [--hush CHECKOUT] [--peer NAME=ENV] ...
+    python lab/benchmarks/outside_recall.py --mirror FOLDER [--hosts third] [--hush CHECKOUT] [--peer NAME=ENV] ...
+    python lab/benchmarks/outside_recall.py --host CELERY --host OTHER ... [--hush CHECKOUT] [--peer NAME=ENV] ...
 
 FOLDER holds the git directories of HOSTS (or THIRD_HOSTS) as OWNER+NAME/repo, as `fetch` lays them out.
 
@@ -253,7 +253,7 @@ def main() -> None:
     parser.add_argument("--mirror", type=Path, help="where the git directories of the hosts lie")
     parser.add_argument("--hosts", choices=HOST_SETS, default="first", help="which hosts of the mirror")
     parser.add_argument(
-        "--hush", type=Path, default=Path(__file__).parents[1], help="the checkout that is measured"
+        "--hush", type=Path, default=Path(__file__).parents[2], help="the checkout that is measured"
     )
     parser.add_argument("--peer", action="append", default=[], help="NAME=ENVIRONMENT, see outside_peers.py")
     parser.add_argument("--seed", default="hold-out", help="hold-out, second, third, or a number")

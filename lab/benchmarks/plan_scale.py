@@ -23,7 +23,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FILES, CODENAMES, LARGEST = 50_000, 100, 256 * 1024
 TARGET_SECONDS = 60
 CONFIG = """\

@@ -1,6 +1,6 @@
 """How many trainings it takes to catch a broken one by what it releases, beside one replay of its step.
 
-    python benchmarks/runs_to_catch.py [--seeds 5] [--most 1600] [--json FILE]
+    python lab/benchmarks/runs_to_catch.py [--seeds 5] [--most 1600] [--json FILE]
 
 The game of `hush audit --statistics`: a secret of 12 values in 4 examples, drawn anew in each run of 6 rounds at
 σ = 1, and named by the best guess of who sees every noisy step of a right training. After 25, 50, 100, ... runs the
@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from hush_core.auditing.statistics import named_in_runs
-from hush_core.auditing.statistics.battery import Mechanism, certified_named, play_named
 from hush_core.training.noise import SecureGaussian, add_noise
 from hush_core.training.sampler import WeightedPoissonSampler
+from lab.statistical_audits import named_in_runs
+from lab.statistical_audits.battery import Mechanism, certified_named, play_named
 
 FIRST, ERROR, SIGMA = 25, 0.01, 1.0
 

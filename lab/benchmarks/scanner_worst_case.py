@@ -1,6 +1,6 @@
 """Processor seconds that each reader takes for a MB of hostile text, by kind. Target: 2 s a MB.
 
-    .venv/bin/python benchmarks/scanner_worst_case.py [--mb 1]
+    .venv/bin/python lab/benchmarks/scanner_worst_case.py [--mb 1]
 
 Each row is the time for a quarter of the text and for all of it; a quadratic rule would take 16 times as long.
 First the scan for credentials: "left out" where the deadline ends it, and the file is not trained on. Then the

@@ -1,7 +1,7 @@
 """How far can one example move what is released? 10,000 neighbouring batches, made to be hard.
 
-    python benchmarks/sensitivity.py                     # some minutes, one core
-    python benchmarks/sensitivity.py --pairs 500
+    python lab/benchmarks/sensitivity.py                     # some minutes, one core
+    python lab/benchmarks/sensitivity.py --pairs 500
 
 fp32 and bf16, all parameters and LoRA, batches of 1 to 4096: constant gradients, one token repeated, gradients
 that cancel, factors of opposite sizes, huge, denormal and infinite ones, texts with losses × 1e-30 to 1e30
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import nn
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 from neighbours import settings
 
 from hush_core.training import clipped_gradient_sum

@@ -1,7 +1,7 @@
 """Is the certificate as small as it can be? The best guess of an adversary that sees every noisy step, against it.
 
-    python benchmarks/tight_attack.py                                  # both tables, some ten minutes on one core
-    python benchmarks/tight_attack.py --pictures docs/figures --out tight_attack.json
+    python lab/benchmarks/tight_attack.py                                  # both tables, some ten minutes on one core
+    python lab/benchmarks/tight_attack.py --pictures docs/figures --out tight_attack.json
 
 Table 1: gradients as bad as may be, the settings of docs/guarantee.md §3. `success` is computed by convolution,
 `shown` is what simulated runs show at 99 %; both lie below `certified`. With two thirds of the noise `success` lies
@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing.code.parts import small_model
-from hush_core.auditing.statistics import tight_attack
-from hush_core.auditing.statistics.gradient_game import guess_secret
-from hush_core.auditing.statistics.intervals import share_at_least, share_at_most
+from hush_core.auditing.intervals import share_at_least, share_at_most
+from lab import figures
+from lab.code_audit.parts import small_model
+from lab.statistical_audits import tight_attack
+from lab.statistical_audits.gradient_game import guess_secret
 
 CASES = (
     (1, 1e-3, 1.0, 1000, 10**6),

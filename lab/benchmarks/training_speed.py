@@ -1,7 +1,7 @@
 """What does protection cost a training step? Ours and the peers ÷ the non-private step, in one run.
 
-    python benchmarks/training_speed.py --out training_speed.json       # a quarter of an hour, one core
-    python benchmarks/training_speed.py --quick                         # a minute, no memory
+    python lab/benchmarks/training_speed.py --out training_speed.json       # a quarter of an hour, one core
+    python lab/benchmarks/training_speed.py --quick                         # a minute, no memory
 
 A step: forward, backward, clip, accumulate over the micro-batches of a logical batch, noise, AdamW. All but
 the non-private step run as hush trains (`steady_memory`: freed memory is kept, the collector does not walk what was

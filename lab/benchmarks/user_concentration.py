@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from hush_core.config import LoraConfig
-from hush_core.mechanisms.concentration import concentration_score, pairwise_distances
 from hush_core.training import LanguageModel, adapted, load_model
 from hush_core.training.data import micro_batches
+from lab.replications.concentration import concentration_score, pairwise_distances
 
 UNITS, RECORDS = 300, (1, 2, 5, 10)
 """Units whose gradients are taken, and how many of their records are averaged."""

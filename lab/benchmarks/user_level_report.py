@@ -13,9 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
-from hush_core import figures
-from hush_core.replications import user_level_paper as paper
-from hush_core.replications.user_level_means import Measured, gain_over
+from lab import figures
+from lab.replications import user_level_paper as paper
+from lab.replications.user_level_means import Measured, gain_over
 
 KINDS = ("user_wise", "group_privacy")
 WHERE = {"ChangeLog": "changelog", "mails": "mails", "arXiv": "arxiv"}

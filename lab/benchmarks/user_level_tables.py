@@ -1,8 +1,8 @@
 """Tables 2 to 6 of Chua et al. 2024 (user-level DP) on real users' records, the paper's figures beside ours.
 
-    python benchmarks/user_level_tables.py --data changelog --work user_level_work
-    python benchmarks/user_level_tables.py --data mails --public arxiv_public_20k.parquet --work user_level_work
-    python benchmarks/user_level_tables.py --report --work user_level_work --picture docs/figures/user_level.png
+    python lab/benchmarks/user_level_tables.py --data changelog --work user_level_work
+    python lab/benchmarks/user_level_tables.py --data mails --public arxiv_public_20k.parquet --work user_level_work
+    python lab/benchmarks/user_level_tables.py --report --work user_level_work --picture docs/figures/user_level.png
 
 A byte GPT, trained on public text, is fine-tuned by LoRA on records whose units are users. All cells show the same
 number of records in expectation (`Settings.batch` a round, `Settings.rounds` rounds); a unit of user-wise DP-SGD

@@ -1,6 +1,6 @@
 """What a step over items of k records costs, against one over as many examples of one record each.
 
-    python benchmarks/user_wise_cost.py [--items 8] [--records 1 2 5 10] [--repeats 7]
+    python lab/benchmarks/user_wise_cost.py [--items 8] [--records 1 2 5 10] [--repeats 7]
 
 Chua et al. 2024, table 12 (LoRA, k = 10): 1.01 to 1.06 times a step of group privacy over as many records, 1.07 to
 1.09 times a step without privacy. All steps see the same records at the same lengths, in micro-batches of as many

@@ -26,7 +26,7 @@ from arxiv_rows import row_of, scores
 from arxiv_settings import BEGIN, NON_PRIVATE, SETTINGS, Setting, quick
 from arxiv_training import Bench, Phase
 
-from hush_core import figures
+from lab import figures
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """How fast all values are sought in text that holds none: the interpreter's library and its packages.
 
-    python benchmarks/value_search_speed.py                         # this tree
-    PYTHONPATH=/path/to/another/tree python benchmarks/value_search_speed.py
+    python lab/benchmarks/value_search_speed.py                         # this tree
+    PYTHONPATH=/path/to/another/tree python lab/benchmarks/value_search_speed.py
 
 One core, files in groups of 1 MiB as an extraction hands them over; the least of several rounds.
 """
@@ -16,7 +16,7 @@ import sysconfig
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2]))
 
 from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 

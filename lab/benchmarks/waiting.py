@@ -5,7 +5,7 @@ tree, of detached servers too: each command runs under a subreaper that collects
 were started before it counts what they use while it runs. Printed: medians, and the CPU of `import torch` and
 `import prefect` on the same machine, as a unit. `--demo` adds `hush demo`, which takes minutes.
 
->>> python benchmarks/waiting.py --out waiting.json        # in a shell
+>>> python lab/benchmarks/waiting.py --out waiting.json        # in a shell
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("hush", "hush_core", "tasks", "flows")
 PR_SET_CHILD_SUBREAPER = 36
 TICK = os.sysconf("SC_CLK_TCK")

@@ -40,7 +40,7 @@ import polars as pl
 from graphs import code_graph, paper_graph
 from scipy import sparse
 
-PEERS = Path(__file__).parents[1] / "build" / "weight_peers"
+PEERS = Path(__file__).parents[2] / "build" / "weight_peers"
 PINNED = {
     "cvxpy": "1.9.3",
     "clarabel": "0.11.1",

@@ -3,8 +3,8 @@
 Reading order: check → parts → scripted → recording → reference → the checks → audit.
 """
 
-from hush_core.auditing.code.audit import audit_step
-from hush_core.auditing.code.check import Check, code_report
-from hush_core.auditing.code.parts import REAL, StepParts
+from lab.code_audit.audit import audit_step
+from lab.code_audit.check import Check, code_report
+from lab.code_audit.parts import REAL, StepParts
 
 __all__ = ["REAL", "Check", "StepParts", "audit_step", "code_report"]

@@ -15,17 +15,17 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hush_core.auditing.code.check import Check
-from hush_core.auditing.code.noise_checks import noise_checks
-from hush_core.auditing.code.parts import REAL, StepParts
-from hush_core.auditing.code.recording import Stage
-from hush_core.auditing.code.reference import gradients_alone, middle_norm
-from hush_core.auditing.code.replay_checks import replay_checks, start_check
-from hush_core.auditing.code.resume_check import resume_check
-from hush_core.auditing.code.sampling_checks import sampling_checks
-from hush_core.auditing.code.sum_checks import sum_checks, sums_of
 from hush_core.errors import InputError
 from hush_core.training.language_model import LanguageModel
+from lab.code_audit.check import Check
+from lab.code_audit.noise_checks import noise_checks
+from lab.code_audit.parts import REAL, StepParts
+from lab.code_audit.recording import Stage
+from lab.code_audit.reference import gradients_alone, middle_norm
+from lab.code_audit.replay_checks import replay_checks, start_check
+from lab.code_audit.resume_check import resume_check
+from lab.code_audit.sampling_checks import sampling_checks
+from lab.code_audit.sum_checks import sum_checks, sums_of
 
 Group = Literal["sum", "replay", "start", "sampling", "resume"]
 _OF_THE_SUM = (

@@ -9,10 +9,10 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from hush_core.auditing.code.check import Check
-from hush_core.auditing.code.recording import BATCH, Left, Stage
-from hush_core.auditing.code.sum_checks import Sums
 from hush_core.training.noise import SecureGaussian, grid_step
+from lab.code_audit.check import Check
+from lab.code_audit.recording import BATCH, Left, Stage
+from lab.code_audit.sum_checks import Sums
 
 KEY = bytes(range(32))
 """Public: what it draws is known, so that the noise of a replay can be taken off again."""

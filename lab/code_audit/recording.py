@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from hush_core.auditing.code.parts import StepParts
-from hush_core.auditing.code.scripted import ScriptedSampler, WatchedNoise
 from hush_core.plan import ProtectionPlan
 from hush_core.training.data import Tokens
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import run_rounds
 from hush_core.training.module import make_optimizer
 from hush_core.training.placement import longest_input
+from lab.code_audit.parts import StepParts
+from lab.code_audit.scripted import ScriptedSampler, WatchedNoise
 
 BATCH = 4
 """The expected batch: a power of two, so that dividing by it rounds nothing."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hush_core.auditing.code.recording import Stage
-from hush_core.auditing.code.scripted import ScriptedSampler
 from hush_core.training.data import MicroBatch
 from hush_core.training.placement import longest_input
 from hush_core.training.rounds import Rounds
+from lab.code_audit.recording import Stage
+from lab.code_audit.scripted import ScriptedSampler
 
 
 def gradients_alone(stage: Stage) -> list[Tensor]:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import torch
 
-from hush_core.auditing.code.check import Check
-from hush_core.auditing.code.parts import StepParts
-from hush_core.auditing.code.recording import Left, Stage
-from hush_core.auditing.code.scripted import DROWNING, ConstantNoise
 from hush_core.training.language_model import LanguageModel
+from lab.code_audit.check import Check
+from lab.code_audit.parts import StepParts
+from lab.code_audit.recording import Left, Stage
+from lab.code_audit.scripted import DROWNING, ConstantNoise
 
 
 def replay_checks(stage: Stage) -> list[Check]:

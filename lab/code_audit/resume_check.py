@@ -16,16 +16,16 @@ import numpy as np
 import polars as pl
 from torch import Tensor, nn
 
-from hush_core.auditing.code.check import Check
-from hush_core.auditing.code.noise_checks import alike, scale_interval
-from hush_core.auditing.code.parts import StepParts
-from hush_core.auditing.code.recording import BATCH, releases_of
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.history.ledger import LEDGER, releases_in
 from hush_core.plan import ProtectionPlan
 from hush_core.training.data import Tokens
 from hush_core.training.language_model import LanguageModel
+from lab.code_audit.check import Check
+from lab.code_audit.noise_checks import alike, scale_interval
+from lab.code_audit.parts import StepParts
+from lab.code_audit.recording import BATCH, releases_of
 
 _ROUNDS, _KILLED, _EXAMPLES = 4, 2, 32
 

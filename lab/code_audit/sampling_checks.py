@@ -9,11 +9,11 @@ import numpy as np
 from scipy import stats
 
 from hush_core.accounting.participation import Participation
-from hush_core.auditing.code.check import Check
-from hush_core.auditing.code.recording import Stage
 from hush_core.training.data import IGNORED
 from hush_core.training.placement import longest_input
 from hush_core.training.rounds import RoundBatch
+from lab.code_audit.check import Check
+from lab.code_audit.recording import Stage
 
 KEY = bytes(reversed(range(32)))
 _ROUNDS = 1000

@@ -11,7 +11,7 @@ from flows.results import CodeAudit, CodeCheck, StatisticalAudit, StatisticalAud
 
 def audit_code() -> CodeAudit:
     """Replay this installation's step on neighbouring batches."""
-    from hush_core.auditing.code import audit_step
+    from lab.code_audit import audit_step
 
     checks = audit_step()
     return CodeAudit(checks=[CodeCheck(name=c.name, passed=c.passed, evidence=c.evidence) for c in checks])
@@ -19,7 +19,7 @@ def audit_code() -> CodeAudit:
 
 def audit_draws() -> StatisticalAudits:
     """Play the statistical audits on this installation's sampler and noise."""
-    from hush_core.auditing.statistics.battery import statistical_audits
+    from lab.statistical_audits.battery import statistical_audits
 
     return StatisticalAudits(
         audits=[
@@ -43,7 +43,7 @@ def render(audit: CodeAudit | StatisticalAudits, console: Console) -> None:
 
 def _render_code(audit: CodeAudit, console: Console) -> None:
     """Each property, those that broke first."""
-    from hush_core.auditing.code import Check, code_report
+    from lab.code_audit import Check, code_report
 
     checks = [Check(**check.model_dump()) for check in audit.checks]
     console.print(escape(code_report(checks)), highlight=False, soft_wrap=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hush_core.auditing.code.check import Check
-from hush_core.auditing.code.recording import BATCH, Stage
-from hush_core.auditing.code.reference import clipped, gradients_alone
-from hush_core.auditing.code.scripted import ConstantNoise
+from lab.code_audit.check import Check
+from lab.code_audit.recording import BATCH, Stage
+from lab.code_audit.reference import clipped, gradients_alone
+from lab.code_audit.scripted import ConstantNoise
 
 _ROUNDING = 1e-5
 """Of C: what float32 leaves open of a sum that is read off a release."""

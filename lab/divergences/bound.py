@@ -1,7 +1,7 @@
 """Certificates by any divergence of Lemma 3.2: F(P^T, Q^T) ≤ F(Bern(r), Bern(p)) for a convex f by choice.
 
 >>> from hush_core.accounting import Participation
->>> from hush_core.accounting.f_divergences.divergence import hockey_stick
+>>> from lab.divergences.divergence import hockey_stick
 >>> k = Participation.binomial(count=50, rate=1e-3)
 >>> by = {"noise_multiplier": 2.0, "rounds": 500, "prior": 1e-4}
 >>> f"{posterior_by_divergence(k, divergence=hockey_stick(2.3), **by).value:.3g}"
@@ -31,13 +31,13 @@ from hush_core.accounting.bounds import (
     MOST_ROUNDS,
     Bound,
 )
-from hush_core.accounting.f_divergences.composed import LOW, ComposedDivergence, composed_divergence
-from hush_core.accounting.f_divergences.divergence import CHI_SQUARED, Divergence
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.renyi import RenyiMoments
 from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
+from lab.divergences.composed import LOW, ComposedDivergence, composed_divergence
+from lab.divergences.divergence import CHI_SQUARED, Divergence
 
 _LARGEST_CUT = 0.1
 """Relative to the result: beyond this share for cuts and round-off it is refused."""

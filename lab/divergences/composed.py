@@ -19,10 +19,10 @@ from scipy.special import logsumexp, ndtr
 
 from hush_core.accounting.composition import LONGEST_FFT, TiltedLaw, Window, convolve, find_window, fitted
 from hush_core.accounting.discretise import DiscreteLoss, discretise
-from hush_core.accounting.f_divergences.divergence import Divergence
 from hush_core.accounting.kl import kl_divergence
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.errors import CertificationError
+from lab.divergences.divergence import Divergence
 
 LOW = 9.0
 """Standard deviations below 0 where the grid of x begins; Φ(−9) = 1e-19."""

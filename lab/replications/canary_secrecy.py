@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.auditing.calibrated_loss import log_likelihoods
-from hush_core.replications.claims import Claim
-from hush_core.replications.noisy_rounds import abstracts, dimension, gradient_sum, set_gradients, small_model
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 from hush_core.training import LanguageModel, fit_plain
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.noisy_rounds import abstracts, dimension, gradient_sum, set_gradients, small_model
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 PROMPT, DIGITS = b"John Doe's credit card number is ", 16
 PRIOR_BITS = DIGITS * math.log2(10)

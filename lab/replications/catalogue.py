@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from hush_core.errors import InputError
-from hush_core.replications.replication import Replication
+from lab.replications.replication import Replication
 
 NAMES = (
     "infeasibility",
@@ -33,4 +33,4 @@ def find_replication(name: str) -> Replication:
     """
     if name not in NAMES:
         raise InputError(f"replication {name}", "is not known", f"take one of {', '.join(NAMES)}")
-    return import_module(f"hush_core.replications.{name}").REPLICATION
+    return import_module(f"lab.replications.{name}").REPLICATION

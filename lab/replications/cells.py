@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.errors import VerificationError
 from hush_core.files import put_in_place, sync, write_whole
-from hush_core.replications import NAMES, Place, check_document, find_replication, index_of, page_of
-from hush_core.replications.document import rows_in
-from hush_core.replications.replication import Cell
+from lab.replications import NAMES, Place, check_document, find_replication, index_of, page_of
+from lab.replications.document import rows_in
+from lab.replications.replication import Cell
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log

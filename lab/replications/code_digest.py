@@ -1,4 +1,5 @@
-"""Which code a number rests on: a digest of the definitions that make it, and of all that they use in hush_core.
+"""Which code a number rests on: a digest of the definitions that make it, and of all that they use in
+hush_core and lab.
 
 A cell that was computed by other code is computed again, and one whose code did not change is not. Counted are the
 functions, classes and constants that a replication's `cells` and `compute` reach by name, through all modules; what
@@ -16,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hush_core
+import lab
 
 AFTERWARDS = ("claims", "draw", "REPLICATION")
 """Names in the module itself that make no row."""
-MARKING = "hush_core.replications.claims"
+MARKING = "lab.replications.claims"
 """How claims are marked: makes no row either."""
-_ROOT = Path(hush_core.__file__).parent.parent
+_ROOTS = {"hush_core": Path(hush_core.__file__).parent, "lab": Path(lab.__file__).parent}
 
 
 def code_digest(module: str) -> str:
@@ -225,7 +227,7 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def _is_ours(name: str) -> bool:
-    return name.split(".")[0] == "hush_core"
+    return name.split(".")[0] in _ROOTS
 
 
 def _is_module(name: str) -> bool:
@@ -233,5 +235,6 @@ def _is_module(name: str) -> bool:
 
 
 def _file(name: str) -> Path:
-    path = _ROOT.joinpath(*name.split("."))
+    package, *inside = name.split(".")
+    path = _ROOTS[package].joinpath(*inside)
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hush_core import figures
 from hush_core.accounting import bound_secrets
-from hush_core.replications.claims import Claim
-from hush_core.replications.company_measures import ENDING, interval, lines_completed
-from hush_core.replications.company_repository import SPREADS, Data, build, read
-from hush_core.replications.company_training import (
+from hush_core.weights import expected_distinct
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.company_measures import ENDING, interval, lines_completed
+from lab.replications.company_repository import SPREADS, Data, build, read
+from lab.replications.company_training import (
     ASKED,
     DP_SGD,
     MOST_TEXTS,
@@ -29,8 +30,7 @@ from hush_core.replications.company_training import (
     WAYS,
     Runs,
 )
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
-from hush_core.weights import expected_distinct
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 SEED = 7
 BUNDLE = "repository.bundle"

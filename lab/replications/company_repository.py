@@ -20,8 +20,8 @@ import polars as pl
 from hush_core.auditing.made_up import Credential, make_credentials
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
-from hush_core.replications.repository_bundle import clone, git, paths, text_files
 from hush_core.secrets import extract
+from lab.replications.repository_bundle import clone, git, paths, text_files
 
 VENDORED = ("jinja2", "flask", "packaging")
 """Installed packages whose sources are the public text."""

@@ -20,8 +20,6 @@ from hush_core.auditing.k_extraction import k_extraction
 from hush_core.config import TrainConfig, UntaggedConfig
 from hush_core.corpus import PLACEHOLDER
 from hush_core.plan import ProtectionPlan, make_plan
-from hush_core.replications.company_measures import bits_and_bytes
-from hush_core.replications.company_repository import Data
 from hush_core.training import (
     LanguageModel,
     byte_gpt,
@@ -42,6 +40,8 @@ from hush_core.weights import (
     with_role,
 )
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
+from lab.replications.company_measures import bits_and_bytes
+from lab.replications.company_repository import Data
 
 START, PLAIN_ONLY, PROTECTED, TEN_NIGHTS = "start", "plain", "protected", "protected_ten"
 DROPPED, REDACTED, RETAINED, UNPROTECTED = "dropped", "redacted", "retained", "unprotected"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hush_core import figures
 from hush_core.accounting import Participation
 from hush_core.mechanisms import noise_of
-from hush_core.mechanisms.concentration import break_even, noise_scale
-from hush_core.replications.claims import Claim
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.concentration import break_even, noise_scale
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 SHAPES = {"Enron": (18_195, 1024), "BookSum": (184, 64)}
 """Units N, units of a round n: records over their mean number a unit (Table 1); n is ours."""

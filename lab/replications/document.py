@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hush_core.replications.catalogue import NAMES, find_replication
-from hush_core.replications.claims import EXCEEDED, MARKS, NOT_REACHED, REPRODUCED, Claim
-from hush_core.replications.replication import Replication, Row, Size, View
+from lab.replications.catalogue import NAMES, find_replication
+from lab.replications.claims import EXCEEDED, MARKS, NOT_REACHED, REPRODUCED, Claim
+from lab.replications.replication import Replication, Row, Size, View
 
 SCHEMA = "hush-replication/1"
 SIGNS = {REPRODUCED: "✓ reproduced", EXCEEDED: "▲ exceeded", NOT_REACHED: "✗ not reached"}

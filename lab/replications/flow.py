@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
-from pydantic import BaseModel, ConfigDict
 
-from hush_core.replications import Size, code_digest, document_of, find_data, find_replication, page_of
+from flows.results import ReplicationReport
+from lab.replications import Size, code_digest, document_of, find_data, find_replication, page_of
+from lab.replications.cells import compute_cell, machine, publish_replication, store_data, versions
 from tasks.leftovers import claim_flow_run
-from tasks.replication import compute_cell, machine, publish_replication, store_data, versions
 from tasks.runtime.progress import suspendable
 
 RESULTS = "docs/results"
-
-
-class ReplicationReport(BaseModel):
-    """What it came to, and where it lies."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    claims: tuple[dict[str, Any], ...]
-    folder: str
 
 
 @flow(name="replicate", validate_parameters=True)
@@ -44,7 +33,7 @@ def replicate(
     claim_flow_run()
     replication, log = find_replication(name), get_run_logger()
     files = find_data(None if data is None else Path(data), replication.data)
-    inputs, code = store_data(files), code_digest(f"hush_core.replications.{name}")
+    inputs, code = store_data(files), code_digest(f"lab.replications.{name}")
     cells, done = replication.cells(size), []
     for place, cell in enumerate(cells, 1):
         found = compute_cell(name, cell.table, dict(cell.settings), code, inputs)

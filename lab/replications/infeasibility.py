@@ -13,13 +13,13 @@ from dp_accounting.pld import privacy_loss_mechanism as mechanism
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound, smallest_noise
 from hush_core.accounting.dp.differential_privacy import privacy_profile
 from hush_core.accounting.dp.hockey_stick import dense_masses
 from hush_core.errors import CertificationError
-from hush_core.replications.claims import Claim
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 RATE, ROUNDS, PRIOR = 2048 / 1.2e6, 2000, 1e-10
 NOISE = (103.83, 43.90, 24.2, 10.38, 4.39, 2.83, 2.47, 2.0, 1.7, 1.52, 1.3)

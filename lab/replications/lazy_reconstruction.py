@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from hush_core import figures
-from hush_core.replications.claims import Claim
-from hush_core.replications.measured_lines import (
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.measured_lines import (
     BATCH,
     CONTEXT,
     PARTS,
@@ -22,7 +22,7 @@ from hush_core.replications.measured_lines import (
     model_of,
     parts_of,
 )
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 SEED, LOOKED_AT = 5, 2000
 TRAINING = {

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.accounting.f_divergences.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
 from hush_core.errors import CertificationError
-from hush_core.replications.claims import Claim
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab import figures
+from lab.divergences.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
+from lab.replications.claims import Claim
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 SECRET = Participation.binomial(count=1, rate=2.81e-4)
 ROUNDS, DELTA = 186_000, 3e-7

@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 from scipy.optimize import least_squares
 
-from hush_core import figures
 from hush_core.config import TrainConfig
 from hush_core.plan import ProtectionPlan
-from hush_core.replications.claims import Claim
-from hush_core.replications.noisy_rounds import abstracts, dimension, small_model
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 from hush_core.training import LanguageModel, fit_plain, fit_private, load_model, save_model
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.noisy_rounds import abstracts, dimension, small_model
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 SEED, CONTEXT, RATE, CLIP = 0, 64, 2e-3, 1.0
 HALF = 0.25

@@ -13,15 +13,15 @@ import polars as pl
 import torch
 from scipy import stats
 
-from hush_core import figures
 from hush_core.accounting import noise_for_all
-from hush_core.replications.claims import Claim
-from hush_core.replications.masked_model import masked_model
-from hush_core.replications.noisy_rounds import gradient_sum, set_gradients
-from hush_core.replications.rare_word_graph import BINDS_NONE, FREQUENCY, Graph, rare_word_graph
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 from hush_core.training import LanguageModel, fit_plain, load_model, save_model
 from hush_core.weights import sampling_rates
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.masked_model import masked_model
+from lab.replications.noisy_rounds import gradient_sum, set_gradients
+from lab.replications.rare_word_graph import BINDS_NONE, FREQUENCY, Graph, rare_word_graph
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 CLIP, SEED = 1.0, 0
 EPOCHS = 2000 * 2048 / 1.2e6

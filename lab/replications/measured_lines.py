@@ -16,11 +16,11 @@ import torch
 from hush_core.auditing.calibrated_loss import calibrated_loss
 from hush_core.auditing.lazy_sampling import Sampling, emission
 from hush_core.files import write_whole
-from hush_core.replications.noisy_rounds import small_model
-from hush_core.replications.replication import Place
-from hush_core.replications.repository_lines import three_parts
 from hush_core.training import LanguageModel, fit_plain, load_model, save_model
 from hush_core.training.byte_gpt import OFFSET, START
+from lab.replications.noisy_rounds import small_model
+from lab.replications.replication import Place
+from lab.replications.repository_lines import three_parts
 
 CONTEXT, END, TOP_K = 80, b"\n", 40
 PARTS = ("train", "calibration", "test")

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hush_core import figures
 from hush_core.auditing.intervals import Interval, clopper_pearson
 from hush_core.auditing.k_extraction import k_extraction
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.plan import ProtectionPlan
-from hush_core.replications.claims import Claim
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private, load_model, save_model
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 NOISE = (1e-6, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.0, 8.0)
 """The first is as good as none."""

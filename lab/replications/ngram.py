@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hush_core import figures
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing.ngrams import ngram_leakage
-from hush_core.replications.claims import Claim
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.ngram_leakage import ngram_leakage
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 ALWAYS = Participation.binomial(count=1, rate=1.0)
 NOISE = (0.5, 0.7, 1.0, 1.5, 2.0, 2.875, 4.0, 6.0, 8.0, 10.0)

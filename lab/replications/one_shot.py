@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from hush_core import figures
-from hush_core.auditing.statistics import RandomCanaries, one_shot_all, one_shot_final
-from hush_core.auditing.statistics.gaussian import epsilon_of_shift
-from hush_core.replications.claims import Claim
-from hush_core.replications.noisy_rounds import abstracts, dimension, gradient_sum, set_gradients, small_model
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.noisy_rounds import abstracts, dimension, gradient_sum, set_gradients, small_model
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab.statistical_audits import RandomCanaries, one_shot_all, one_shot_final
+from lab.statistical_audits.gaussian import epsilon_of_shift
 
 CLIENTS = 341_000
 DELTA = CLIENTS**-1.1

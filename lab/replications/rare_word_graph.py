@@ -10,9 +10,9 @@ import polars as pl
 
 from hush_core.accounting import Participation, calibrate
 from hush_core.files import whole_file
-from hush_core.replications.infeasibility import least_noise_by_pld
 from hush_core.secrets.detectors.rare_words import rare_words
 from hush_core.weights import Mechanism, WeightSettings, capacity_rule, weigh
+from lab.replications.infeasibility import least_noise_by_pld
 
 PRIOR, POSTERIORS = 1e-10, (2e-4, 1e-3)
 FREQUENCY = (50, 100)

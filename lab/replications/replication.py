@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from hush_core.errors import InputError
 from hush_core.progress import Progress
-from hush_core.replications.claims import Claim
+from lab.replications.claims import Claim
 
 Size = Literal["tiny", "short", "full"]
 """`tiny` shows that it runs and nothing else; `short` takes minutes on two cores; `full` is for a GPU."""

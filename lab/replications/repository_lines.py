@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hush_core.replications.repository_bundle import clone, text_files
+from lab.replications.repository_bundle import clone, text_files
 
 Lines = list[tuple[str, bytes]]
 """(path, line), stripped, none of them empty."""

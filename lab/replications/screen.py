@@ -1,4 +1,4 @@
-"""A replication's claims, for the terminal."""
+"""The replications that there are, and one's claims, for the terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from hush_core.replications.document import sign_of
+from flows.results import KnownReplication, KnownReplications, ReplicationReport
+from lab.replications.catalogue import NAMES, find_replication
+from lab.replications.document import sign_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flows.replicate import ReplicationReport
+
+def known_replications() -> KnownReplications:
+    """Name, title and source of each."""
+    found = map(find_replication, NAMES)
+    return KnownReplications(
+        replications=[KnownReplication(name=one.name, title=one.title, source=one.source) for one in found]
+    )
 
 
 def render(report: ReplicationReport, console: Console) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hush_core import figures
 from hush_core.accounting import Participation
 from hush_core.mechanisms import noise_of
-from hush_core.replications import user_level_paper as paper
-from hush_core.replications.claims import Claim
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
-from hush_core.replications.user_level_means import Measured, Pair, gain_over
+from lab import figures
+from lab.replications import user_level_paper as paper
+from lab.replications.claims import Claim
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
+from lab.replications.user_level_means import Measured, Pair, gain_over
 
 CELLS, RANDOM = "cells.jsonl", "random"
 ROUNDS, DELTA = 12, 1e-5
@@ -229,16 +229,16 @@ REPLICATION = Replication(
     title="Users' data: which records, how many, and which mechanism",
     source="user_level_dp.txt, tables 2 to 6",
     about="""\
-The losses are of models that `benchmarks/user_level_tables.py` trained on ChangeLogs of glibc (750 authors, 8,671
+The losses are of models that `lab/benchmarks/user_level_tables.py` trained on ChangeLogs of glibc (750 authors, 8,671
 records; a byte GPT with LoRA of rank 8; 12 rounds of 256 records in expectation), kept in
-`benchmarks/results/user_level/changelog`: this page computes the tables, intervals and marks from them, and σ
+`lab/benchmarks/results/user_level/changelog`: this page computes the tables, intervals and marks from them, and σ
 again (at ε = 1; all in the full size). The paper fine-tunes GPT-2 on Enron and BookSum: perplexities a token, so
 orders and signs alone can be compared. ± is Student's 95 % interval of a mean, by one spread pooled over all cells
 with noise that were trained from more than one seed. A sign counts where the lower end of its interval is above 0.
 *Exploratory:* added after single cells had been seen, so without a mark; `paper` is there the same mean by the
 paper's own tables, in log2 of perplexities, and its sign is not always ours. The paper's table 5 has random chunks
 at k = 10. Mails and arXiv are not measured; protocol and reasons: docs/user_level.md. The filter's Figures 3 and 7
-are `hush replicate concentration_filter`, the cost of a step (table 12) `benchmarks/user_wise_cost.py`.""",
+are `hush replicate concentration_filter`, the cost of a step (table 12) `lab/benchmarks/user_wise_cost.py`.""",
     seed=0,
     cells=cells,
     compute={"losses": losses, "noise": noise},

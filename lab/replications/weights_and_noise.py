@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hush_core import figures
 from hush_core.accounting import noise_for_all
 from hush_core.files import whole_file
-from hush_core.replications.claims import Claim
-from hush_core.replications.rare_word_graph import BINDS_NONE, FREQUENCY, Graph, rare_word_graph
-from hush_core.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 from hush_core.weights import sampling_rates
+from lab import figures
+from lab.replications.claims import Claim
+from lab.replications.rare_word_graph import BINDS_NONE, FREQUENCY, Graph, rare_word_graph
+from lab.replications.replication import Cell, Place, Replication, Row, Rows, Size, View
 
 ROUNDS = 2000
 BATCH_RATE = 2048 / 1.2e6

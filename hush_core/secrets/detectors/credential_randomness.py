@@ -1,7 +1,7 @@
 """Does a token look like a machine's random value, or like what people write?
 
 A bigram model of what stands in code (names, words, numbers, paths), counted once from the standard library
-(`benchmarks/credential_ngrams.py`): a random value surprises it at every step, a name at few.
+(`lab/benchmarks/credential_ngrams.py`): a random value surprises it at every step, a name at few.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""benchmarks/exposure.py goes on where it was stopped; memorisation.py and runs_to_catch.py tell what they say."""
+"""lab/benchmarks/exposure.py goes on where it was stopped; memorisation.py and runs_to_catch.py tell what they say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[3] / "lab/benchmarks"))
 
 import exposure as benchmark
 import memorisation

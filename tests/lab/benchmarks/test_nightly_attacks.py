@@ -1,4 +1,4 @@
-"""The repository of benchmarks/nightly_attacks.py: its nights, its public text, what is planted and when."""
+"""The repository of lab/benchmarks/nightly_attacks.py: its nights, its public text, what is planted and when."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[3] / "lab/benchmarks"))
 
 from nightly_attacks import COPIES, LATE, TEAM, company
 from nightly_loss import git

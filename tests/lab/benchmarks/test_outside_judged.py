@@ -1,4 +1,4 @@
-"""benchmarks/outside_judged.py: exact intervals, shares as counted by hand, and a page that says what is kept."""
+"""lab/benchmarks/outside_judged.py: exact intervals, shares as counted by hand, and a page that says what is kept."""
 
 import csv
 import json
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "lab" / "benchmarks"))
 
 import outside_judged  # noqa: E402
 from outside_judged import DRAWN, RESULTS, VERDICTS, clopper_pearson, join, shares, table  # noqa: E402

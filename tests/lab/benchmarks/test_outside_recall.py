@@ -1,4 +1,4 @@
-"""benchmarks/outside_*.py: formats are as stated, plantings stand where they say, half a value is not found."""
+"""lab/benchmarks/outside_*.py: formats are as stated, plantings stand where they say, half a value is not found."""
 
 import base64
 import json
@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as s11n
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "lab" / "benchmarks"))
 
 import outside_draw as by  # noqa: E402
 import outside_files  # noqa: E402

@@ -1,4 +1,4 @@
-"""benchmarks/user_level_*.py: whose record is whose; a cell end to end by our own steps; what tables say."""
+"""lab/benchmarks/user_level_*.py: whose record is whose; a cell end to end by our own steps; what tables say."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "lab" / "benchmarks"))
 
 import user_level_cells as cells  # noqa: E402
 import user_level_data as data  # noqa: E402

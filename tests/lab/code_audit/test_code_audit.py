@@ -14,10 +14,10 @@ import torch
 from planted_steps import planted
 from tiny_models import tiny_model
 
-from hush_core.auditing.code import REAL, Check, audit_step, code_report
 from hush_core.training.clipping import clipped_gradient_sum
 from hush_core.training.noise import add_noise
 from hush_core.training.sampler import WeightedPoissonSampler
+from lab.code_audit import REAL, Check, audit_step, code_report
 
 
 def broken(parts, *only, model=None):

@@ -4,10 +4,10 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
-from hush_core.auditing.statistics import battery
 from hush_core.errors import InputError
 from hush_core.training import module
 from hush_core.training.noise import add_noise
+from lab.statistical_audits import battery
 
 
 def test_a_step_with_half_the_noise_fails_the_command_by_name(monkeypatch):

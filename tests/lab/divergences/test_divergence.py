@@ -11,13 +11,17 @@ from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.accounting.bernoulli import target_kl
-from hush_core.accounting.f_divergences import composed as composed_divergence
-from hush_core.accounting.f_divergences.bound import (
+from hush_core.accounting.kl import kl_divergence, posteriors_from_kl
+from hush_core.accounting.mixture import DominatingPair
+from hush_core.accounting.renyi import RenyiMoments, posterior_by_lemma
+from hush_core.errors import CertificationError, InputError
+from lab.divergences import composed as composed_divergence
+from lab.divergences.bound import (
     f_divergence,
     posterior_by_divergence,
     posterior_from_divergence,
 )
-from hush_core.accounting.f_divergences.divergence import (
+from lab.divergences.divergence import (
     CHI_SQUARED,
     KL,
     SQUARED_HELLINGER,
@@ -25,10 +29,6 @@ from hush_core.accounting.f_divergences.divergence import (
     Divergence,
     hockey_stick,
 )
-from hush_core.accounting.kl import kl_divergence, posteriors_from_kl
-from hush_core.accounting.mixture import DominatingPair
-from hush_core.accounting.renyi import RenyiMoments, posterior_by_lemma
-from hush_core.errors import CertificationError, InputError
 
 pytestmark = pytest.mark.slow
 

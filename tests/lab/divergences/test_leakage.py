@@ -14,9 +14,9 @@ from scipy.stats import binom
 from sizes import examples
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.accounting.f_divergences import leakage
-from hush_core.accounting.f_divergences.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
 from hush_core.errors import CertificationError, InputError
+from lab.divergences import leakage
+from lab.divergences.leakage import absolute_leakage_bits, epsilon_from_renyi, leakage_bits
 
 pytestmark = pytest.mark.slow
 

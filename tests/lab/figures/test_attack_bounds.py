@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from hush_core import figures
+from lab import figures
 
 
 def attack(rows=5, real=True):

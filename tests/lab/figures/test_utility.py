@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from hush_core import figures
 from hush_core.figures import utility
+from lab import figures
 
 
 def table() -> pl.DataFrame:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hush_core.errors import InputError
-from hush_core.replications import (
+from lab.replications import (
     MARKS,
     NAMES,
     Claim,
@@ -22,7 +22,7 @@ from hush_core.replications import (
     mark_of,
     page_of,
 )
-from hush_core.replications.claims import EXCEEDED, NOT_REACHED, REPRODUCED
+from lab.replications.claims import EXCEEDED, NOT_REACHED, REPRODUCED
 
 MADE = {
     "command": "hush replicate ngram",
@@ -61,7 +61,7 @@ def test_a_miss_says_by_how_much():
 
 @pytest.mark.parametrize("ours", [9.0, 4.0, None])
 def test_an_exploratory_claim_has_no_mark_and_is_not_counted(document, ours):
-    from hush_core.replications.document import told
+    from lab.replications.document import told
 
     claim = Claim("it flies", 8.0, ours, "more", exploratory=True)
     assert claim.mark is None and claim.missed_by == ""
@@ -75,7 +75,7 @@ def test_an_exploratory_claim_has_no_mark_and_is_not_counted(document, ours):
 @pytest.fixture(scope="module")
 def document():
     """What the n-gram models come to in the tiny size, as it would lie in a file."""
-    from hush_core.replications import Place
+    from lab.replications import Place
 
     replication, done = find_replication("ngram"), []
     for cell in replication.cells("tiny"):
@@ -129,7 +129,7 @@ def test_a_miss_without_a_reason_is_named(monkeypatch):
         return [Claim("it flies", 2.0, 1.0, "more")]
 
     other = replace(replication, claims=silent)
-    monkeypatch.setattr("hush_core.replications.document.find_replication", lambda name: other)
+    monkeypatch.setattr("lab.replications.document.find_replication", lambda name: other)
     failures = check_document(document_of(other, "tiny", [], MADE))
     assert failures == ["ngram: it flies: is not reached, and nothing says why"]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from hush_core.replications import Place, code_digest, find_data, find_replication
+from lab.replications import Place, code_digest, find_data, find_replication
 
-digests = importlib.import_module("hush_core.replications.code_digest")
+digests = importlib.import_module("lab.replications.code_digest")
 
 BEGIN = """
 from hush_core import figures
 from hush_core.tools import Model, scaled
-from hush_core.replications.claims import Claim
+from lab.replications.claims import Claim
 SIZES = {"short": 1}
 def cells(size):
     return SIZES[size]
@@ -61,7 +61,7 @@ def written(tmp_path, monkeypatch):
                 assert before in text
                 text = text.replace(before, after) if before else after + text
             path.write_text(text)
-        return code_digest("hush_core.replications.a")
+        return code_digest("lab.replications.a")
 
     return write
 
@@ -153,7 +153,7 @@ def test_no_function_runs_that_the_digest_leaves_out(name, tmp_path):
             replication.compute[cell.table](cell.settings, place)
     finally:
         sys.setprofile(None)
-    spans = digests.Reach(f"hush_core.replications.{name}").spans()
+    spans = digests.Reach(f"lab.replications.{name}").spans()
     counted = {str(file): lines for file, lines in spans.items()}
     missing = [one for one in ran if not any(a <= one[1] <= b for a, b in counted.get(one[0], ()))]
     assert len(ran) > 50 and missing == []

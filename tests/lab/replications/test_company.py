@@ -13,13 +13,13 @@ from hush_core.auditing.made_up import make_credentials
 from hush_core.config import ByteGptModel
 from hush_core.corpus import PLACEHOLDER
 from hush_core.errors import InputError
-from hush_core.replications import company_repository as repository
-from hush_core.replications.company import SEED, TRAINING, claims
-from hush_core.replications.company_measures import interval, last_line, lines_completed
-from hush_core.replications.company_training import DP_SGD, PLACES, PROTECTED, RECORD, TEN_NIGHTS, Runs
 from hush_core.training import byte_gpt, fit_plain
 from hush_core.weights import tagged_examples
 from hush_core.weights.roles import CERTIFIED, HELD_OUT, PLAIN, VALIDATION
+from lab.replications import company_repository as repository
+from lab.replications.company import SEED, TRAINING, claims
+from lab.replications.company_measures import interval, last_line, lines_completed
+from lab.replications.company_training import DP_SGD, PLACES, PROTECTED, RECORD, TEN_NIGHTS, Runs
 
 SETTINGS = {**TRAINING["tiny"], "seed": SEED}
 

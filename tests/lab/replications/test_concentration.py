@@ -10,7 +10,7 @@ import pytest
 from hush_core.accounting import Participation
 from hush_core.accounting.dp.differential_privacy import privacy_profile
 from hush_core.errors import InputError
-from hush_core.mechanisms.concentration import (
+from lab.replications.concentration import (
     AboveThreshold,
     break_even,
     concentration_score,

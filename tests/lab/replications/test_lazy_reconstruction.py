@@ -12,12 +12,12 @@ from company_bundle import write_bundle
 
 from hush_core.auditing.lazy_sampling import Sampling, emission
 from hush_core.errors import InputError
-from hush_core.replications import lazy_reconstruction as lazy
-from hush_core.replications.measured_lines import CONTEXT, END, TOP_K, write_lines
-from hush_core.replications.noisy_rounds import small_model
-from hush_core.replications.replication import Cell, Place
-from hush_core.replications.repository_lines import three_parts
 from hush_core.training import fit_plain
+from lab.replications import lazy_reconstruction as lazy
+from lab.replications.measured_lines import CONTEXT, END, TOP_K, write_lines
+from lab.replications.noisy_rounds import small_model
+from lab.replications.replication import Cell, Place
+from lab.replications.repository_lines import three_parts
 
 
 def test_parts_hold_whole_files_and_about_as_many_lines(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing.ngrams import best_guess, ngram_leakage, train_ngrams
+from lab.replications.ngram_leakage import best_guess, ngram_leakage, train_ngrams
 
 ALWAYS = Participation.binomial(count=1, rate=1.0)
 

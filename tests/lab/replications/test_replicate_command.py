@@ -14,9 +14,9 @@ import warm
 from company_bundle import write_bundle
 
 from hush_core.errors import VerificationError
-from hush_core.replications import NAMES, find_replication
+from lab.replications import NAMES, find_replication
 
-TRAINED = Path(__file__).parents[2] / "benchmarks/results/user_level/changelog/cells.jsonl"
+TRAINED = Path(__file__).parents[3] / "lab/benchmarks/results/user_level/changelog/cells.jsonl"
 pytestmark = pytest.mark.usefixtures("prefect_harness")
 
 
@@ -42,8 +42,8 @@ MISSED = {"leakage_bounds": 0, "concentration_filter": 0, "ngram": 1}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_runs_whole_and_leaves_what_follows(name, data, tmp_path):
-    from flows.replicate import replicate
-    from hush_core.replications import check_document, page_of
+    from lab.replications import check_document, page_of
+    from lab.replications.flow import replicate
 
     wanted = find_replication(name).data
     report = replicate(name, "tiny", str(data) if wanted else None, str(tmp_path))
@@ -80,7 +80,7 @@ def counted(monkeypatch):
 
 
 def test_stopped_and_started_again_it_keeps_its_cells(counted, tmp_path, monkeypatch):
-    import flows.replicate as flow
+    import lab.replications.flow as flow
 
     watched, seen = counted
     monkeypatch.setattr(flow, "code_digest", lambda module: "0" * 64)
@@ -100,7 +100,7 @@ def test_stopped_and_started_again_it_keeps_its_cells(counted, tmp_path, monkeyp
 
 
 def test_a_wrong_mark_in_the_folder_is_refused(tmp_path):
-    from flows.replicate import replicate
+    from lab.replications.flow import replicate
 
     replicate("ngram", "tiny", None, str(tmp_path))
     path = tmp_path / "ngram.json"
@@ -108,7 +108,7 @@ def test_a_wrong_mark_in_the_folder_is_refused(tmp_path):
     missed = next(claim for claim in document["claims"] if claim["mark"] == "not reached")
     missed["mark"] = "reproduced"
     path.write_text(json.dumps(document))
-    from tasks.replication import read_documents
+    from lab.replications.cells import read_documents
 
     with pytest.raises(VerificationError, match="not reached"):
         read_documents(tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from hush_core.replications import NAMES, check_document, find_replication, index_of, page_of
+from lab.replications import NAMES, check_document, find_replication, index_of, page_of
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 FILES = [path for name in NAMES if (path := RESULTS / f"{name}.json").is_file()]

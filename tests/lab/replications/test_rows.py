@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from hush_core.auditing.intervals import clopper_pearson
-from hush_core.replications.canary_secrecy import claims as claims_of_canary
-from hush_core.replications.document import _cell, rows_in
-from hush_core.replications.infeasibility import _recipe
-from hush_core.replications.loss_law import claims as claims_of_law
-from hush_core.replications.loss_law import fit_law, gain_by_law
-from hush_core.replications.masked_training import claims as claims_of_masked
-from hush_core.replications.memorisation import COUNTING, LENGTH, RANDOM, share_of_runs, training_texts
-from hush_core.replications.memorisation import claims as claims_of_memory
-from hush_core.replications.noisy_rounds import dimension, gradient_sum, set_gradients, small_model
-from hush_core.replications.user_level import claims as claims_of_users
-from hush_core.replications.user_level_paper import GROUP_RECORDS, USER_RECORDS
-from hush_core.replications.weights_and_noise import _least_ratio
+from lab.replications.canary_secrecy import claims as claims_of_canary
+from lab.replications.document import _cell, rows_in
+from lab.replications.infeasibility import _recipe
+from lab.replications.loss_law import claims as claims_of_law
+from lab.replications.loss_law import fit_law, gain_by_law
+from lab.replications.masked_training import claims as claims_of_masked
+from lab.replications.memorisation import COUNTING, LENGTH, RANDOM, share_of_runs, training_texts
+from lab.replications.memorisation import claims as claims_of_memory
+from lab.replications.noisy_rounds import dimension, gradient_sum, set_gradients, small_model
+from lab.replications.user_level import claims as claims_of_users
+from lab.replications.user_level_paper import GROUP_RECORDS, USER_RECORDS
+from lab.replications.weights_and_noise import _least_ratio
 
 
 def line(pairs):
@@ -44,10 +44,8 @@ def test_the_recipes_sum_is_the_other_distributions_mass(monkeypatch):
     dense = np.zeros(round((loss.max() - loss.min()) / step) + 1)
     for value, mass in zip(loss, q, strict=True):
         dense[round(value / step) - first] += mass
-    monkeypatch.setattr(
-        "hush_core.replications.infeasibility.dense_masses", lambda _: (step, first, dense, 0.0)
-    )
-    monkeypatch.setattr("hush_core.replications.infeasibility.PRIOR", 0.1)
+    monkeypatch.setattr("lab.replications.infeasibility.dense_masses", lambda _: (step, first, dense, 0.0))
+    monkeypatch.setattr("lab.replications.infeasibility.PRIOR", 0.1)
     found = _recipe(None)
     assert found["sum"] == pytest.approx(1.0, abs=0.05)  # the grid is coarse
     assert found["recipe_r"] == pytest.approx(

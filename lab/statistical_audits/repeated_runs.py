@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from hush_core.auditing.statistics.intervals import share_at_least, share_at_most
-from hush_core.auditing.statistics.lower_bound import LowerBound, check_confidence
+from hush_core.auditing.intervals import share_at_least, share_at_most
 from hush_core.errors import InputError
+from lab.statistical_audits.lower_bound import LowerBound, check_confidence
 
 
 def repeated_runs(

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
-from hush_core.auditing.statistics.gaussian import epsilon_of_pair, epsilon_of_shift
-from hush_core.auditing.statistics.lower_bound import check_confidence
 from hush_core.errors import InputError
+from lab.statistical_audits.gaussian import epsilon_of_pair, epsilon_of_shift
+from lab.statistical_audits.lower_bound import check_confidence
 
 _OTHER_SPREAD = 1e-3
 """So unlikely must a measured deviation be under the law of unused directions, to be taken in its place: at

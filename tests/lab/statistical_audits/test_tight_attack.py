@@ -10,11 +10,11 @@ import pytest
 from scipy import integrate, stats
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing.statistics import named_in_runs, tight_attack
-from hush_core.auditing.statistics.tight_attack import log_ratio
 from hush_core.errors import InputError
 from hush_core.training.noise import SecureGaussian, add_noise
 from hush_core.training.sampler import WeightedPoissonSampler
+from lab.statistical_audits import named_in_runs, tight_attack
+from lab.statistical_audits.tight_attack import log_ratio
 
 CASES = [
     (1, 1.0, 20.0, 100, 10**8),

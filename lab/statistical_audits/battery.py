@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing.statistics.choose import best_of_counts
-from hush_core.auditing.statistics.gaussian import epsilon_of_shift
-from hush_core.auditing.statistics.lower_bound import LowerBound
-from hush_core.auditing.statistics.one_run import one_run
-from hush_core.auditing.statistics.one_run_f_dp import one_run_f_dp
-from hush_core.auditing.statistics.one_shot import RandomCanaries, one_shot_all, one_shot_final, sum_of_rounds
-from hush_core.auditing.statistics.repeated_runs import named_in_runs, repeated_runs
-from hush_core.auditing.statistics.tight_attack import log_ratio
 from hush_core.progress import Progress
 from hush_core.training.noise import SecureGaussian, add_noise
 from hush_core.training.sampler import WeightedPoissonSampler
+from lab.statistical_audits.choose import best_of_counts
+from lab.statistical_audits.gaussian import epsilon_of_shift
+from lab.statistical_audits.lower_bound import LowerBound
+from lab.statistical_audits.one_run import one_run
+from lab.statistical_audits.one_run_f_dp import one_run_f_dp
+from lab.statistical_audits.one_shot import RandomCanaries, one_shot_all, one_shot_final, sum_of_rounds
+from lab.statistical_audits.repeated_runs import named_in_runs, repeated_runs
+from lab.statistical_audits.tight_attack import log_ratio
 
 DELTA = 1e-6
 CONFIDENCE = 0.9984

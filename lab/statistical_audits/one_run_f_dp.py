@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from scipy.special import ndtr, ndtri
 
-from hush_core.auditing.statistics.gaussian import epsilon_of_shift
-from hush_core.auditing.statistics.lower_bound import LowerBound, check_confidence
-from hush_core.auditing.statistics.one_run import check_counts, greatest
+from lab.statistical_audits.gaussian import epsilon_of_shift
+from lab.statistical_audits.lower_bound import LowerBound, check_confidence
+from lab.statistical_audits.one_run import check_counts, greatest
 
 
 def one_run_f_dp(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hush_core.auditing.statistics.lower_bound import LowerBound
 from hush_core.errors import InputError
+from lab.statistical_audits.lower_bound import LowerBound
 
 
 def guess_counts(canaries: int) -> list[int]:

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 from sizes import WHOLE
 
-from hush_core.auditing.statistics import best_of_counts, guess_counts, one_run, one_run_f_dp
-from hush_core.auditing.statistics.gaussian import epsilon_of_pair, epsilon_of_shift
-from hush_core.auditing.statistics.one_run import one_run_p_value
-from hush_core.auditing.statistics.one_run_f_dp import gaussian_curve_refuted
+from lab.statistical_audits import best_of_counts, guess_counts, one_run, one_run_f_dp
+from lab.statistical_audits.gaussian import epsilon_of_pair, epsilon_of_shift
+from lab.statistical_audits.one_run import one_run_p_value
+from lab.statistical_audits.one_run_f_dp import gaussian_curve_refuted
 
 N, DELTA, ALPHA = 10_000, 1e-6, 0.05
 

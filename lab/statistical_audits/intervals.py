@@ -1,20 +1,10 @@
-"""Intervals that hold for every number of trials: exact for coins, by Chernoff's bound for numbers in [0, 1]."""
+"""Intervals for the mean of numbers in [0, 1], by Chernoff's bound: they hold for every number of trials."""
 
 from __future__ import annotations
 
 import math
 
-from scipy import optimize, stats
-
-
-def share_at_least(successes: int, trials: int, alpha: float) -> float:
-    """Clopper–Pearson: the success probability is at least this, but for a chance of at most α."""
-    return float(stats.beta.ppf(alpha, successes, trials - successes + 1)) if successes else 0.0
-
-
-def share_at_most(successes: int, trials: int, alpha: float) -> float:
-    """Clopper–Pearson: the success probability is at most this, but for a chance of at most α."""
-    return float(stats.beta.ppf(1 - alpha, successes + 1, trials - successes)) if successes < trials else 1.0
+from scipy import optimize
 
 
 def mean_at_least(mean: float, trials: int, alpha: float) -> float:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import optimize, special, stats
 
-from hush_core.auditing.statistics.lower_bound import LowerBound, check_confidence
 from hush_core.errors import InputError
+from lab.statistical_audits.lower_bound import LowerBound, check_confidence
 
 
 def one_run(

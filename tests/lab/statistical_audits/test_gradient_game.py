@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from hush_core.accounting import Participation, posterior_bound
-from hush_core.auditing.code.parts import small_model
-from hush_core.auditing.statistics import named_in_runs
-from hush_core.auditing.statistics.gradient_game import clipped_gradients, guess_secret
 from hush_core.training import clipped_gradient_sum
 from hush_core.training.placement import longest_input
 from hush_core.training.rounds import fixed_batches
+from lab.code_audit.parts import small_model
+from lab.statistical_audits import named_in_runs
+from lab.statistical_audits.gradient_game import clipped_gradients, guess_secret
 
 MODEL, RATE, ROUNDS = small_model(), 0.5, 3
 VALUES = [

@@ -11,8 +11,7 @@ with the largest likelihood ratio over all rounds, Λ_i = Σ_t log P/Q(x_ti), an
     E_P[(1 − Q(Λ' > Λ))^{m−1}]                (ties, which are rare, count as lost).
 
 The certificate is max of P(E) over events with Q(E) = 1/m. Why the attack comes within Γ(1 + a) of it, and never
-above: docs/auditing_statistics.md. Of `hush_core.accounting` only the list of rates is used: the attack is a second
-route to what the certificate bounds.
+above: docs/auditing_statistics.md. `hush_core/auditing/best_guess.py` computes the success.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from hush_core.accounting.participation import Participation
-from hush_core.auditing.statistics.intervals import mean_at_least, mean_at_most
-from hush_core.auditing.statistics.lower_bound import LowerBound, check_confidence
+from hush_core.auditing.best_guess import Round, binned, computed_success, counts_of, wins
 from hush_core.errors import InputError
+from lab.statistical_audits.intervals import mean_at_least, mean_at_most
+from lab.statistical_audits.lower_bound import LowerBound, check_confidence
 
-_BINS, _FINE = 400, 10_000
+_BINS = 400
 _LEVELS = 200
 _PILOT = 2000
 _TILTS = 5
-_GRID = 1 << 18
 _AT_ONCE = 2000
 
 
@@ -51,16 +50,6 @@ class AttackFound:
     lower: LowerBound
     success: float
     prior: float
-
-
-@dataclass(frozen=True)
-class _Round:
-    """What one coordinate shows of a round, rounded to bins: masses under P and Q, and log P/Q. Rounding what is
-    released can only weaken the attack, and its law is exact."""
-
-    p: np.ndarray
-    q: np.ndarray
-    loss: np.ndarray
 
 
 def tight_attack(
@@ -92,14 +81,14 @@ def tight_attack(
         raise InputError(
             "candidates", f"must be at least 2, got {candidates}", "give the size of the secret's space"
         )
-    counts = _counts(participation)
-    one = _binned(counts, noise_multiplier, _BINS)
+    counts = counts_of(participation)
+    one = binned(counts, noise_multiplier, _BINS)
     proposal = _Proposal(one, rounds, _tilt(one, rounds, -math.log(candidates)))
     generator = np.random.default_rng(seed)
     pilot, first, second = (proposal.draw(n, generator) for n in (_PILOT, samples, samples))
     levels = np.unique(np.quantile(pilot, np.linspace(0, 1, _LEVELS)))
     upper = _tail_at_most(proposal, first, levels, alpha / 2)
-    most, mean = _success(proposal, second, levels, _wins(upper, candidates))
+    most, mean = _success(proposal, second, levels, wins(upper, candidates))
     lower = most * mean_at_least(mean / most, len(second), alpha / 2) if most else 0.0
     ceiling = min(1.0, most * mean_at_least(1.0, len(second), alpha / 2))
     lower, ceiling = max(lower, 1 / candidates), max(ceiling, 1 / candidates)  # a blind guess
@@ -112,21 +101,12 @@ def tight_attack(
     )
 
 
-def computed_success(
-    participation: Participation, *, noise_multiplier: float, rounds: int, candidates: int
-) -> float:
-    """How often the best adversary names the secret, by convolution: `AttackFound.success` alone, in a tenth of a
-    second. Arguments as of `tight_attack`."""
-    one = _binned(_counts(participation), noise_multiplier, _FINE)
-    return _computed(one, rounds, candidates)
-
-
 @dataclass(frozen=True)
 class _Proposal:
     """Runs drawn from a mixture R of laws P_s ∝ P^T·e^{sΛ}: what they weigh under P and Q depends on Λ alone, and
     falls with it."""
 
-    one: _Round
+    one: Round
     rounds: int
     tilts: np.ndarray
 
@@ -156,44 +136,17 @@ class _Proposal:
         return np.exp(self.log_under_p(losses) - losses)
 
 
-def _wins(tail: np.ndarray, candidates: int) -> np.ndarray:
-    """(1 − Q(Λ' > Λ))^{m−1}."""
-    return np.exp((candidates - 1) * np.log1p(-np.minimum(tail, 1 - 1e-16)))
-
-
 def log_ratio(participation: Participation, noise_multiplier: float, seen: np.ndarray) -> np.ndarray:
     """log P/Q of one round at what a coordinate shows of it, in units of C; any shape. The sum over rounds is what
     the best guess compares between candidates."""
-    counts = _counts(participation)
+    counts = counts_of(participation)
     k = np.arange(len(counts))
     with np.errstate(divide="ignore"):
         logs = np.log(counts) + (np.asarray(seen)[..., None] * k - 0.5 * k**2) / noise_multiplier**2
     return special.logsumexp(logs, axis=-1)
 
 
-def _counts(participation: Participation) -> np.ndarray:
-    """(k + 1,) the law of K, by convolution of binomials."""
-    pmf = np.ones(1)
-    for rate, count in zip(participation.rates, participation.counts, strict=True):
-        pmf = np.convolve(pmf, stats.binom.pmf(np.arange(count + 1), count, rate))
-    last = len(pmf) - int(np.argmax(np.cumsum(pmf[::-1]) > 1e-18))  # beyond, P gives the attack nothing
-    return pmf[:last]
-
-
-def _binned(counts: np.ndarray, sigma: float, bins: int) -> _Round:
-    k = np.arange(len(counts))
-    edges = np.linspace(-9 * sigma, k[-1] + 9 * sigma, bins - 1)
-    cdf = special.ndtr((edges[:, None] - k) / sigma)
-    survival = special.ndtr((k - edges[:, None]) / sigma)
-    left = np.diff(np.vstack([np.zeros(len(k)), cdf, np.ones(len(k))]), axis=0)
-    right = -np.diff(np.vstack([np.ones(len(k)), survival, np.zeros(len(k))]), axis=0)
-    masses = np.where(np.vstack([cdf, np.ones(len(k))]) < 0.5, left, right)  # the side without cancellation
-    p, q = masses @ counts, masses[:, 0]
-    seen = (p > 0) & (q > 0)
-    return _Round(p[seen], q[seen], np.log(p[seen]) - np.log(q[seen]))
-
-
-def _tilt(one: _Round, rounds: int, log_prior: float) -> np.ndarray:
+def _tilt(one: Round, rounds: int, log_prior: float) -> np.ndarray:
     """Tilts from 0 to where Q's tail beyond the tilted mean of Λ is about 1/m, by its exponential rate."""
 
     def rate(s: float) -> float:
@@ -228,31 +181,3 @@ def _success(
     place = np.searchsorted(levels, drawn, side="left") - 1  # strictly above the level
     terms = np.where(place >= 0, proposal.under_p(drawn) * wins[np.maximum(place, 0)], 0.0)
     return float(np.max(proposal.under_p(levels) * wins)), float(terms.mean())
-
-
-def _computed(one: _Round, rounds: int, candidates: int) -> float:
-    """E_P[(1 − Q(Λ' ≥ Λ))^{m−1}], at least 1/m, for Λ a sum of losses rounded to a grid, by FFT.
-
-    Q's masses are composed after multiplying them by e^Λ, and divided by it afterwards: their tail is accurate
-    relative to itself, as P's is.
-    """
-    spread = math.sqrt(rounds * float(one.p @ (one.loss - one.p @ one.loss) ** 2))
-    centre = rounds * float(one.p @ one.loss)
-    reach = 12 * spread + 40
-    step = max(2 * reach / _GRID, 1e-5)
-    score = np.rint(one.loss / step).astype(np.int64)
-    low = int((centre - reach) / step)
-    p, q = (
-        _power(np.bincount(score % _GRID, weights=w, minlength=_GRID), rounds, low)
-        for w in (one.p, one.q * np.exp(score * step))
-    )
-    losses = step * (low + np.arange(_GRID))
-    with np.errstate(over="ignore"):
-        tail = np.cumsum((q * np.exp(-losses))[::-1])[::-1]
-    return max(float(p @ _wins(np.minimum(tail, 1.0), candidates)), 1 / candidates)
-
-
-def _power(masses: np.ndarray, rounds: int, low: int) -> np.ndarray:
-    """The law of a sum of `rounds`, places low, low + 1, … of the grid; what lies outside the window is dropped."""
-    whole = np.fft.irfft(np.fft.rfft(masses) ** rounds, len(masses))
-    return np.maximum(np.roll(whole, -(low % len(masses))), 0.0)

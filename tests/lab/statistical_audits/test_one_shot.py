@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hush_core.auditing.statistics.gaussian import epsilon_of_pair, epsilon_of_shift
-from hush_core.auditing.statistics.one_shot import (
+from hush_core.errors import InputError
+from lab.statistical_audits.gaussian import epsilon_of_pair, epsilon_of_shift
+from lab.statistical_audits.one_shot import (
     RandomCanaries,
     _largest_of,
     one_shot_all,
     one_shot_final,
     sum_of_rounds,
 )
-from hush_core.errors import InputError
 
 D, K, DELTA = 50_000, 250, 1e-6
 

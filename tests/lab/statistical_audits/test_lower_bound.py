@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hush_core.auditing.statistics import LowerBound, named_in_runs, one_run, repeated_runs
-from hush_core.auditing.statistics.intervals import mean_at_least, mean_at_most, share_at_least, share_at_most
+from hush_core.auditing.intervals import share_at_least, share_at_most
 from hush_core.errors import InputError
+from lab.statistical_audits import LowerBound, named_in_runs, one_run, repeated_runs
+from lab.statistical_audits.intervals import mean_at_least, mean_at_most
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hush_core.auditing.statistics.battery import Mechanism, statistical_audits
 from hush_core.training.noise import add_noise
 from hush_core.training.sampler import WeightedPoissonSampler
+from lab.statistical_audits.battery import Mechanism, statistical_audits
 
 NAMES = [
     "one shot, final model", "one shot, all iterates", "one run", "one run, f-DP", "repeated runs", "named in runs",
