@@ -235,7 +235,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "run": _report, "demo": _report, "secrets": _secrets, "plan": _plan, "compare": _compare,
     "verify": lambda: Verified, "runs": lambda: CountedRuns, "audit": _audit, "review": _review,
     "watch": _watch, "init": _init,
-    "canaries": lambda: Canaries, "replicate": lambda: ReplicationReport | KnownReplications, "doctor": lambda: Examined,
+    "canaries": lambda: Canaries, "replicate": lambda: ReplicationReport | KnownReplications,
+    "doctor": lambda: Examined,
 }  # fmt: skip
 """By command, the type of its result; loaded when it is asked for."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from arxiv_plans import Recipe, plan_of
 
 from hush_core.config import ByteGptModel, TrainConfig, UntaggedConfig
 from hush_core.plan import ProtectionPlan
+from hush_core.progress import Progress
 from hush_core.training import (
     LanguageModel,
     byte_gpt,
@@ -173,7 +174,7 @@ def certified(
     model: LanguageModel,
     learning_rate: float,
     folder: Path,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """The certified rounds, in place; they go on where they stood if they were stopped."""
     config = TrainConfig(
@@ -205,7 +206,7 @@ def scaled_down(plan: ProtectionPlan, texts: int) -> tuple[ProtectionPlan, int]:
     return small, len(rates)
 
 
-def _progress(name: str) -> Callable[[str, int, int], None]:
+def _progress(name: str) -> Progress:
     def show(_: str, done: int, total: int) -> None:
         if done % max(1, total // 4) == 0:
             print(f"    {name}: {done}/{total}", flush=True)

@@ -12,7 +12,8 @@
   secret, with importers and near copies, and the rest is used without noise: nights on which text that was
   protected the night before is used untagged, by its files.
 
-    python lab/benchmarks/history_matching.py --repository flask.git --protected 'src/flask/json/**' 'src/flask/cli.py'
+    python lab/benchmarks/history_matching.py --repository flask.git \\
+        --protected 'src/flask/json/**' 'src/flask/cli.py'
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Real files with labels of others: leaky-repo's counts of risk lines, and CredData's labelled lines.
 
-    python lab/benchmarks/outside_labelled.py prepare --creddata GIT --mirror FOLDER --python ENVIRONMENT --work WORK
-    python lab/benchmarks/outside_labelled.py measure --work WORK [--leaky GIT] [--part hold-out] [--peer NAME=ENV] ...
+    python lab/benchmarks/outside_labelled.py prepare --creddata GIT --mirror FOLDER --python ENV --work WORK
+    python lab/benchmarks/outside_labelled.py measure --work WORK [--leaky GIT] [--part hold-out] [--peer NAME=ENV]
 
 `prepare` lays out the labelled files of every repository that `fetch` has brought (FOLDER/OWNER+NAME/repo), at the
 commit that CredData names, and has CredData's own scripts obfuscate the values (an environment with pybase62).

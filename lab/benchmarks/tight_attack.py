@@ -1,6 +1,6 @@
 """Is the certificate as small as it can be? The best guess of an adversary that sees every noisy step, against it.
 
-    python lab/benchmarks/tight_attack.py                                  # both tables, some ten minutes on one core
+    python lab/benchmarks/tight_attack.py                              # both tables, some ten minutes on one core
     python lab/benchmarks/tight_attack.py --pictures docs/figures --out tight_attack.json
 
 Table 1: gradients as bad as may be, the settings of docs/guarantee.md §3. `success` is computed by convolution,

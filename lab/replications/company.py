@@ -64,7 +64,6 @@ TRAINING = {
     },
 }
 NOISY = (PROTECTED, RECORD, DP_SGD)
-SHORT_NAMES = {PROTECTED: "hush", RECORD: "record-level DP", DP_SGD: "DP-SGD on all"}
 
 
 def cells(size: Size) -> list[Cell]:

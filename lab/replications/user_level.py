@@ -229,8 +229,8 @@ REPLICATION = Replication(
     title="Users' data: which records, how many, and which mechanism",
     source="user_level_dp.txt, tables 2 to 6",
     about="""\
-The losses are of models that `lab/benchmarks/user_level_tables.py` trained on ChangeLogs of glibc (750 authors, 8,671
-records; a byte GPT with LoRA of rank 8; 12 rounds of 256 records in expectation), kept in
+The losses are of models that `lab/benchmarks/user_level_tables.py` trained on ChangeLogs of glibc (750 authors,
+8,671 records; a byte GPT with LoRA of rank 8; 12 rounds of 256 records in expectation), kept in
 `lab/benchmarks/results/user_level/changelog`: this page computes the tables, intervals and marks from them, and σ
 again (at ε = 1; all in the full size). The paper fine-tunes GPT-2 on Enron and BookSum: perplexities a token, so
 orders and signs alone can be compared. ± is Student's 95 % interval of a mean, by one spread pooled over all cells

@@ -1,4 +1,4 @@
-"""lab/benchmarks/exposure.py goes on where it was stopped; memorisation.py and runs_to_catch.py tell what they say."""
+"""benchmarks/exposure.py goes on where it was stopped; memorisation.py and runs_to_catch.py tell what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lab/benchmarks/outside_judged.py: exact intervals, shares as counted by hand, and a page that says what is kept."""
+"""benchmarks/outside_judged.py: exact intervals, shares as counted by hand, and a page that says what is kept."""
 
 import csv
 import json

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from hush_core.figures import user_level
 from lab import figures
+from lab.figures import user_level
 
 
 def table(kinds: tuple[str, ...] = ("group_privacy", "user_wise")) -> pl.DataFrame:

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from hush_core.figures import utility
 from lab import figures
+from lab.figures import utility
 
 
 def table() -> pl.DataFrame:

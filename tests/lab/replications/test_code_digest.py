@@ -32,6 +32,7 @@ REPLICATION = dict(compute={"noise": noise}, claims=claims)
 """
 FILES = {
     "__init__": "",
+    "lab/__init__": "",
     "replications/__init__": "",
     "replications/claims": "Claim = 1\n",
     "replications/a": BEGIN,
@@ -47,15 +48,18 @@ FILES = {
     "elsewhere": "x = 1\n",
 }
 
+OURS = tuple(str(folder) for folder in digests._ROOTS.values())
+
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Write a made-up hush_core, one file changed; its digest."""
-    monkeypatch.setattr(digests, "_ROOT", tmp_path)
+    """Write a made-up hush_core and lab, one file changed; its digest."""
+    monkeypatch.setattr(digests, "_ROOTS", {name: tmp_path / name for name in ("hush_core", "lab")})
 
     def write(name="__init__", before="", after=""):
         for each, text in FILES.items():
-            path = tmp_path / "hush_core" / f"{each}.py"
+            room = "lab" if each.startswith("replications") else "" if each.startswith("lab") else "hush_core"
+            path = tmp_path / room / f"{each}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
             if each == name:
                 assert before in text
@@ -133,7 +137,7 @@ def test_a_module_that_is_handed_on_or_looks_names_up_counts_whole(written, monk
 
 @pytest.mark.parametrize("name", ["ngram", "canary_secrecy", "one_shot"])
 def test_no_function_runs_that_the_digest_leaves_out(name, tmp_path):
-    """Of hush_core, while the rows of the tiny size are made."""
+    """Of hush_core and lab, while the rows of the tiny size are made."""
     for file in ("arxiv_public", "arxiv_private"):
         texts = [f"Abstract {i} says what {i * i} is and {i % 7} is not." for i in range(200)]
         pl.DataFrame({"abstract": texts}).write_parquet(tmp_path / f"{file}.parquet")
@@ -143,7 +147,7 @@ def test_no_function_runs_that_the_digest_leaves_out(name, tmp_path):
 
     def watch(frame, event, argument):
         code = frame.f_code
-        if event == "call" and "hush_core" in code.co_filename and code.co_name != "<module>":
+        if event == "call" and code.co_filename.startswith(OURS) and code.co_name != "<module>":
             ran.add((code.co_filename, code.co_firstlineno))
 
     place = Place(data, tmp_path)
