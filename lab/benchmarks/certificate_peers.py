@@ -24,8 +24,6 @@ import argparse
 import json
 import math
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -36,6 +34,7 @@ from pathlib import Path
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld import privacy_loss_mechanism as mechanism
+from peers import install_peers
 
 from hush_core.accounting import Bound, Participation, posterior_bound
 from hush_core.accounting.dp.hockey_stick import dense_masses
@@ -311,15 +310,6 @@ def summarise(by_case: list[list[Result]]) -> None:
         )
 
 
-def install_peers() -> None:
-    if not PEERS.exists():
-        pinned = [f"{name}=={number}" for name, number in PINNED.items()]
-        # without their dependencies: all run on the very numpy, scipy and dp_accounting that ours does
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(PEERS), *pinned]
-        subprocess.run(command, check=True)
-    sys.path.append(str(PEERS))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -328,7 +318,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if arguments.peers:
-        install_peers()
+        install_peers(PEERS, PINNED)
     versions = {name: version(name) for name in ("numpy", "scipy", "dp-accounting")}
     for name in PINNED:
         versions[name] = version(name) if arguments.peers else "not installed: run with --peers"

@@ -13,12 +13,7 @@ from urllib.parse import quote
 import outside_draw as by
 from outside_formats import Format
 
-ALNUM, MIXED, HEX, B64 = (
-    "[A-Za-z0-9]{18,24}",
-    "[A-Za-z0-9!%*+.:=?^_~-]{20}",
-    "[a-f0-9]{40}",
-    "[A-Za-z0-9+/]{43}=",
-)
+ALNUM, MIXED, HEX = "[A-Za-z0-9]{18,24}", "[A-Za-z0-9!%*+.:=?^_~-]{20}", "[a-f0-9]{40}"
 FILES = {
     "netrc": ("curl: .netrc", ".netrc", ALNUM, "machine {h}\n  login {u}\n  password {v}\n"),
     "netrc-one-line": ("curl: .netrc", "home/_netrc", ALNUM, "machine {h} login {u} password {v}\n"),

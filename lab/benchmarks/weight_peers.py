@@ -38,6 +38,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from graphs import code_graph, paper_graph
+from peers import install_peers
 from scipy import sparse
 
 PEERS = Path(__file__).parents[2] / "build" / "weight_peers"
@@ -301,15 +302,6 @@ def summarise(results: list[Result], limit: float) -> None:
             )
 
 
-def install_peers() -> None:
-    if not PEERS.exists():
-        pinned = [f"{name}=={number}" for name, number in PINNED.items()]
-        # without their dependencies: numpy and scipy are ours
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(PEERS), *pinned]
-        subprocess.run(command, check=True)
-    sys.path.append(str(PEERS))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -325,7 +317,7 @@ def main() -> None:
         print(json.dumps(work(*json.loads(arguments.work))))
         return
     if arguments.peers:
-        install_peers()
+        install_peers(PEERS, PINNED)
     versions = {name: version(name) for name in ("numpy", "scipy", "ortools")}
     for name in PINNED:
         versions[name] = version(name) if arguments.peers else "not installed: run with --peers"
