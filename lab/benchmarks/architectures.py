@@ -105,7 +105,9 @@ def by_name(rows: list[dict]) -> str:
         reasons = dict.fromkeys(reason(row) for row in found if row["result"] != "right")
         cells = [kind, objective, *(results.get(mode, "not made") for mode in MODES), "; ".join(reasons)]
         lines.append(f"| {' | '.join(cells)} |")
-    head = f"# Architectures\n\nWritten by `lab/benchmarks/architectures.py`, transformers {transformers.__version__}."
+    head = (
+        f"# Architectures\n\nBy `lab/benchmarks/architectures.py`, transformers {transformers.__version__}."
+    )
     return "\n\n".join([head, summary(rows), "\n".join(lines)]) + "\n"
 
 
@@ -114,7 +116,9 @@ def reason(row: dict) -> str:
     where = "its folder" if row.get("where", "").startswith(tempfile.gettempdir()) else row.get("where", "")
     what = re.sub(r" differs by \S+ from", " differs from", row["what"])
     what = re.sub(r"lora_[AB]\.default\.weight", "its adapter", what.removesuffix(" (0.001 is allowed)"))
-    return " ".join(f"{where} {what}".replace("base_model.model.", "").replace("|", "/").split())
+    return " ".join(
+        f"{where}: {what}".removeprefix(": ").replace("base_model.model.", "").replace("|", "/").split()
+    )
 
 
 def main() -> int:
