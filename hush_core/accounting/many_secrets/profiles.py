@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from hush_core.accounting.many_secrets.history import History
+from hush_core.accounting.many_secrets.laws import Laws
 from hush_core.accounting.noise_search import check_target
 from hush_core.accounting.participation import Participation
 from hush_core.errors import InputError
@@ -17,18 +19,14 @@ class Profiles:
     """Distinct profiles, in the order of their first secret. Arrays by profile unless they say otherwise.
 
     Attributes:
-        rates: all positive rates, one profile's after the other's, each ascending. starts: where each
-            profile's rates begin (one entry more than profiles).
-        mean: Σρ. hazard: Σ −log(1−ρ), infinite where a rate is 1. prior: p.
-        posterior: the least target among the profile's secrets.
+        laws: of K, one for each distinct set of positive rates. law: place of the profile's in it.
+        prior: p. posterior: the least target among the profile's secrets.
         of_secret: (secrets,) each secret's profile. first_secret: one secret of each profile, to name it.
         names: (secrets,) what to call a secret in an error.
     """
 
-    rates: np.ndarray
-    starts: np.ndarray
-    mean: np.ndarray
-    hazard: np.ndarray
+    laws: Laws
+    law: np.ndarray
     prior: np.ndarray
     posterior: np.ndarray
     of_secret: np.ndarray
@@ -41,23 +39,37 @@ class Profiles:
     @property
     def examples(self) -> np.ndarray:
         """How many examples with a positive rate."""
-        return np.diff(self.starts)
+        return self.laws.examples[self.law]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Σρ."""
+        return self.laws.mean[self.law]
+
+    @property
+    def hazard(self) -> np.ndarray:
+        """Σ −log(1−ρ); infinite where a rate is 1."""
+        return self.laws.hazard[self.law]
 
     @property
     def largest_rate(self) -> np.ndarray:
         """0 where no example is ever drawn."""
-        padded = np.append(self.rates, 0.0)
-        return np.where(self.examples > 0, padded[self.starts[1:] - 1], 0.0)
-
-    def own_rates(self, profile: int) -> np.ndarray:
-        return self.rates[self.starts[profile] : self.starts[profile + 1]]
+        return self.laws.largest_rate[self.law]
 
     def participation(self, profile: int) -> Participation:
-        return Participation.from_rates(self.own_rates(profile))
+        return self.laws.participation(int(self.law[profile]))
 
     def label(self, profile: int) -> str:
         """The name of one of its secrets."""
         return f"secret {self.names[int(self.first_secret[profile])]}"
+
+    def history(self, noise_multiplier: float, rounds: int) -> History:
+        """One run that draws them so; each profile is one secret of it."""
+        size = len(self)
+        return History(
+            np.array([noise_multiplier]), np.array([rounds]), np.arange(size), np.zeros(size, np.int64), self.law,
+            self.laws,
+        )  # fmt: skip
 
 
 def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> Profiles:
@@ -83,29 +95,24 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     rate = distinct[ordered & np.uint64(2**32 - 1)]
     starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height), dtype=np.int64)])
 
-    groups: dict[tuple[bytes, float], int] = {}
-    of_secret = np.empty(secrets.height, dtype=np.int64)
+    law_of: dict[bytes, int] = {}
+    groups: dict[tuple[int, float], int] = {}
+    of_secret, first_of_law = np.empty(secrets.height, dtype=np.int64), []
     for index in range(secrets.height):
-        key = (rate[starts[index] : starts[index + 1]].tobytes(), float(prior[index]))
-        of_secret[index] = groups.setdefault(key, len(groups))
-    first_secret = np.unique(of_secret, return_index=True)[1]
-    own = [rate[starts[i] : starts[i + 1]] for i in first_secret]
-    sizes = np.concatenate([[0], np.cumsum([len(r) for r in own], dtype=np.int64)])
+        law = law_of.setdefault(rate[starts[index] : starts[index + 1]].tobytes(), len(law_of))
+        if law == len(first_of_law):
+            first_of_law.append(index)
+        of_secret[index] = groups.setdefault((law, float(prior[index])), len(groups))
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, of_secret, posterior)
+    own = [rate[starts[i] : starts[i + 1]] for i in first_of_law]
     kept = np.concatenate(own) if own else np.empty(0)
-    with np.errstate(divide="ignore"):
-        hazards = -np.log1p(-kept)
+    sizes = np.concatenate([[0], np.cumsum([len(each) for each in own], dtype=np.int64)])
+    first_secret = np.unique(of_secret, return_index=True)[1]
     return Profiles(
-        kept, sizes, _sums(kept, sizes), _sums(hazards, sizes), prior[first_secret], least, of_secret,
-        first_secret, names,
+        Laws(kept, np.ones(len(kept), np.int64), sizes), np.array([law for law, _ in groups], np.int64),
+        prior[first_secret], least, of_secret, first_secret, names,
     )  # fmt: skip
-
-
-def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Σ of each profile's own values."""
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.bincount(owner, values, len(starts) - 1)
 
 
 def _check_graph(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame, names: pl.Series) -> None:
