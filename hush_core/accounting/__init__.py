@@ -23,8 +23,6 @@ from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import (
     Calibration,
-    NextRun,
-    RunsNoise,
     TargetsSpent,
     calibrate,
     noise_for_all,
@@ -32,7 +30,7 @@ from hush_core.accounting.many_secrets.calibration import (
 )
 from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
 from hush_core.accounting.many_secrets.history import History
-from hush_core.accounting.many_secrets.many_runs import RunBounds, certify_runs
+from hush_core.accounting.many_secrets.many_runs import certify_runs
 from hush_core.accounting.many_secrets.one_run import bound_secrets
 from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
@@ -45,13 +43,10 @@ __all__ = [
     "Curves",
     "Divergence",
     "History",
-    "NextRun",
     "Participation",
     "PosteriorCurve",
     "PrivacyProfile",
     "Run",
-    "RunBounds",
-    "RunsNoise",
     "TargetsSpent",
     "best_order",
     "bound_of_runs",

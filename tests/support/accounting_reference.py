@@ -19,7 +19,6 @@ from numpy._core._multiarray_umath import __cpu_features__ as cpu
 
 from hush_core.accounting import (
     History,
-    NextRun,
     Participation,
     Run,
     TargetsSpent,
@@ -33,6 +32,8 @@ from hush_core.accounting import (
     posterior_curves,
     smallest_noise,
 )
+
+from hush_core.accounting.many_secrets.laws import Laws
 
 FILE = Path(__file__).with_suffix(".parquet")
 SCHEMA = {"case": pl.String, "column": pl.String, "row": pl.UInt32, "number": pl.Float64, "word": pl.String}
@@ -141,23 +142,24 @@ def runs(
     priors = np.resize([1e-8, 1e-8, 1e-7], secrets)
     found = certify_runs(history, priors, np.full(secrets, easy), method=method)
     if near:
-        found = certify_runs(history, priors, found.table["bound"].to_numpy() * 0.985, method=method)
+        found = certify_runs(history, priors, found.bound * 0.985, method=method)
     return found.table.join(
         found.groups.group_by("group").agg(pl.col("rate").sort().sum(), pl.col("examples").max()),
         on="group", how="left", maintain_order="left",
     )  # fmt: skip
 
 
-def next_noise(history: History, secrets: int, targets: np.ndarray, **coming) -> pl.DataFrame:
+def next_noise(history: History, secrets: int, targets: np.ndarray, to_follow: int = 0) -> pl.DataFrame:
+    laws = [*LAWS[:2], Participation.binomial(3, 5e-3)]
     places = np.random.default_rng(0).integers(0, 3, secrets)
-    own = NextRun(np.arange(secrets), places, LAWS[:2] + [Participation.binomial(3, 5e-3)], 300, **coming)
-    found = noise_for_runs(history, own, np.full(secrets, 1e-8), targets)
-    return found.bounds.table.with_columns(sigma=pl.lit(found.noise_multiplier), least=pl.lit(found.least))
+    coming = History.of_run(1.0, 300, places, Laws.of(laws))
+    found = noise_for_runs(history, coming, np.full(secrets, 1e-8), targets, to_follow=to_follow)
+    return found.table.with_columns(sigma=pl.lit(found.noise_multiplier), least=pl.lit(found.least))
 
 
 def spent() -> dict:
     try:
-        next_noise(History.of(FEW[:1] + [[Run(LAWS[0], 1.0, 2000)]]), 2, np.full(2, 1e-5))
+        next_noise(History.of([*FEW[:1], [Run(LAWS[0], 1.0, 2000)]]), 2, np.full(2, 1e-5))
     except TargetsSpent as error:
         return {"secrets": error.secrets.tolist()}
     raise AssertionError

@@ -1,18 +1,19 @@
 """The accountant: every secret's bound after all its runs, one or many, for any number of secrets.
 
-A secret inherits the bound of a history whose count dominates its own in every run (docs/guarantee.md, Propositions 7
-and 14): first loosely, then more tightly where it misses its target, then by its own rates where it still does.
-Every number is a bound however the dominating histories are chosen; one run (`one_run.py`) and many
+A secret inherits the bound of a history whose count dominates its own in every run (docs/guarantee.md,
+Propositions 7 and 14): first loosely, then more tightly where it misses its target, then by its own rates where it
+still does. Every number is a bound however the dominating histories are chosen; one run (`one_run.py`) and many
 (`many_runs.py`) choose them differently.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from hush_core.accounting.bounds import BoundMethod, PosteriorCurve
 from hush_core.accounting.many_secrets.each_curve import curves_of_groups
@@ -50,8 +51,9 @@ class Accountant(ABC):
     """Bounds of a history's secrets under construction, (m,) each.
 
     Attributes:
-        bound, method, numerical_error: what is certified by now; infinite where nothing is. lower: NaN where unknown.
-        group: place in `groups` of what the bound is inherited from, −1 where it is by the own rates.
+        bound, method, numerical_error: what is certified by now; bound is infinite where nothing is.
+        lower: NaN where it is not known.
+        group: place in `dominating` of what the bound is inherited from, −1 where it is by the own rates.
         group_prior: the prior at which it was read, the secret's or above; NaN by own rates.
     """
 
@@ -74,7 +76,7 @@ class Accountant(ABC):
         self.bound, self.method = np.full(size, np.inf), np.full(size, "", dtype=object)
         self.numerical_error, self.lower = np.zeros(size), np.full(size, np.nan)
         self.group, self.group_prior = np.full(size, -1), np.full(size, np.nan)
-        self.groups: list[Dominating] = []
+        self.dominating: list[Dominating] = []
 
     @abstractmethod
     def are_few(self, drawn: np.ndarray) -> bool:
@@ -86,19 +88,27 @@ class Accountant(ABC):
 
     @abstractmethod
     def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
-        """Tighter bounds for those near their target; returns whom the own rates are to bound, equal histories
-        together."""
+        """Tighter bounds for those near their target; returns whom the own rates are to bound, as `alike` does."""
+
+    @abstractmethod
+    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+        """What dominates these secrets; not all need be among them."""
 
     def name(self, secret: int) -> str:
         return f"secret {secret}"
+
+    def alike(self, secrets: np.ndarray) -> list[np.ndarray]:
+        """These secrets, those with equal histories together."""
+        return self.history.alike(secrets)
 
     def ratio(self, secrets: np.ndarray) -> np.ndarray:
         """bound/target."""
         return self.bound[secrets] / self.targets[secrets]
 
-    def missing(self, secrets: np.ndarray) -> np.ndarray:
-        """Those of them whose bound is above their target."""
-        return secrets[self.bound[secrets] > self.targets[secrets]]
+    def missing(self, secrets: np.ndarray | None = None) -> np.ndarray:
+        """Those of them, or of all, whose bound is above their target."""
+        among = np.arange(len(self.priors)) if secrets is None else secrets
+        return among[self.bound[among] > self.targets[among]]
 
     def certify(self) -> None:
         """Every secret's bound, whether or not it meets its target.
@@ -111,7 +121,7 @@ class Accountant(ABC):
         self.bound[never] = self.lower[never] = self.priors[never]
         self.method[never] = "blow_up" if self.asked == "best" else self.asked
         if self.are_few(drawn):
-            left = self.history.alike(drawn)
+            left = self.alike(drawn)
         else:
             self.inherit_first(drawn)
             ratio = self.ratio(drawn)
@@ -119,24 +129,23 @@ class Accountant(ABC):
             left = self.left_for_own(near, drawn)
         self.by_own_rates(left)
 
-    def inherit(self, secrets: np.ndarray, offers: Iterable[Heirs]) -> np.ndarray:
-        """Take what dominating histories prove where that is better. Returns: those of `secrets` offered nothing."""
+    def inherit(self, secrets: np.ndarray, looseness: float) -> np.ndarray:
+        """Take what dominating histories prove where that is better. Returns: those for whom there are none."""
         alone = np.zeros(len(self.priors), dtype=bool)
         alone[secrets] = True
-        for members, dominating, curve in offers:
+        for members, dominating, curve in self.heirs(secrets, looseness) if len(secrets) else ():
             alone[members] = False
             better = curve.values < self.bound[members]
-            self._take(members[better], curve.at_places(better))
-            self.group[members[better]] = len(self.groups)
+            self._take(members[better], curve.at_places(better), len(self.dominating))
             self.group_prior[members[better]] = curve.priors[better]
-            self.groups.append(dominating)
+            self.dominating.append(dominating)
         return secrets[alone[secrets]]
 
     def by_own_rates(self, alike: list[np.ndarray], *, refusable: bool = False) -> None:
-        """Bounds by the secrets' own rates; `alike`: those with equal histories share one computation.
+        """Bounds by the secrets' own rates; those of `alike` that are together share one computation.
 
         Raises:
-            CertificationError: names a secret that is refused and inherits nothing; with `refusable` it is passed over.
+            CertificationError: names a secret that is refused and inherits nothing; with `refusable` it is left.
         """
         groups = [(members, self.history.runs_of(int(members[0]))) for members in alike]
         for members, curve in curves_of_groups(
@@ -148,9 +157,18 @@ class Accountant(ABC):
                 raise CertificationError(f"{self.name(int(members[0]))}: {curve}") from None
             better = (curve.values <= self.bound[members]) | self.own_is_final
             own, points = members[better], curve.at_places(better)
-            self._take(own, points)
-            self.lower[own], self.group[own], self.group_prior[own] = points.lower, -1, np.nan
+            self._take(own, points, -1)
+            self.lower[own], self.group_prior[own] = points.lower, np.nan
 
-    def _take(self, secrets: np.ndarray, points: PosteriorCurve) -> None:
+    def _take(self, secrets: np.ndarray, points: PosteriorCurve, group: int) -> None:
         self.bound[secrets], self.method[secrets] = points.values, points.methods
-        self.numerical_error[secrets] = points.numerical_errors
+        self.numerical_error[secrets], self.group[secrets] = points.numerical_errors, group
+
+    def columns(self, of: np.ndarray) -> dict[str, pl.Series]:
+        """bound · method · numerical_error · lower of these secrets."""
+        return {
+            "bound": pl.Series(self.bound[of]),
+            "method": pl.Series(self.method[of].astype(str), dtype=pl.String),
+            "numerical_error": pl.Series(self.numerical_error[of]),
+            "lower": pl.Series(self.lower[of], nan_to_null=True),
+        }

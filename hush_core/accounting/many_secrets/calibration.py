@@ -8,8 +8,7 @@ some of them, all that are left settle σ together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,11 @@ from scipy.special import ndtri
 from hush_core.accounting.bounds import BoundMethod, curve_of_runs
 from hush_core.accounting.many_secrets.groups import Cases
 from hush_core.accounting.many_secrets.history import History
-from hush_core.accounting.many_secrets.many_runs import RunBounds, certify_runs
+from hush_core.accounting.many_secrets.many_runs import ManyRuns, certify_runs
 from hush_core.accounting.many_secrets.one_run import OWN, OneRun
-from hush_core.accounting.many_secrets.profiles import group_profiles
+from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.noise_search import PRECISION, falling_root, gaussian_noise, smallest_noise
-from hush_core.accounting.participation import Participation
-from hush_core.accounting.runs import Run, check_mechanism
+from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
 
@@ -45,8 +43,8 @@ _PASSES = 50
 
 @dataclass(frozen=True)
 class Calibration:
-    """`noise_multiplier`: σ for all secrets. `least`: no smaller σ is certified by this method (the largest
-    `noise_needed`, less its precision). `table`: one certified row a secret, see `bound_secrets`."""
+    """`noise_multiplier`: σ for all secrets. `least`: no smaller σ is certified by this method for those that were
+    searched by themselves. `table`: one certified row a secret, see `bound_secrets` and `ManyRuns.table`."""
 
     noise_multiplier: float
     least: float
@@ -62,33 +60,6 @@ class TargetsSpent(CertificationError):
     def __init__(self, secrets: np.ndarray) -> None:
         super().__init__(f"the runs so far leave {len(secrets)} secrets nothing of their target")
         self.secrets = secrets
-
-
-@dataclass(frozen=True)
-class NextRun:
-    """What the next run draws, and how many rounds like its own are to follow it.
-
-    Attributes:
-        secret, profile: (d,) which secrets are in it, and the place of each one's participation.
-        participations: distinct laws of K. rounds: T of this run. to_follow: those of all further
-            runs, which draw what it draws with the same noise; 0 or more.
-    """
-
-    secret: np.ndarray
-    profile: np.ndarray
-    participations: Sequence[Participation]
-    rounds: int
-    to_follow: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class RunsNoise:
-    """`noise_multiplier`: σ of the next run. `least`: no smaller σ is certified for the secrets that were searched.
-    `bounds`: every secret's, after all runs, the future ones included."""
-
-    noise_multiplier: float
-    least: float
-    bounds: RunBounds
 
 
 def calibrate(
@@ -113,14 +84,12 @@ def calibrate(
         InputError: names the secret; also where no secret has an example. CertificationError: none is
         certified.
     """
-    search = _OfOneRun(edges, rates, secrets, rounds, method, progress, few=OWN)
-    sigma, least = search.noise()
-    sigma, found = search.certified(sigma)
-    profiles = search.profiles
-    column = search.needed[profiles.of_secret]
+    search = _OfOneRun(_profiles(edges, rates, secrets, rounds), rounds, method, progress, OWN)
+    sigma, least, found = search.certified()
+    of, targets = search.profiles.of_secret, search.profiles.posterior
     # a profile's need is that of its most demanding secret
-    column[secrets["posterior"].to_numpy() != profiles.posterior[profiles.of_secret]] = np.nan
-    return Calibration(sigma, least * (1 - 2 * PRECISION), found.table(secrets, column))
+    needed = np.where(secrets["posterior"].to_numpy() != targets[of], np.nan, search.needed[of])
+    return Calibration(sigma, least * (1 - 2 * PRECISION), found.table(secrets, needed))
 
 
 def noise_for_all(
@@ -137,52 +106,65 @@ def noise_for_all(
     Arguments and errors as of `calibrate`. The answer was certified for every secret in the search, and lies at
     most some tenths of a percent above the smallest such σ.
     """
-    return _OfOneRun(edges, rates, secrets, rounds, method, progress, few=_FEW).noise()[0]
+    return _OfOneRun(_profiles(edges, rates, secrets, rounds), rounds, method, progress, _FEW).noise()[0]
 
 
 def noise_for_runs(
     history: History,
-    coming: NextRun,
+    coming: History,
     priors: np.ndarray,
     targets: np.ndarray,
     *,
+    to_follow: int = 0,
     method: BoundMethod = "best",
     progress: Progress | None = None,
-) -> RunsNoise:
+) -> Calibration:
     """The smallest σ of the next run for which every secret's bound is at most its target after all planned runs.
 
-    Runs that differ in their rounds alone are one with the sum of them, so the plan is one run more in the history.
+    Args:
+        history: the runs before. coming: the next run, whose σ is not looked at. to_follow: rounds of all further
+            runs, which draw what it draws with the same noise; 0 or more. Runs that differ in their rounds alone are
+            one with the sum of them, so the plan is one run more in the history.
 
     Raises:
         InputError: names what is wrong. TargetsSpent: with the secrets whose target is missed without the next run.
         CertificationError: no σ is certified.
     """
-    if int(coming.to_follow) != coming.to_follow or coming.to_follow < 0:
+    if int(to_follow) != to_follow or to_follow < 0:
         raise InputError(
-            "to_follow", f"{coming.to_follow!r} is no whole number of 0 or more", "give the rounds to follow"
+            "to_follow", f"{to_follow!r} is no whole number of 0 or more", "give the rounds to follow"
         )
+    coming = replace(coming, rounds=coming.rounds + int(to_follow))
     priors, targets = np.asarray(priors, float), np.asarray(targets, float)
     search = _OfNextRun(history, coming, priors, targets, method, progress)
     if not len(search.drawn):
         raise InputError("the next run", "draws no secret", "nothing needs protection")
     try:
-        sigma, least = search.noise()
-        sigma, bounds = search.certified(sigma)
-        return RunsNoise(sigma, least, bounds)
+        sigma, least, found = search.certified()
+        return Calibration(sigma, least, found.table)
     except CertificationError:
         # whether the runs before alone are why; with a σ, they are not, as a bound does not fall with a run more
         before = certify_runs(history, priors, targets, method=method, progress=progress)
-        if len(before.missing):
-            over = before.table["bound"].to_numpy()[before.missing] / targets[before.missing]
-            raise TargetsSpent(before.missing[np.argsort(-over)]) from None
+        if len(spent := before.missing()):
+            raise TargetsSpent(spent[np.argsort(-before.ratio(spent))]) from None
         raise
+
+
+def _profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame, rounds: int) -> Profiles:
+    check_mechanism(noise_multiplier=1.0, rounds=rounds)
+    profiles = group_profiles(edges, rates, secrets)
+    if not profiles.mean.any():
+        raise InputError(
+            "the graph", "no secret has an example with a weight above 0", "nothing needs protection"
+        )
+    return profiles
 
 
 class _Search(ABC):
     """The least σ of a run.
 
     Attributes:
-        drawn: places of the secrets (or profiles of them) that it draws. guess: of σ, by place in `drawn`, in the
+        drawn: places of the secrets (or profiles of them) that it draws. guess: of σ, one for each of them, in the
             Gaussian limit. searches: how many are searched for their own σ. precision: step of σ where a search
             ended too low.
     """
@@ -205,8 +187,8 @@ class _Search(ABC):
         """log bound/target of the worst of `left`; at most 0 where σ certifies all."""
 
     @abstractmethod
-    def at(self, sigma: float) -> tuple[Any, np.ndarray]:
-        """(every secret's certified bound at this σ, the places of those that miss their target)."""
+    def at(self, sigma: float) -> Any:
+        """Every secret's certified bound at this σ."""
 
     def noise(self) -> tuple[float, float]:
         """(σ that leaves none above its target, the largest that one needs by itself)."""
@@ -224,12 +206,13 @@ class _Search(ABC):
         together = float(np.exp(falling_root(gap, float(np.log(sigma)), _TOGETHER, step=_STEP)))
         return max(sigma, together), sigma
 
-    def certified(self, sigma: float) -> tuple[float, Any]:
-        """(σ, every secret's bound at it, none above its target); a σ that was found a little too low is raised."""
+    def certified(self) -> tuple[float, float, Any]:
+        """(σ, the largest that one needs by itself, every secret's bound at that very σ, none above its target)."""
+        sigma, most = self.noise()
         for _ in range(_PASSES):
-            found, over = self.at(sigma)
-            if not len(over):
-                return sigma, found
+            found = self.at(sigma)
+            if not len(over := found.missing()):
+                return sigma, most, found
             if not np.isin(over, self.drawn).all():
                 break  # no noise of a run that does not draw a secret helps it
             # a bound on its grid may come out a hair above that of the search
@@ -246,91 +229,65 @@ class _OfOneRun(_Search):
     precision = PRECISION
 
     def __init__(
-        self,
-        edges: pl.DataFrame,
-        rates: np.ndarray,
-        secrets: pl.DataFrame,
-        rounds: int,
-        method: BoundMethod,
-        progress: Progress | None,
-        *,
-        few: int,
+        self, profiles: Profiles, rounds: int, method: BoundMethod, progress: Progress | None, few: int
     ) -> None:
-        check_mechanism(noise_multiplier=1.0, rounds=rounds)
-        self.profiles = profiles = group_profiles(edges, rates, secrets)
-        mean = profiles.mean
-        if not mean.any():
-            raise InputError(
-                "the graph", "no secret has an example with a weight above 0", "nothing needs protection"
-            )
-        self.rounds, self.method, self.progress = rounds, method, progress
+        self.profiles, self.rounds, self.method, self.progress = profiles, rounds, method, progress
         self.are_few = len(profiles) <= few
         self.searches = len(profiles) if self.are_few else _SEARCHES
+        mean = profiles.mean
         self.needed, self.drawn = np.where(mean == 0, 0.0, np.nan), np.flatnonzero(mean > 0)
         target = profiles.prior[self.drawn], profiles.posterior[self.drawn]
         self.guess = gaussian_noise(mean[self.drawn], rounds, *target)
         self.known: dict[float, tuple[np.ndarray, np.ndarray]] = {}
 
     def need(self, secret: int, known: float) -> float:
-        target = {
-            "prior": float(self.profiles.prior[secret]),
-            "posterior": float(self.profiles.posterior[secret]),
-        }
-        participation = self.profiles.participation(secret)
+        target = [float(self.profiles.prior[secret]), float(self.profiles.posterior[secret])]
         try:
-            found = smallest_noise(participation, rounds=self.rounds, method=self.method, **target)
+            self.needed[secret] = smallest_noise(
+                self.profiles.participation(secret), rounds=self.rounds, prior=target[0], posterior=target[1],
+                method=self.method,
+            )  # fmt: skip
         except CertificationError as error:
             raise CertificationError(f"{self.profiles.label(secret)}: {error}") from None
-        self.needed[secret] = found
-        return found
+        return float(self.needed[secret])
 
     def missing(self, sigma: float, left: np.ndarray, searched: int) -> np.ndarray:
-        if not self.are_few:
-            return self._missing_at(sigma)[0]
-        left, rows = np.sort(left[left != searched]), self._rows(sigma)
-        rows.by_own_rates(rows.history.alike(left), refusable=True)
-        left = rows.missing(left)
-        self._report(len(left))
-        return left[np.argsort(-rows.ratio(left), kind="stable")]
+        return self._missing_at(sigma)[0]
 
     def gap(self, sigma: float, left: np.ndarray) -> float:
         ratios = self._missing_at(sigma)[1]
         return float(np.log(ratios[0])) if len(ratios) else 0.0
 
-    def at(self, sigma: float) -> tuple[OneRun, np.ndarray]:
-        rows = self._rows(sigma, self.progress)
+    def at(self, sigma: float) -> OneRun:
+        rows = OneRun(self.profiles, sigma, self.rounds, self.method, self.progress)
         rows.certify()
-        return rows, rows.missing(np.arange(len(self.profiles)))
-
-    def _rows(self, sigma: float, progress: Progress | None = None) -> OneRun:
-        return OneRun(self.profiles, sigma, self.rounds, self.method, progress)
-
-    def _report(self, left: int) -> None:
-        if self.progress:
-            self.progress("calibrating", len(self.profiles) - left, len(self.profiles))
+        return rows
 
     def _missing_at(self, sigma: float) -> tuple[np.ndarray, np.ndarray]:
         """(what σ does not certify yet, the worst first; bound/target). What a smaller σ certifies, a larger one
-        does; what was searched for by itself needs no dominating profile."""
+        does; what was searched for by itself needs no more."""
         if sigma not in self.known:
             smaller = [s for s in self.known if s <= sigma]
             among = self.known[max(smaller)][0] if smaller else self.drawn
-            self.known[sigma] = self._by_dominance(among[np.isnan(self.needed[among])], sigma)
-            self._report(len(self.known[sigma][0]))
+            self.known[sigma] = self._missing_of(among[np.isnan(self.needed[among])], sigma)
+            if self.progress:
+                size = len(self.profiles)
+                self.progress("calibrating", size - len(self.known[sigma][0]), size)
         found, ratios = self.known[sigma]
         still = np.isnan(self.needed[found])
         return found[still], ratios[still]
 
-    def _by_dominance(self, left: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    def _missing_of(self, left: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
         """(those of `left` that σ does not certify yet, the worst first; their bound/target)."""
-        rows = self._rows(sigma)
-        for ratio in _LEVELS:
-            alone = rows.inherit_on_grid(left, ratio)
-            left = rows.missing(left)
-        # without a dominating profile near by, only its own rates can tell
-        alone = np.intersect1d(alone, left)
-        alone = alone[np.argsort(-rows.ratio(alone), kind="stable")[:OWN]]
-        rows.by_own_rates(rows.history.alike(alone), refusable=True)
+        rows, alone = OneRun(self.profiles, sigma, self.rounds, self.method), left
+        if not self.are_few:
+            for ratio in _LEVELS:
+                alone = rows.inherit(left, ratio)
+                left = rows.missing(left)
+            # without a dominating profile near by, only its own rates can tell
+            alone = np.intersect1d(alone, left)
+            alone = alone[np.argsort(-rows.ratio(alone), kind="stable")[:OWN]]
+        rows.by_own_rates(rows.alike(alone), refusable=True)
         ratios = rows.ratio(left)
         order = np.argsort(-ratios)[: int((ratios > 1).sum())]
         return left[order], ratios[order]
@@ -344,29 +301,26 @@ class _OfNextRun(_Search):
     def __init__(
         self,
         history: History,
-        coming: NextRun,
+        coming: History,
         priors: np.ndarray,
         targets: np.ndarray,
         method: BoundMethod,
         progress: Progress | None,
     ) -> None:
-        self.history, self.coming, self.priors, self.targets = history, coming, priors, targets
-        self.method, self.progress = method, progress
-        means = np.array([p.mean for p in coming.participations])[coming.profile]
-        self.drawn, self.law, means = coming.secret[means > 0], coming.profile[means > 0], means[means > 0]
-        self.rounds = coming.rounds + int(coming.to_follow)
+        self.priors, self.targets, self.method, self.progress = priors, targets, method, progress
+        means = coming.laws.mean[coming.law]
+        self.drawn, means = coming.secret[means > 0], means[means > 0]
+        self.history, self.coming = history, coming.restricted(self.drawn)
         if len(self.drawn):
             pull = Cases(history, self.drawn, priors[self.drawn]).pull.sum(axis=1)
             room = (ndtri(targets[self.drawn]) - ndtri(priors[self.drawn])) ** 2 - pull
-            self.guess = np.sqrt(self.rounds) * means / np.sqrt(np.maximum(room, 1e-6))
+            self.guess = np.sqrt(coming.rounds) * means / np.sqrt(np.maximum(room, 1e-6))
 
     def need(self, secret: int, known: float) -> float:
-        place = int(np.flatnonzero(self.drawn == secret)[0])
-        before = self.history.runs_of(secret)
-        participation = self.coming.participations[int(self.law[place])]
+        before, (own,) = self.history.runs_of(secret), self.coming.runs_of(secret)
 
         def gap(log_sigma: float) -> float:
-            runs = [*before, Run(participation, float(np.exp(log_sigma)), self.rounds)]
+            runs = [*before, replace(own, noise_multiplier=float(np.exp(log_sigma)))]
             try:
                 curve = curve_of_runs(runs, priors=self.priors[secret], method=self.method, coarser=_COARSER)
             except CertificationError:
@@ -375,28 +329,22 @@ class _OfNextRun(_Search):
 
         if known and gap(np.log(known)) <= 0:
             return known
+        guess = float(np.log(self.guess[self.drawn == secret][0]))
         try:
-            return float(np.exp(falling_root(gap, float(np.log(self.guess[place])), _OF_ONE)))
+            return float(np.exp(falling_root(gap, guess, _OF_ONE)))
         except CertificationError as error:
             raise CertificationError(f"secret {secret}: {error}") from None
 
     def missing(self, sigma: float, left: np.ndarray, searched: int) -> np.ndarray:
-        found = self._bounds(sigma, left)
-        left = found.missing[found.missing != searched]
-        ratio = found.table["bound"].to_numpy()[left] / self.targets[left]
-        return left[np.argsort(-ratio, kind="stable")]
+        found = self.at(sigma, left)
+        left = found.missing(left[left != searched])
+        return left[np.argsort(-found.ratio(left), kind="stable")]
 
     def gap(self, sigma: float, left: np.ndarray) -> float:
-        bound = self._bounds(sigma, left).table["bound"].to_numpy()[left]
-        return float(np.log(bound / self.targets[left]).max())
+        return float(np.log(self.at(sigma, left).ratio(left)).max())
 
-    def at(self, sigma: float) -> tuple[RunBounds, np.ndarray]:
-        found = self._bounds(sigma)
-        return found, found.missing
-
-    def _bounds(self, sigma: float, secrets: np.ndarray | None = None) -> RunBounds:
-        """After all runs, at σ; with `secrets` of these only (the others come out as in no run)."""
-        history = self.history.with_run(sigma, self.rounds, self.drawn, self.coming.participations, self.law)
-        if secrets is not None:
-            history = history.restricted(secrets)
+    def at(self, sigma: float, secrets: np.ndarray | None = None) -> ManyRuns:
+        """After all runs; with `secrets` of these only (the others come out as in no run)."""
+        history = self.history.with_run(replace(self.coming, noise_multiplier=np.array([sigma])))
+        history = history if secrets is None else history.restricted(secrets)
         return certify_runs(history, self.priors, self.targets, method=self.method, progress=self.progress)

@@ -15,7 +15,6 @@ from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials
 from hush_core.accounting.many_secrets.dominated import lower_bounds
 from hush_core.accounting.many_secrets.each_curve import each_curve
-from hush_core.accounting.many_secrets.laws import Laws
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.runs import Run, check_mechanism
@@ -66,16 +65,19 @@ def posterior_curves(
     priors = curve_priors(float(profiles.prior.min()))
     shapes, of_profile = _shapes(profiles)
     own = shapes is None
-    laws = profiles.laws if own else Laws.of([Participation.binomial(*shape) for shape in shapes])
+    firsts = np.unique(of_profile, return_index=True)[1].tolist()
+    laws = (
+        map(profiles.participation, firsts) if own else [Participation.binomial(*shape) for shape in shapes]
+    )
     curves = each_curve(
-        [([Run(laws.participation(i), noise_multiplier, rounds)], priors) for i in range(len(laws))],
+        [([Run(law, noise_multiplier, rounds)], priors) for law in laws],
         method=method, lower=own, stage="curves", progress=progress,
     )  # fmt: skip
     frames = []
     for number, curve in enumerate(curves):
         members = of_profile == number
         if isinstance(curve, CertificationError):
-            raise CertificationError(f"{profiles.label(int(members.argmax()))}: {curve}") from None
+            raise CertificationError(f"{profiles.label(firsts[number])}: {curve}") from None
         lower = curve.lower
         if not own and method in ("best", "blow_up"):
             # a dominating binomial's says nothing: that of one which all members dominate
@@ -109,9 +111,11 @@ def curve_priors(least: float) -> np.ndarray:
 
 
 def _shapes(profiles: Profiles) -> tuple[list[tuple[int, float]] | None, np.ndarray]:
-    """((n, ρ) of the dominating binomials to draw curves of, each profile's place); None: curves of the own laws."""
-    if len(profiles.laws) <= MOST_CURVES:
-        return None, profiles.law
+    """((n, ρ) of the dominating binomials to draw curves of, each profile's place); None: curves of own rates."""
+    equal = profiles.equal(np.arange(len(profiles)))
+    if len(equal) <= MOST_CURVES:
+        places = np.repeat(np.arange(len(equal)), [len(each) for each in equal])
+        return None, places[np.argsort(np.concatenate(equal))]
     sampled = profiles.mean > 0
     for ratio in _RATIOS:
         count, rate = dominating_binomials(profiles.hazard, profiles.examples, profiles.mean, ratio)

@@ -99,6 +99,12 @@ class History:
             law, laws,
         )  # fmt: skip
 
+    @classmethod
+    def of_run(cls, noise_multiplier: float, rounds: int, law: np.ndarray, laws: Laws) -> History:
+        """One run; `law`: (m,) by secret."""
+        one = np.array([noise_multiplier]), np.array([rounds])
+        return cls(*one, np.arange(len(law)), np.zeros(len(law), np.int64), law, laws)
+
     @cached_property
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """(places of the rows by secret, then run; where each secret's begin)."""
@@ -134,17 +140,13 @@ class History:
         kept = np.isin(self.secret, secrets)
         return replace(self, secret=self.secret[kept], run=self.run[kept], law=self.law[kept])
 
-    def with_run(
-        self, noise_multiplier: float, rounds: int, secret: np.ndarray, participations: Sequence[Participation],
-        law: np.ndarray,
-    ) -> History:  # fmt: skip
-        """One run more: `secret`, `law`: (d,) rows, the latter places in `participations`."""
-        run = np.full(len(secret), len(self.rounds))
-        return History(
-            np.append(self.noise_multiplier, noise_multiplier),
-            np.append(self.rounds, rounds),
-            np.concatenate([self.secret, secret]),
-            np.concatenate([self.run, run]),
-            np.concatenate([self.law, np.asarray(law) + len(self.laws)]),
-            self.laws.followed_by(Laws.of(participations)),
+    def with_run(self, run: History) -> History:
+        """One run more, or several: those of another history."""
+        pairs = (
+            (self.noise_multiplier, run.noise_multiplier),
+            (self.rounds, run.rounds),
+            (self.secret, run.secret),
+            (self.run, run.run + len(self.rounds)),
+            (self.law, run.law + len(self.laws)),
         )
+        return History(*map(np.concatenate, pairs), self.laws.with_more(run.laws))

@@ -22,8 +22,8 @@ class Laws:
     """q laws, one after the other.
 
     Attributes:
-        rates, counts: (z,) rates above 0, each law's in ascending order, and how many examples have each; a rate may
-            appear more than once. starts: (q + 1,) where each law's rates begin.
+        rates, counts: (z,) rates above 0, each law's in ascending order, and how many examples have each. A rate
+            may repeat. starts: (q + 1,) where each law's rates begin.
 
     Raises:
         InputError: the columns do not fit together.
@@ -51,7 +51,7 @@ class Laws:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def followed_by(self, more: Laws) -> Laws:
+    def with_more(self, more: Laws) -> Laws:
         return Laws(
             np.concatenate([self.rates, more.rates]),
             np.concatenate([self.counts, more.counts]),
@@ -84,6 +84,14 @@ class Laws:
         own = slice(self.starts[law], self.starts[law + 1])
         rates, places = np.unique(self.rates[own], return_inverse=True)
         return Participation(rates, np.bincount(places, self.counts[own], len(rates)).astype(np.int64))
+
+    def equal(self, which: np.ndarray) -> list[np.ndarray]:
+        """These laws, equal ones together."""
+        found: dict[tuple[bytes, bytes], list[int]] = {}
+        for law in which.tolist():
+            own = slice(self.starts[law], self.starts[law + 1])
+            found.setdefault((self.rates[own].tobytes(), self.counts[own].tobytes()), []).append(law)
+        return [np.array(each) for each in found.values()]
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
         owner = np.repeat(np.arange(len(self)), np.diff(self.starts))

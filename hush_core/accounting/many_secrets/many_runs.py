@@ -7,7 +7,6 @@ their target, their own rates for those that still do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -42,25 +41,6 @@ _FEW = 4
 _PRIORS_STEP = 1.005
 
 
-@dataclass(frozen=True, eq=False)
-class RunBounds:
-    """`table`: one row a secret: secret · runs (that drew it) · prior · posterior (the target) · bound · method ·
-        numerical_error · lower (by own rates; null where inherited) · group · group_prior (null where the bound is
-        by the own rates).
-    `groups`: group · run · examples · rate: in each run, the binomial that dominates all members' counts.
-        `bound_of_runs` of these, at group_prior, gives the bound again, to the width of the grid.
-    """
-
-    table: pl.DataFrame
-    groups: pl.DataFrame
-
-    @property
-    def missing(self) -> np.ndarray:
-        """The secrets whose bound is above their target."""
-        over = self.table["bound"].to_numpy() > self.table["posterior"].to_numpy()
-        return self.table["secret"].to_numpy()[over]
-
-
 def certify_runs(
     history: History,
     priors: np.ndarray,
@@ -68,7 +48,7 @@ def certify_runs(
     *,
     method: BoundMethod = "best",
     progress: Progress | None = None,
-) -> RunBounds:
+) -> ManyRuns:
     """The bound of every secret after all runs of its history, whether or not it meets the target.
 
     Args:
@@ -91,7 +71,7 @@ def certify_runs(
         raise InputError("history", "names a secret that has no prior", "give priors and targets by secret")
     found = ManyRuns(history, priors, targets, method, progress)
     found.certify()
-    return RunBounds(found.table(), found.group_table())
+    return found
 
 
 class ManyRuns(Accountant):
@@ -100,29 +80,25 @@ class ManyRuns(Accountant):
     beyond = 2.0
 
     def are_few(self, drawn: np.ndarray) -> bool:
-        return len(self.history.alike(drawn)) <= OWN
+        return len(self.alike(drawn)) <= OWN
 
     def inherit_first(self, drawn: np.ndarray) -> None:
         cases = Cases(self.history, drawn, self.priors[drawn])
         # by the Gaussian limit, which may be far off: it decides how loose a bound is, and no more
         far = log_bound(cases.priors, np.sqrt(cases.pull.sum(axis=1))) < np.log(self.targets[drawn] / _FAR)
         for which, looseness in zip((drawn[~far], drawn[far]), _FIRST, strict=True):
-            self._inherit_by_groups(which, looseness)
+            self.inherit(which, looseness)
 
     def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
-        self._inherit_by_groups(near, _FINER)
+        self.inherit(near, _FINER)
         ratio = self.ratio(near)
         order = np.argsort(ratio, kind="stable")
         close = near[order][(ratio[order] > 1) & (ratio[order] <= _HOPELESS)]
         refused = drawn[np.isinf(self.bound[drawn])]
-        alike = self.history.alike(np.concatenate([close, refused]))
+        alike = self.alike(np.concatenate([close, refused]))
         return alike if len(refused) else alike[:OWN]
 
-    def _inherit_by_groups(self, secrets: np.ndarray, looseness: float) -> None:
-        if len(secrets):
-            self.inherit(secrets, self._heirs(secrets, looseness))
-
-    def _heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
         """Groups of these secrets, each with the bound of what dominates it; one that is refused gives nothing."""
         raised = on_grid_of_priors(self.priors, _PRIORS_STEP, upwards=True)
         cases = Cases(self.history, secrets, raised[secrets])
@@ -167,34 +143,32 @@ class ManyRuns(Accountant):
         except CertificationError:
             return None
 
+    @property
     def table(self) -> pl.DataFrame:
-        """That of `RunBounds`."""
-        group = pl.Series(self.group, dtype=pl.Int64)
+        """One row a secret: secret · runs (that drew it) · prior · posterior (the target) · bound · method ·
+        numerical_error · lower (by own rates; null where inherited) · group · group_prior (null where the bound is
+        by the own rates)."""
+        secrets, group = np.arange(len(self.priors), dtype=np.uint32), pl.Series(self.group)
         return pl.DataFrame(
             {
-                "secret": np.arange(len(self.priors), dtype=np.uint32),
-                "runs": np.bincount(self.history.secret, minlength=len(self.priors)).astype(np.uint32),
+                "secret": secrets,
+                "runs": np.bincount(self.history.secret, minlength=len(secrets)).astype(np.uint32),
                 "prior": self.priors,
                 "posterior": self.targets,
-                "bound": self.bound,
-                "method": pl.Series(self.method.astype(str), dtype=pl.String),
-                "numerical_error": self.numerical_error,
-                "lower": pl.Series(self.lower, nan_to_null=True),
+                **self.columns(secrets),
                 "group": group.set(group < 0, None).cast(pl.UInt32),
                 "group_prior": pl.Series(self.group_prior, nan_to_null=True),
             }
         )
 
-    def group_table(self) -> pl.DataFrame:
-        """`RunBounds.groups`: of those that a secret inherits from."""
+    @property
+    def groups(self) -> pl.DataFrame:
+        """group · run · examples · rate: in each run, the binomial that dominates all members' counts; of the groups
+        of `table`. `bound_of_runs` of these, at group_prior, gives the bound again, to the width of the grid."""
         used = np.unique(self.group[self.group >= 0])
         shape = (len(used), len(self.history.rounds))
-        examples = np.array([self.groups[g].examples for g in used], np.uint32).reshape(shape)
-        rate = np.array([self.groups[g].rate for g in used], np.float64).reshape(shape)
+        examples = np.array([self.dominating[g].examples for g in used], np.uint32).reshape(shape)
+        rate = np.array([self.dominating[g].rate for g in used], np.float64).reshape(shape)
         row, run = np.nonzero(examples)
-        return pl.DataFrame(
-            {
-                "group": used[row].astype(np.uint32), "run": run.astype(np.uint32), "examples": examples[row, run],
-                "rate": rate[row, run],
-            }
-        )  # fmt: skip
+        columns = {"group": used[row], "run": run, "examples": examples[row, run], "rate": rate[row, run]}
+        return pl.DataFrame(columns).cast({pl.Int64: pl.UInt32})

@@ -16,6 +16,7 @@ from hush_core.accounting.many_secrets.accountant import Accountant, Dominating,
 from hush_core.accounting.many_secrets.dominance import binomials, dominating_binomials, on_grid_of_priors
 from hush_core.accounting.many_secrets.dominated import lower_bounds
 from hush_core.accounting.many_secrets.each_curve import curves_of_groups
+from hush_core.accounting.many_secrets.history import History
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.runs import check_mechanism
 from hush_core.errors import CertificationError
@@ -69,54 +70,58 @@ class OneRun(Accountant):
     def __init__(
         self,
         profiles: Profiles,
-        noise_multiplier: float,
+        sigma: float,
         rounds: int,
         method: BoundMethod,
         progress: Progress | None = None,
     ) -> None:
-        self.profiles, self.mechanism = profiles, {"noise_multiplier": noise_multiplier, "rounds": rounds}
-        history = profiles.history(noise_multiplier, rounds)
+        self.profiles = profiles
+        history = History.of_run(sigma, rounds, np.arange(len(profiles)), profiles)
         super().__init__(history, profiles.prior, profiles.posterior, method, progress)
 
     def name(self, secret: int) -> str:
         return self.profiles.label(secret)
 
+    def alike(self, secrets: np.ndarray) -> list[np.ndarray]:
+        return self.profiles.equal(secrets)
+
     def are_few(self, drawn: np.ndarray) -> bool:
         return len(drawn) <= OWN
 
     def inherit_first(self, drawn: np.ndarray) -> None:
-        self.inherit_on_grid(self.inherit_on_grid(drawn, _GRID), _COARSER)
+        self.inherit(self.inherit(drawn, _GRID), _COARSER)
 
     def left_for_own(self, near: np.ndarray, drawn: np.ndarray) -> list[np.ndarray]:
-        alone = self.inherit_on_grid(near, _FINER)
+        alone = self.inherit(near, _FINER)
         near = self.missing(near)
         # without a dominating profile near by on the finest grid, a coarser one's bound says little
         alone = np.intersect1d(alone, near)
         near = np.setdiff1d(near, alone)
         near = near[self.ratio(near) <= _HOPELESS]
         near = near[np.argsort(self.ratio(near))[:_MOST_OWN]]
-        return self.history.alike(np.concatenate([alone, near]))
+        return self.alike(np.concatenate([alone, near]))
 
     def certify(self) -> None:
         super().certify()
         heirs = np.flatnonzero(self.group >= 0)
         if self.asked in ("best", "blow_up"):
             self.lower[heirs] = lower_bounds(
-                self.profiles.hazard[heirs], self.profiles.largest_rate[heirs], self.priors[heirs], ratio=_LOWER, method=self.asked, progress=self.progress, **self.mechanism,
+                self.profiles.hazard[heirs], self.profiles.largest_rate[heirs], self.priors[heirs], ratio=_LOWER,
+                noise_multiplier=self.history.noise_multiplier[0], rounds=self.history.rounds[0],
+                method=self.asked, progress=self.progress,
             )  # fmt: skip
 
-    def inherit_on_grid(self, secrets: np.ndarray, ratio: float) -> np.ndarray:
-        """`inherit` from binomials on a grid of step `ratio`; one that is refused gives nothing."""
-        return self.inherit(secrets, self._heirs(secrets, ratio)) if len(secrets) else secrets
-
-    def _heirs(self, secrets: np.ndarray, ratio: float) -> Iterator[Heirs]:
-        laws, law = self.profiles.laws, self.profiles.law[secrets]
-        shapes = dominating_binomials(laws.hazard[law], laws.examples[law], laws.mean[law], ratio)
+    def heirs(self, secrets: np.ndarray, looseness: float) -> Iterator[Heirs]:
+        """Of binomials on a grid of step `looseness`; one that is refused gives nothing."""
+        own, profiles = secrets, self.profiles
+        shapes = dominating_binomials(
+            profiles.hazard[own], profiles.examples[own], profiles.mean[own], looseness
+        )
         found = [
             (members, Dominating(np.array([count]), np.array([rate])))
             for count, rate, members in binomials(*shapes)
         ]
-        priors = on_grid_of_priors(self.priors[secrets], ratio, upwards=True)
+        priors = on_grid_of_priors(self.priors[secrets], looseness, upwards=True)
         curves = curves_of_groups(
             [(members, dominating.runs(self.history)) for members, dominating in found],
             priors, method=self.asked, stage="dominating profiles", progress=self.progress,
@@ -128,27 +133,20 @@ class OneRun(Accountant):
     def table(self, secrets: pl.DataFrame, noise_needed: np.ndarray | None = None) -> pl.DataFrame:
         """The rows of `bound_secrets`; `noise_needed`: (secrets,), NaN where it was not computed."""
         of, profiles = self.profiles.of_secret, self.profiles
-        inherited = self.group[of] >= 0
-        shapes = np.array([(d.examples[0], d.rate[0]) for d in self.groups] or [(0, 0.0)])[self.group]
+        shapes = np.array([(d.examples[0], d.rate[0]) for d in self.dominating] or [(0, 0.0)])[self.group]
+        shapes[self.group < 0] = np.nan
         needed = np.full(len(of), np.nan) if noise_needed is None else noise_needed
-
-        def where_inherited(values: np.ndarray, dtype: type[pl.DataType]) -> pl.Series:
-            return pl.Series(np.where(inherited, values[of], np.nan), nan_to_null=True).cast(dtype)
-
         return pl.DataFrame(
             {
                 "secret_id": secrets["secret_id"],
                 "examples": profiles.examples[of].astype(np.uint32),
-                "expected_participation": profiles.mean[of].astype(np.float64),
+                "expected_participation": profiles.mean[of],
                 "prior": secrets["prior"],
                 "posterior": secrets["posterior"],
-                "bound": self.bound[of],
-                "method": pl.Series(self.method[of].astype(str), dtype=pl.String),
-                "numerical_error": self.numerical_error[of],
-                "lower": pl.Series(self.lower[of], nan_to_null=True),
-                "dominating_examples": where_inherited(shapes[:, 0], pl.UInt32),
-                "dominating_rate": where_inherited(shapes[:, 1], pl.Float64),
-                "dominating_prior": where_inherited(self.group_prior, pl.Float64),
+                **self.columns(of),
+                "dominating_examples": pl.Series(shapes[of, 0], nan_to_null=True).cast(pl.UInt32),
+                "dominating_rate": pl.Series(shapes[of, 1], nan_to_null=True),
+                "dominating_prior": pl.Series(self.group_prior[of], nan_to_null=True),
                 "noise_needed": pl.Series(needed, nan_to_null=True),
             }
         )

@@ -10,66 +10,33 @@ import polars as pl
 from hush_core.accounting.many_secrets.history import History
 from hush_core.accounting.many_secrets.laws import Laws
 from hush_core.accounting.noise_search import check_target
-from hush_core.accounting.participation import Participation
 from hush_core.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Profiles:
-    """Distinct profiles, in the order of their first secret. Arrays by profile unless they say otherwise.
+class Profiles(Laws):
+    """Distinct profiles, in the order of their first secret; their laws of K, which repeat where only priors differ.
 
     Attributes:
-        laws: of K, one for each distinct set of positive rates. law: place of the profile's in it.
         prior: p. posterior: the least target among the profile's secrets.
         of_secret: (secrets,) each secret's profile. first_secret: one secret of each profile, to name it.
         names: (secrets,) what to call a secret in an error.
     """
 
-    laws: Laws
-    law: np.ndarray
     prior: np.ndarray
     posterior: np.ndarray
     of_secret: np.ndarray
     first_secret: np.ndarray
     names: pl.Series
 
-    def __len__(self) -> int:
-        return len(self.prior)
-
-    @property
-    def examples(self) -> np.ndarray:
-        """How many examples with a positive rate."""
-        return self.laws.examples[self.law]
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Σρ."""
-        return self.laws.mean[self.law]
-
-    @property
-    def hazard(self) -> np.ndarray:
-        """Σ −log(1−ρ); infinite where a rate is 1."""
-        return self.laws.hazard[self.law]
-
-    @property
-    def largest_rate(self) -> np.ndarray:
-        """0 where no example is ever drawn."""
-        return self.laws.largest_rate[self.law]
-
-    def participation(self, profile: int) -> Participation:
-        return self.laws.participation(int(self.law[profile]))
-
     def label(self, profile: int) -> str:
         """The name of one of its secrets."""
         return f"secret {self.names[int(self.first_secret[profile])]}"
 
-    def history(self, noise_multiplier: float, rounds: int) -> History:
-        """One run that draws them so; each profile is one secret of it."""
-        size = len(self)
-        return History(
-            np.array([noise_multiplier]), np.array([rounds]), np.arange(size), np.zeros(size, np.int64), self.law,
-            self.laws,
-        )  # fmt: skip
+    def as_run(self, noise_multiplier: float, rounds: int) -> History:
+        """One run that draws every secret so."""
+        laws = Laws.of([self.participation(profile) for profile in range(len(self))])
+        return History.of_run(noise_multiplier, rounds, self.of_secret, laws)
 
 
 def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> Profiles:
@@ -95,24 +62,20 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     rate = distinct[ordered & np.uint64(2**32 - 1)]
     starts = np.concatenate([[0], np.cumsum(np.bincount(secret, minlength=secrets.height), dtype=np.int64)])
 
-    law_of: dict[bytes, int] = {}
-    groups: dict[tuple[int, float], int] = {}
-    of_secret, first_of_law = np.empty(secrets.height, dtype=np.int64), []
+    groups: dict[tuple[bytes, float], int] = {}
+    of_secret = np.empty(secrets.height, dtype=np.int64)
     for index in range(secrets.height):
-        law = law_of.setdefault(rate[starts[index] : starts[index + 1]].tobytes(), len(law_of))
-        if law == len(first_of_law):
-            first_of_law.append(index)
-        of_secret[index] = groups.setdefault((law, float(prior[index])), len(groups))
+        key = (rate[starts[index] : starts[index + 1]].tobytes(), float(prior[index]))
+        of_secret[index] = groups.setdefault(key, len(groups))
+    first_secret = np.unique(of_secret, return_index=True)[1]
+    own = [rate[starts[i] : starts[i + 1]] for i in first_secret]
+    sizes = np.concatenate([[0], np.cumsum([len(r) for r in own], dtype=np.int64)])
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, of_secret, posterior)
-    own = [rate[starts[i] : starts[i + 1]] for i in first_of_law]
     kept = np.concatenate(own) if own else np.empty(0)
-    sizes = np.concatenate([[0], np.cumsum([len(each) for each in own], dtype=np.int64)])
-    first_secret = np.unique(of_secret, return_index=True)[1]
     return Profiles(
-        Laws(kept, np.ones(len(kept), np.int64), sizes), np.array([law for law, _ in groups], np.int64),
-        prior[first_secret], least, of_secret, first_secret, names,
-    )  # fmt: skip
+        kept, np.ones(len(kept), np.int64), sizes, prior[first_secret], least, of_secret, first_secret, names
+    )
 
 
 def _check_graph(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame, names: pl.Series) -> None:
