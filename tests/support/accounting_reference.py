@@ -32,7 +32,6 @@ from hush_core.accounting import (
     posterior_curves,
     smallest_noise,
 )
-
 from hush_core.accounting.many_secrets.laws import Laws
 
 FILE = Path(__file__).with_suffix(".parquet")
@@ -174,7 +173,9 @@ CASES: dict[str, Callable[[], dict | pl.DataFrame]] = {
     **{f"one secret, {m}": lambda m=m: of_one(m) for m in ("best", "kl", "renyi", "renyi_preservation")},
     "smallest noise": smallest,
     "largest count": lambda: {
-        "count": largest_expected_count([1e-10, 1e-6], [2e-4, 1e-2], noise_multiplier=2.0, rounds=300, largest_rate=0.1)
+        "count": largest_expected_count(
+            [1e-10, 1e-6], [2e-4, 1e-2], noise_multiplier=2.0, rounds=300, largest_rate=0.1
+        )
     },
     "bounds, few": lambda: bound_secrets(*SMALL, noise_multiplier=2.0, rounds=64),
     "bounds, alike": lambda: bound_secrets(*ALIKE, noise_multiplier=1.0, rounds=64),

@@ -77,8 +77,8 @@ def calibrate(
         edges: example_id, secret_id. rates: (n,) ρ_i by example_id. secrets: secret_id, prior, posterior,
         name.
 
-    One that a dominating profile certifies cannot be the maximum. Where very many secrets need nearly the same σ, it
-    ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
+    One that a dominating profile certifies cannot be the maximum. Where very many secrets need nearly the same σ,
+    it ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
 
     Raises:
         InputError: names the secret; also where no secret has an example. CertificationError: none is
@@ -122,9 +122,9 @@ def noise_for_runs(
     """The smallest σ of the next run for which every secret's bound is at most its target after all planned runs.
 
     Args:
-        history: the runs before. coming: the next run, whose σ is not looked at. to_follow: rounds of all further
-            runs, which draw what it draws with the same noise; 0 or more. Runs that differ in their rounds alone are
-            one with the sum of them, so the plan is one run more in the history.
+        history: the runs before. coming: the next run, whose σ is not looked at.
+        to_follow: rounds of all further runs, which draw what it draws with the same noise; 0 or more. Runs that
+            differ in their rounds alone are one with the sum of them, so the plan is one run more in the history.
 
     Raises:
         InputError: names what is wrong. TargetsSpent: with the secrets whose target is missed without the next run.

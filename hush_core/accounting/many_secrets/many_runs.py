@@ -163,8 +163,8 @@ class ManyRuns(Accountant):
 
     @property
     def groups(self) -> pl.DataFrame:
-        """group · run · examples · rate: in each run, the binomial that dominates all members' counts; of the groups
-        of `table`. `bound_of_runs` of these, at group_prior, gives the bound again, to the width of the grid."""
+        """group · run · examples · rate: in each run, the binomial that dominates all members' counts. For these,
+        `bound_of_runs` at group_prior gives the bound of `table` again, to the width of the grid."""
         used = np.unique(self.group[self.group >= 0])
         shape = (len(used), len(self.history.rounds))
         examples = np.array([self.dominating[g].examples for g in used], np.uint32).reshape(shape)

@@ -15,7 +15,7 @@ from hush_core.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Profiles(Laws):
-    """Distinct profiles, in the order of their first secret; their laws of K, which repeat where only priors differ.
+    """Distinct profiles, in the order of their first secret; laws of K repeat where only the priors differ.
 
     Attributes:
         prior: p. posterior: the least target among the profile's secrets.
