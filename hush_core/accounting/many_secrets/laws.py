@@ -95,7 +95,7 @@ class Laws:
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
         owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        return np.bincount(owner, values, len(self))
+        return np.bincount(owner, values, len(self)).astype(np.float64)  # of nothing it is whole numbers
 
 
 def check_columns(fine: bool, what: str) -> None:
