@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -28,6 +29,11 @@ class Profiles(Laws):
     of_secret: np.ndarray
     first_secret: np.ndarray
     names: pl.Series
+
+    @cached_property
+    def examples(self) -> np.ndarray:
+        """How many examples with a positive rate: each rate here is one's."""
+        return np.diff(self.starts)
 
     def label(self, profile: int) -> str:
         """The name of one of its secrets."""
