@@ -46,15 +46,15 @@ def write_certificate(
             model gets no certificate.
     """
     earlier = earlier or Earlier.none(secrets.height)
+    plan = facts.plan
     roles = assign_roles(
         edges,
         n_examples=len(weights),
-        without_secret=facts.plan.without_secret,
-        held_back=facts.plan.held_back,
+        without_secret=plan.without_secret,
+        held_back=plan.held_back,
         order=order,
     )
     _refuse_what_was_not_planned(facts, bounds, np.asarray(weights), roles)
-    plan = facts.plan
     rates, sigma, rounds = plan.as_run(weights, edges)
     curves = curves_again(plan, weights, edges, secrets)
     together = bounds_of_all_runs(
@@ -64,27 +64,19 @@ def write_certificate(
     together = without_what_is_not_reached(plan, together)
     _refuse_beyond_promised_runs(facts, bounds, together, earlier)
     redacted_rows, redaction = redacted_table(redacted)
-    tables = {
-        "bounds.parquet": bounds.with_columns(
-            earlier_runs=pl.Series(earlier.counts),
-            bare=pl.Series(earlier.bare),
-            **together.drop("secret_id").to_dict(),
-            curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
-        ),
-        "curves.parquet": curves.table,
-        "edges.parquet": without_reasons(edges),
-        "history.parquet": earlier.profiles,
-        REDACTED: redacted_rows,
-        "runs.parquet": earlier.runs,
-        "secrets.parquet": secrets,
-        "weights.parquet": pl.DataFrame(
-            {
-                "example_id": np.arange(len(weights), dtype=np.uint32),
-                "weight": np.asarray(weights, np.float64),
-                "role": roles.cast(pl.String),
-            }
-        ),
+    stated = bounds.with_columns(
+        earlier_runs=pl.Series(earlier.counts), bare=pl.Series(earlier.bare),
+        **together.drop("secret_id").to_dict(), curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
+    )  # fmt: skip
+    drawn = {
+        "example_id": np.arange(len(weights), dtype=np.uint32),
+        "weight": np.asarray(weights, np.float64),
     }
+    tables = {
+        "bounds.parquet": stated, "curves.parquet": curves.table, "edges.parquet": without_reasons(edges),
+        "history.parquet": earlier.profiles, REDACTED: redacted_rows, "runs.parquet": earlier.runs,
+        "secrets.parquet": secrets, "weights.parquet": pl.DataFrame(drawn | {"role": roles.cast(pl.String)}),
+    }  # fmt: skip
     computed = {
         "redaction": redaction,
         "runs_on_this_data": earlier.most + (plan.rounds > 0),
