@@ -11,12 +11,13 @@ import contextlib
 import fcntl
 import hashlib
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from hush_core.errors import InputError
 from hush_core.files import private_folder, write_whole
-from hush_core.history.ledger import LEDGER, WITNESS, releases_in
+from hush_core.history.ledger import LEDGER, WITNESS, releases_in, spend
 from hush_core.history.record import RUN
 
 ADDED = "added-"
@@ -67,6 +68,28 @@ class RunFolders:
         for name in sorted(self.all()):
             if name != but and (rounds := self.releases(name)):
                 yield self.root / name, rounds
+
+    def restored(self) -> list[str]:
+        """Called once when the store was put back to an earlier state: public names of the runs that had not ended
+        then, and count with all their rounds now. What they released since is not known, so they release no more.
+
+        A run of which nothing was released then is forgotten: one that is begun again is another run.
+        """
+        spent = []
+        for run in sorted(self.all()):
+            ledger, name = self.store / "work" / run / LEDGER, self.public_name(run)
+            if run.startswith(ADDED) or (self.root / run / MODEL).exists():
+                continue
+            if not self.releases(run):
+                shutil.rmtree(self.root / run, ignore_errors=True)
+                shutil.rmtree(ledger.parent, ignore_errors=True)
+                continue
+            with contextlib.suppress(
+                OSError, ValueError, KeyError, TypeError, InputError
+            ):  # nothing opens it
+                spend(ledger, self.witness(run))
+            spent.append(name)
+        return spent
 
     def unnoted(self) -> int:
         """Runs of an older hush: `runs/TABLE/KEY` names them, and not whose text they saw.

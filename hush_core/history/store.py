@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -141,7 +142,10 @@ class RunHistory:
     def note_model(self, run: str, sha256: str, of: str | None = None) -> None:
         """What the run ended in: the digest of its model's files. `of`: of a run without certified rounds, the
         public name of the run whose releases are in the model, empty where none are."""
+        last = max((path.stat().st_mtime_ns for path in self._root.glob(f"*/{MODEL}")), default=0)
         write_whole(self._root / run / MODEL, " ".join([sha256, *([] if of is None else [of])]).encode())
+        if (self._root / run / MODEL).stat().st_mtime_ns <= last:  # the clock was set back
+            os.utime(self._root / run / MODEL, ns=(last + 1, last + 1))
 
     def named(self, settings: str, runs: Collection[str] = ()) -> pl.DataFrame:
         """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
