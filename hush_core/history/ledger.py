@@ -230,8 +230,9 @@ def releases_in(*files: Path) -> int:
 
 
 def spend(path: Path, witness: Path) -> int:
-    """Count all certified rounds of a ledger whose later lines may be lost, as after a backup was restored; how many
-    were added.
+    """Count all certified rounds of a ledger whose later lines may be lost, as after a backup was restored.
+
+    Returns how many it added.
 
     Guarantee: the run that it belongs to releases nothing any more.
 
