@@ -24,7 +24,6 @@ secrets:
   - {{id: creds, kind: credentials, level: critical}}
 chunk_bytes: 128
 weights: {{c: 0.4}}
-{promise}
 model: {{layers: 1, width: 32, heads: 2}}
 pretrain: {{steps: 1, batch: 4}}
 train: {{rounds: {rounds}, batch: 6, checkpoint_every: 2}}
@@ -46,8 +45,8 @@ def job(tmp_path_factory):
     return job
 
 
-def config(job, name, rev, rounds=2, promise=""):
-    return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev, promise=promise)
+def config(job, name, rev, rounds=2):
+    return job.write(f"{name}.yaml", rounds, 6, TEXT, rev=rev)
 
 
 def of(run, start):
@@ -57,21 +56,19 @@ def of(run, start):
 
 @pytest.fixture(scope="module")
 def at_once(job):
-    """A run that stands still after its first release, while another of its home ends and a third has a promise."""
-    job.home.joinpath("reports").mkdir(exist_ok=True)
+    """A run that stands still after its first release, while another one of its home is made."""
     slow = job.start("run", config(job, "slow", "b0", rounds=30))
     for line in slow.stdout:
         if "train: 1 of 30" in line:
             os.kill(slow.pid, signal.SIGSTOP)
             break
     try:
-        promise = config(job, "promise", "b0", rounds=3, promise="promise: {runs: 2}")
-        ran = run_all(job, [(config(job, "first", "b0"), False), (promise, False)])
+        (first,) = run_all(job, [(config(job, "first", "b0"), False)])
     finally:
         os.kill(slow.pid, signal.SIGCONT)
         said, _ = slow.communicate(timeout=PATIENCE)
     assert slow.returncode == 0, said[-3000:]
-    return ran
+    return first
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +101,10 @@ def pushed_over(job, copied):
 
 
 def test_two_runs_at_once_on_one_store_each_count_the_other(job, at_once):
-    assert of(at_once[0], "alpha") == [1] == of(at_once[0], "creds/")
-    tables = sorted((job.home / "mlartifacts").rglob("bounds.parquet"), key=lambda path: path.stat().st_mtime)
+    assert of(at_once, "alpha") == [1] == of(at_once, "creds/")
+    tables = (job.home / "mlartifacts").rglob("certificate/bounds.parquet")
+    tables = sorted(tables, key=lambda path: path.stat().st_mtime)
     assert pl.read_parquet(tables[-1])["earlier_runs"].to_list() == [1, 1], "the one that ended last"
-
-
-def test_a_run_under_a_promise_does_not_train_beside_another(at_once):
-    assert "another run is training" in at_once[1]
 
 
 def test_what_two_copies_made_of_one_config_are_two_runs_and_the_registry_shows_that_one_is_missing(copied):
