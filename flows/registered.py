@@ -137,7 +137,7 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
     """Against the nearest earlier version of its store that can be read, and against all others of that store whose
     run it does not count, as a copy of the home may have made them. It names nearer ones of other stores."""
     store, found, told, near = verification.certificate.facts.store, verification, [], False
-    counted = {verification.certificate.facts.run, *verification.tables["runs.parquet"]["key"]}
+    counted = set(verification.tables["runs.parquet"]["key"])
     for earlier, made_by in earlier_versions(model_uri):
         of, _, run = made_by.partition(" ")
         if near and (of != store or run in counted):
