@@ -43,9 +43,9 @@ def check_chain(
 ) -> list[str]:
     """What `after`, of the same store, does not carry on of `before`; both hold by themselves.
 
-    A run ends once: one that ended in two models was copied amid its rounds. Else looked at are the secrets that both
-    name alike. A run must be there with its σ, T and settings, and with at
-    least as many of the secret's examples: entries that were added since may name more.
+    A run ends once: one that ended in two models was copied amid its rounds. Else looked at are the secrets that
+    both name alike. A run must be there with its σ, T and settings, and with at least as many of the secret's
+    examples: entries that were added since may name more.
     """
     which = f"certificate {before.digest[:8]}"
     models = {files_digest(certificate.model_files) for certificate in (before, after)}

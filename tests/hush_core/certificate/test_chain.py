@@ -91,7 +91,7 @@ def test_a_run_that_two_copies_of_a_store_went_on_with_is_refused(second):
     """It has one name, and released its rounds in each of them; a second certificate of one model is fine."""
     again = carried_on(second.certificate, second.tables, second, "the first copy's")
     assert again.chain.startswith("every run that")
-    files = {name: "0" * 64 for name in second.certificate.model_files}
+    files = dict.fromkeys(second.certificate.model_files, "0" * 64)
     other = replace(second, certificate=second.certificate.model_copy(update={"model_files": files}))
     with pytest.raises(VerificationError, match="run bbbbbbbb ended in another model"):
         carried_on(second.certificate, second.tables, other, "the first copy's")
