@@ -26,10 +26,9 @@ def verify_target(
     """Verify a certificate's directory, an MLflow model directory, or `models:/NAME/VERSION`.
 
     `after`: one that was written earlier in the same store; what it counts of runs must be counted. Of a registered
-    version it is every earlier one of its store whose run it does not count, and the nearest, unless given or not
-    `chained`. `trust`: the public keys whose signatures
-    count, instead of those that the environment names; where there are any, what none of them signed does not
-    verify.
+    version it is the nearest earlier one of its store, and each other one whose run the version does not count,
+    unless given or not `chained`. `trust`: the public keys whose signatures count, instead of those that the
+    environment names; where there are any, what none of them signed does not verify.
 
     Raises:
         VerificationError: it does not hold.
