@@ -26,8 +26,8 @@ proves nothing."""
 CHAMPION = "champion"
 LARGEST = 2**31 - 1
 """Beyond it the databases hold no number of a version."""
-FEW = 25
-"""Versions an answer, where the first mostly does."""
+PAGE = 500
+"""Versions an answer."""
 
 
 def find_version(model_uri: str) -> ModelVersion:
@@ -71,7 +71,7 @@ def earlier_versions(model_uri: str) -> Iterator[tuple[str, str]]:
     for as needed."""
     entry = find_version(model_uri)
     query = f"name = '{entry.name}' and version_number < {int(entry.version)}"
-    for version in _search(query, order_by=["version_number DESC"], max_results=FEW):
+    for version in _search(query, order_by=["version_number DESC"], max_results=PAGE):
         yield f"models:/{entry.name}/{version.version}", version.tags.get(MADE_BY, "")
 
 
