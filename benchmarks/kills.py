@@ -13,7 +13,7 @@ hook writes down each draw of noise before it is made, so releases are counted w
     a job does not end in one registered version with a certificate that verifies;
     MLflow or Prefect shows a run that goes on, or files and processes are left over.
 
-    python benchmarks/kills.py --kills 60 --out kills.json       # 20 CPU-minutes
+    python benchmarks/kills.py --kills 60 --out kills.json       # 20 to 25 CPU-minutes
 """
 
 from __future__ import annotations
