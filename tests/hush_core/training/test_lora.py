@@ -130,6 +130,22 @@ SAMPLE = [
         "example by example",
         "example by example",
     ),
+    (
+        "phimoe",
+        "PhimoeForCausalLM",
+        "causal",
+        "parameter",
+        "right",
+        "right",
+    ),  # its router returns two tensors
+    (
+        "deepseek_v4",
+        "DeepseekV4ForCausalLM",
+        "causal",
+        "parameter",
+        "right",
+        "right",
+    ),  # has linear layers of groups
     ("mra", "MraForMaskedLM", "masked", "no gradient", "no gradient", "no gradient"),
     ("fnet", "FNetForMaskedLM", "masked", "cannot be clipped", "cannot be clipped", "cannot be clipped"),
     ("prophetnet", "ProphetNetForCausalLM", "causal", "parameter", "cannot be clipped", "cannot be clipped"),
