@@ -105,7 +105,9 @@ def by_name(rows: list[dict]) -> str:
         reasons = dict.fromkeys(reason(row) for row in found if row["result"] != "right")
         cells = [kind, objective, *(results.get(mode, "not made") for mode in MODES), "; ".join(reasons)]
         lines.append(f"| {' | '.join(cells)} |")
-    head = f"# Architectures\n\nWritten by `lab/benchmarks/architectures.py`, transformers {transformers.__version__}."
+    head = (
+        f"# Architectures\n\nBy `lab/benchmarks/architectures.py`, transformers {transformers.__version__}."
+    )
     return "\n\n".join([head, summary(rows), "\n".join(lines)]) + "\n"
 
 
