@@ -41,9 +41,8 @@ def write_certificate(
     `redacted`: that of the graph; the facts on redaction are taken from it.
 
     Raises:
-        CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds
-            were released than planned, or an example that the rounds draw has no part in them by its role. Such a
-            model gets no certificate.
+        CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds were
+            released than planned, or an example that the rounds draw has no part in them by its role.
     """
     earlier = earlier or Earlier.none(secrets.height)
     plan = facts.plan
@@ -77,12 +76,8 @@ def write_certificate(
         "history.parquet": earlier.profiles, REDACTED: redacted_rows, "runs.parquet": earlier.runs,
         "secrets.parquet": secrets, "weights.parquet": pl.DataFrame(drawn | {"role": roles.cast(pl.String)}),
     }  # fmt: skip
-    computed = {
-        "redaction": redaction,
-        "runs_on_this_data": earlier.most + (plan.rounds > 0),
-        "unknown_runs": earlier.unknown,
-    }
-    return _put(directory, facts.model_copy(update=computed), tables, model_dir)
+    runs = {"runs_on_this_data": earlier.most + (plan.rounds > 0), "unknown_runs": earlier.unknown}
+    return _put(directory, facts.model_copy(update={"redaction": redaction, **runs}), tables, model_dir)
 
 
 def _refuse_what_was_not_planned(
