@@ -54,13 +54,8 @@ def write_certificate(
         order=order,
     )
     _refuse_what_was_not_planned(facts, bounds, np.asarray(weights), roles)
-    rates, sigma, rounds = plan.as_run(weights, edges)
     curves = curves_again(plan, weights, edges, secrets)
-    together = bounds_of_all_runs(
-        edges, rates, bounds, earlier, settings=plan.settings, promised=plan.promised_runs is not None,
-        noise_multiplier=sigma, rounds=rounds, method=plan.method,
-    )  # fmt: skip
-    together = without_what_is_not_reached(plan, together)
+    together = _of_all_runs(facts, weights, edges, bounds, earlier)
     _refuse_beyond_promised_runs(facts, bounds, together, earlier)
     redacted_rows, redaction = redacted_table(redacted)
     stated = bounds.with_columns(
@@ -78,6 +73,18 @@ def write_certificate(
     }  # fmt: skip
     runs = {"runs_on_this_data": earlier.most + (plan.rounds > 0), "unknown_runs": earlier.unknown}
     return _put(directory, facts.model_copy(update={"redaction": redaction, **runs}), tables, model_dir)
+
+
+def _of_all_runs(
+    facts: Facts, weights: np.ndarray, edges: pl.DataFrame, bounds: pl.DataFrame, earlier: Earlier
+) -> pl.DataFrame:
+    plan = facts.plan
+    rates, sigma, rounds = plan.as_run(weights, edges)
+    together = bounds_of_all_runs(
+        edges, rates, bounds, earlier, settings=plan.settings, promised=plan.promised_runs is not None,
+        noise_multiplier=sigma, rounds=rounds, method=plan.method,
+    )  # fmt: skip
+    return without_what_is_not_reached(plan, together)
 
 
 def _refuse_what_was_not_planned(
