@@ -41,8 +41,8 @@ def write_certificate(
     `redacted`: that of the graph; the facts on redaction are taken from it.
 
     Raises:
-        CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds were
-            released than planned, or an example that the rounds draw has no part in them by its role.
+        CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds
+            were released than planned, or an example that the rounds draw has no part in them by its role.
     """
     earlier = earlier or Earlier.none(secrets.height)
     plan = facts.plan
