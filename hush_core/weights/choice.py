@@ -1,0 +1,207 @@
+"""`protect: auto`: which way each entry goes, and the numbers of the rounds that nobody gave.
+
+Values are redacted. What is no value is learned under noise where the law (`law.py`), or a rehearsal in its place,
+predicts a gain over leaving it out; else it is left out. What a person wrote stays, whatever is predicted of it. All
+of it follows from the graph, the config and public numbers, so it is the same for every candidate of a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import HushConfig, SecretEntry, makes_noise
+from hush_core.config.secrets import Protect
+from hush_core.weights.law import REDACTED_GAIN, Law
+
+ROUNDS = 20
+EPOCHS = 4
+"""What is drawn by rounds that nobody gave numbers for: each example so often on average."""
+WIDE = 10
+"""An entry whose secrets hold so many times as much text each as those of all entries do on average is left out:
+of its text the rounds would draw a tenth as much as of the others'."""
+FEWEST = 40
+"""Fewer examples than this are nothing to train on (one in twenty is held out, one in twenty validates)."""
+Taken = Literal["noise", "redact", "drop"]
+
+
+class Way(BaseModel):
+    """Which way an entry goes, and what the three ways are predicted to gain: the share of what training without
+    protection gains on its text; None where a way is not open, or nothing is predicted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    entry: str
+    asked: Protect
+    taken: Taken
+    why: str
+    """A sentence."""
+    secrets: int
+    examples: int
+    noise: float | None
+    drop: float = 0.0
+    redact: float | None
+
+
+@dataclass(frozen=True)
+class EntryFacts:
+    """What the graph says of one entry. shift: the sum of its secrets' κ (`law.shifts`)."""
+
+    entry: SecretEntry
+    secrets: int
+    examples: int
+    shift: float
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the law needs of the job besides its entries.
+
+    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: of the model; None where
+    it is not known. examples: all that may be trained on. tagged: those that the rounds may draw. free: those that no
+    secret of an entry holds. rehearsed: bits that the rounds gained on stand-ins; None without a rehearsal.
+    """
+
+    signal: float
+    numbers: int | None
+    examples: int
+    tagged: int
+    free: int
+    rehearsed: float | None = None
+
+
+def values_redacted(config: HushConfig) -> HushConfig:
+    """The job with `redact` for every entry of values that says `auto`; others stay, and so do all where a person
+    asks for certified rounds."""
+    if not makes_noise(config.mechanism):
+        return config
+    if config.asks_for_noise:
+        return taking(config, {e.id: "noise" for e in config.secrets if e.protect == "auto"})
+    return taking(config, {e.id: "redact" for e in config.secrets if e.protect == "auto" and can_redact(e)})
+
+
+def can_redact(entry: SecretEntry) -> bool:
+    """Whether its copies can be replaced: they are values, and none of them is called documentation."""
+    return entry.are_values and not getattr(entry, "documentation", ())
+
+
+def taking(config: HushConfig, ways: dict[str, Taken]) -> HushConfig:
+    """The job with these entries protected so."""
+    entries = tuple(
+        entry.model_copy(update={"protect": ways[entry.id]}) if entry.id in ways else entry
+        for entry in config.secrets
+    )
+    return config if entries == config.secrets else config.model_copy(update={"secrets": entries})
+
+
+def decide(
+    asked: HushConfig, facts: Sequence[EntryFacts], predicted: Predicted, law: Law | None = None
+) -> tuple[Way, ...]:
+    """The way of each entry, in their order.
+
+    Args:
+        asked: the job as the file says it.
+        facts: of each entry, in the same order, with whatever is undecided neither redacted nor left out.
+    """
+    law = law or Law()
+    share = _share(law, predicted)
+    return tuple(_way(asked, one, predicted, law, share) for one in facts)
+
+
+def _share(law: Law, predicted: Predicted) -> float | None:
+    if predicted.numbers is None or not predicted.signal:
+        return None
+    return law.share_gained(predicted.signal, predicted.numbers)
+
+
+def _way(asked: HushConfig, facts: EntryFacts, predicted: Predicted, law: Law, share: float | None) -> Way:
+    entry = next(e for e in asked.secrets if e.id == facts.entry.id)
+    taken, why = _taken(asked, entry, facts, predicted, law)
+    return Way(
+        entry=entry.id, asked=entry.protect, taken=taken, why=why, secrets=facts.secrets,
+        examples=facts.examples, noise=share if facts.secrets else None,
+        redact=REDACTED_GAIN if can_redact(entry) else None,
+    )  # fmt: skip
+
+
+def _taken(
+    asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law
+) -> tuple[Taken, str]:
+    if entry.protect != "auto":
+        silent = entry.protect == "noise" and not _gains(law, predicted)
+        return entry.protect, "the config says so" + (f"; {_little(law, predicted)}" if silent else "")
+    if asked.asks_for_noise:
+        return "noise", f"the config asks for certified rounds by {asked.asks_for_noise}" + (
+            "" if _gains(law, predicted) else f"; {_little(law, predicted)}"
+        )
+    if can_redact(entry):
+        return "redact", "its secrets are values: every copy that the search finds is replaced, at no noise"
+    if not facts.secrets:
+        return "drop", "no text holds it"
+    if predicted.free < FEWEST:
+        return "noise", (
+            f"{predicted.free} examples hold no secret, which are too few to train on without it; "
+            f"{_little(law, predicted)}"
+        )
+    if predicted.rehearsed is not None:
+        gain = f"{predicted.rehearsed:.3f} bits in the rehearsal"
+        return ("noise", f"the rounds gained {gain}") if predicted.rehearsed > 0 else (
+            "drop", f"the rounds gained nothing ({gain})"
+        )  # fmt: skip
+    if not _gains(law, predicted):
+        return "drop", _little(law, predicted)
+    each, average = facts.examples / facts.shift, predicted.tagged / predicted.signal
+    if each > WIDE * average:
+        return "drop", f"its secrets hold {each / average:.0f} times as much text each as all do on average, and " \
+            "rounds draw as much of each"  # fmt: skip
+    gained = law.gained(predicted.signal, predicted.numbers or 0)[0]
+    return "noise", f"B√T/σ = {predicted.signal:,.0f}: about {gained:.3f} bits a byte are gained on its text"
+
+
+def _gains(law: Law, predicted: Predicted) -> bool:
+    if predicted.numbers is None:
+        return False
+    return law.worth(predicted.signal, predicted.numbers, predicted.tagged / max(predicted.examples, 1)) > 0
+
+
+def _little(law: Law, predicted: Predicted) -> str:
+    """Why rounds are predicted to gain nothing."""
+    if predicted.numbers is None:
+        return "of a model of unknown size nothing is predicted (`hush plan --rehearse` measures it)"
+    needed = law.signal_needed(predicted.numbers)
+    if predicted.signal < needed:
+        return (
+            f"certified rounds are predicted to gain nothing: B√T/σ = {predicted.signal:,.3g} of the "
+            f"{needed:,.0f} that this model needs"
+        )
+    gained, lost = law.gained(predicted.signal, predicted.numbers)
+    return (
+        f"certified rounds are predicted to gain {gained:.3f} bits a byte on the "
+        f"{predicted.tagged / max(predicted.examples, 1):.0%} of the text that holds a secret, and to lose "
+        f"{lost:.3f} on the rest"
+    )
+
+
+def rounds_for(config: HushConfig) -> int:
+    """T of a job that gives none: enough for what else is said in rounds."""
+    train = config.train
+    return train.rounds or max(ROUNDS, train.evaluate_every or 0, 2 * train.warmup_rounds)
+
+
+def batch_for(config: HushConfig, drawn: int, largest: int) -> tuple[int, str]:
+    """B of a job, and a sentence where the one that a person gave cannot be.
+
+    Args:
+        drawn: examples that the rounds may draw. largest: the largest B that the weights allow, at least 1.
+    """
+    given = config.train.batch
+    if given is None:
+        return min(max(1, EPOCHS * drawn // rounds_for(config)), largest), ""
+    if given <= largest:
+        return given, ""
+    return largest, (
+        f"train.batch: {given:,} cannot be drawn from these weights; {largest:,}, the most that can, takes its place"
+    )
