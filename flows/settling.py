@@ -17,16 +17,14 @@ from hush_core.weights import (
     Way,
     batch_for,
     decide,
+    left_out_for_sure,
     rounds_for,
     taking,
     values_redacted,
     weight_settings,
 )
-from hush_core.weights.choice import FEWEST
 from tasks.extraction import Extracted
 from tasks.foreseen import Foreseen, foresee
-from tasks.runtime.environment import home
-from tasks.runtime.store import Store
 from tasks.weighing import weigh_examples
 
 
@@ -51,21 +49,27 @@ def settle(asked: HushConfig, *, candidates: bool = False) -> Settled:
         return Settled(asked, extracted_of(asked))
     first = values_redacted(asked)
     undecided = [entry.id for entry in first.secrets if entry.protect == "auto"]
-    extracted = extracted_of(first)
-    foreseen = foresee(first, extracted)
-    predicted = Predicted(
-        signal=foreseen.signal, numbers=numbers_of(asked), examples=extracted.n_examples, tagged=foreseen.tagged,
-        free=extracted.n_examples - foreseen.tagged,
-    )  # fmt: skip
     if candidates:
-        return _numbered(asked, taking(first, dict.fromkeys(undecided, "noise")), predicted, foreseen)
+        return _numbered(asked, taking(first, dict.fromkeys(undecided, "noise")), plain=True)
+    numbers = numbers_of(asked)
+    if undecided and (signal := left_out_for_sure(first, numbers)) is not None:
+        left = taking(first, dict.fromkeys(undecided, "drop"))
+        extracted = extracted_of(left)
+        foreseen = foresee(extracted)
+        predicted = Predicted(signal, numbers, extracted.n_examples + foreseen.dropped, foreseen.dropped)
+        if not predicted.nothing_left:
+            return _decided(asked, first, undecided, predicted, foreseen)
+    extracted = extracted_of(first)
+    foreseen = foresee(extracted)
+    predicted = Predicted(foreseen.signal, numbers, extracted.n_examples, foreseen.tagged)
     settled = _decided(asked, first, undecided, predicted, foreseen)
-    by_law = [way.entry for way in settled.ways if way.entry in undecided and way.taken == "noise"]
-    if by_law and predicted.free >= FEWEST:  # the law is of many rounds: these have a signal of their own
-        own = recommended_point(settled.config, settled.extracted)
+    by_law = any(way.entry in undecided and way.taken == "noise" for way in settled.ways)
+    if (
+        by_law and not predicted.nothing_left
+    ):  # the law is of many draws: these rounds have a signal of their own
+        own, train = recommended_point(settled.config, settled.extracted), settled.config.train
         if own is not None and own.estimate is not None:
-            train = settled.config.train
-            signal = (train.batch or 1) * (train.rounds or 1) ** 0.5 / own.estimate.noise_multiplier
+            signal = train.batch * train.rounds**0.5 / own.estimate.noise_multiplier
             settled = _decided(asked, first, undecided, replace(predicted, signal=signal), foreseen)
     return settled
 
@@ -75,55 +79,60 @@ def _decided(
 ) -> Settled:
     ways = decide(asked, foreseen.entries(first), predicted)
     taken = {way.entry: way.taken for way in ways if way.entry in undecided}
-    return replace(_numbered(asked, taking(first, taken), predicted, foreseen), ways=ways)
+    return replace(_numbered(asked, taking(first, taken), plain=not predicted.nothing_left), ways=ways)
 
 
-def _numbered(asked: HushConfig, decided: HushConfig, predicted: Predicted, foreseen: Foreseen) -> Settled:
-    """The numbers of the rounds; or none of them, where no entry is learned under noise."""
-    extracted = extracted_of(decided)
-    if not extracted.n_edges and isinstance(decided.mechanism, HushMechanism) and not asked.asks_for_noise:
+def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled:
+    """The numbers of the rounds; or none of them, where no entry is learned under noise. `plain`: whether there is
+    text to train on as usual, where the file does not say what becomes of it."""
+    extracted, without = extracted_of(decided), asked.without_secret
+    if not extracted.n_edges and not asked.asks_for_noise:
         return _without_rounds(asked, decided, extracted)
-    chosen: dict[str, Any] = {"weights.without_secret": asked.without_secret}
+    chosen: dict[str, Any] = {
+        "weights.without_secret": without if plain else asked.weights.without_secret or "noise"
+    }
     if decided.train.rounds is None:
         chosen["train.rounds"] = rounds_for(decided)
-    config, replaced = decided.with_chosen(chosen), ()
-    program = isinstance(config.mechanism, HushMechanism)
-    widest = config if config.weights.c is not None or not program else config.with_chosen({"weights.c": 1.0})
-    if widest.weights.capacities == "equalised":  # which need a batch to be solved for
-        changed = widest.weights.model_copy(
-            update={"capacities": "matched", "noise_multiplier": None, "c": 1.0}
-        )
-        widest = widest.model_copy(update={"weights": changed})
-    if widest.train.batch is None:
-        widest = widest.with_chosen({"train.batch": 1})
+    config, sentence = decided.with_chosen(chosen), ""
     weighed = weigh_examples(
         extracted.examples, edges=extracted.edges, secrets=extracted.secrets, n_examples=extracted.n_examples,
-        settings=weight_settings(widest), mechanism=config.mechanism,
+        settings=weight_settings(_with_most_weight(config)), mechanism=config.mechanism,
     )  # fmt: skip
     batch, sentence = batch_for(config, weighed.candidates, max(1, weighed.largest_batch))
     if batch != config.train.batch:
         config = config.with_chosen({"train.batch": batch})
-        replaced = (sentence,) if sentence else ()
+    program = isinstance(config.mechanism, HushMechanism)
     if program and config.weights.c is None and config.weights.noise_multiplier is None:
         point = recommended_point(config, extracted)
         config = config.with_chosen({"weights.c": 1.0 if point is None else point.settings.c})
-    return Settled(config, extracted, replaced=replaced)
+    return Settled(config, extracted, replaced=(sentence,) if sentence else ())
+
+
+def _with_most_weight(config: HushConfig) -> HushConfig:
+    """The job by whose weights it is seen how large a batch can be: at the c that is given, else at 1."""
+    weights = config.weights
+    if weights.capacities == "equalised":  # which are solved for a batch
+        weights = weights.model_copy(update={"capacities": "matched", "noise_multiplier": None})
+    weights = weights.model_copy(update={"c": weights.c or 1.0})
+    train = config.train.model_copy(update={"batch": config.train.batch or 1})
+    return config.model_copy(update={"weights": weights, "train": train})
 
 
 def _without_rounds(asked: HushConfig, decided: HushConfig, extracted: Extracted) -> Settled:
-    """Nothing is learned under noise: values are replaced, what else holds a secret is left out, the rest is trained
-    on as usual."""
+    """Nothing is learned under noise: values are replaced, what else holds a secret is left out, and the rest is
+    trained on as usual."""
     redacts = any(entry.protect == "redact" for entry in decided.secrets)
     mechanism = RedactionMechanism(kind="redaction") if redacts else DroppingMechanism(kind="dropping")
     config = decided.with_chosen({
         "mechanism": mechanism, "weights.without_secret": "plain", "train.rounds": rounds_for(asked),
         "train.batch": asked.train.batch or 1, "weights.c": asked.weights.c or 1.0,
     })  # fmt: skip
-    given = [key for key in ("rounds", "batch") if getattr(asked.train, key) is not None]
-    given = [f"train.{key}" for key in given] + ["weights.c"] * (asked.weights.c is not None)
-    unused = (f"{', '.join(given)}: not used, as no certified round is made",) if given else ()
-    return Settled(config, extracted, replaced=unused)
-
-
-def coverage_of(extracted: Extracted) -> dict[str, Any]:
-    return Store(home().store).read_json(extracted.coverage)
+    given = {
+        "train.rounds": asked.train.rounds,
+        "train.batch": asked.train.batch,
+        "weights.c": asked.weights.c,
+    }
+    unused = ", ".join(key for key, value in given.items() if value is not None)
+    return Settled(
+        config, extracted, replaced=(f"{unused}: not used, as no certified round is made",) if unused else ()
+    )

@@ -14,12 +14,14 @@ from tasks.runtime.store import Ref, Store
 
 
 class Foreseen(BaseModel):
-    """Of a graph: B√T/σ that its targets allow, and by entry its secrets, their examples and the sum of their κ."""
+    """Of a graph: B√T/σ that its targets allow, and by entry its secrets, their examples and the sum of their κ.
+    tagged, dropped: examples that hold a secret, and those that are left out already."""
 
     model_config = ConfigDict(frozen=True)
 
     signal: float
     tagged: int
+    dropped: int
     by_entry: dict[str, tuple[int, int, float]]
 
     def entries(self, config: HushConfig) -> list[EntryFacts]:
@@ -41,17 +43,18 @@ def foresee_signal(edges: Ref, secrets: Ref, coverage: Ref, n_examples: int) -> 
     )  # fmt: skip
     held = named.join(graph.select("secret_id").unique(), on="secret_id", how="semi")
     shift = dict(held.group_by("entry").agg(pl.col("shift").sum()).iter_rows())
+    report = store.read_json(coverage)
     by_entry = {
         entry: (facts["redacted_secrets"] + facts["left_out_secrets"], facts["left_out_examples"], 0.0)
-        for entry, facts in store.read_json(coverage)["secrets"].items()
+        for entry, facts in report["secrets"].items()
     }
     by_entry |= {entry: (n, examples, shift[entry]) for entry, n, examples in counted.iter_rows()}
     return Foreseen(
         signal=signal_of(graph, table, n_examples=n_examples), tagged=graph["example_id"].n_unique(),
-        by_entry=by_entry,
+        dropped=sum(facts["dropped_weak"] for facts in report["repositories"].values()), by_entry=by_entry,
     )  # fmt: skip
 
 
-def foresee(config: HushConfig, extracted: Extracted) -> Foreseen:
+def foresee(extracted: Extracted) -> Foreseen:
     """The same of an extraction."""
     return foresee_signal(extracted.edges, extracted.secrets, extracted.coverage, extracted.n_examples)

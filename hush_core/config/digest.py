@@ -21,8 +21,8 @@ MODEL = "how a model is made of what is drawn: post-processing of the releases (
 WORK = "how the work is done or shown; nothing of it is released"
 CHOSEN = 1
 """The version of what chooses `weights.c`, `train.rounds` and `train.batch` where the file leaves them to the plan
-(`hush_core/weights/choice.py`, `recommendation.py`). They follow from graph and file, so null and this number say of
-them what a number would."""
+(`hush_core/weights/choice.py`, `recommendation.py`). They follow from graph and file, so null and this number say
+of them what a number would."""
 LEFT_OUT = {
     "version": "has one value",
     "repos.path": WHICH_TEXT, "repos.rev": WHICH_TEXT, "repos.name": WHICH_TEXT,

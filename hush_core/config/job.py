@@ -338,13 +338,11 @@ class Changes(Section):
 
     def protects(self, entries: Any) -> None:
         """Write the ways of `protect` into the entries of a file that say `auto`; what a person wrote stays."""
-        for entry in entries if self.protect and isinstance(entries, list | tuple) else ():
-            if (
-                isinstance(entry, dict)
-                and entry.get("protect", "auto") == "auto"
-                and entry.get("id") in self.protect
-            ):
-                entry["protect"] = self.protect[entry["id"]]
+        ways = self.protect or {}
+        for entry in entries if isinstance(entries, list | tuple) else ():
+            undecided = isinstance(entry, dict) and entry.get("protect", "auto") == "auto"
+            if undecided and (way := ways.get(str(entry.get("id")))):
+                entry["protect"] = way
 
     def overrides(self) -> dict[str, Any]:
         """Dotted keys of the file → the values that replace them; None takes a key away."""

@@ -30,10 +30,8 @@ def _path_alone(given: Any) -> Any:
     return {"path": given} if isinstance(given, str) else given
 
 
-RepositoryOrPath = Annotated[
-    Repository,
-    BeforeValidator(_path_alone, json_schema_input_type=Repository | Annotated[str, Field(min_length=1)]),
-]
+_Given = Repository | Annotated[str, Field(min_length=1)]
+RepositoryOrPath = Annotated[Repository, BeforeValidator(_path_alone, json_schema_input_type=_Given)]
 """A repository, or its path alone."""
 
 

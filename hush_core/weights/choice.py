@@ -1,8 +1,9 @@
 """`protect: auto`: which way each entry goes, and the numbers of the rounds that nobody gave.
 
-Values are redacted. What is no value is learned under noise where the law (`law.py`), or a rehearsal in its place,
-predicts a gain over leaving it out; else it is left out. What a person wrote stays, whatever is predicted of it. All
-of it follows from the graph, the config and public numbers, so it is the same for every candidate of a secret.
+Values are redacted. What is no value is learned under noise where the law (`law.py`) predicts a gain over leaving
+it out; else it is left out. What a person wrote stays, whatever is predicted of it. All of it follows from the
+graph, the config and public numbers, so it is the same for every candidate of a secret. A rehearsal on stand-ins
+writes what it measured into plan.yaml, as a person would (docs/rehearsal.md).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import HushConfig, SecretEntry, makes_noise
 from hush_core.config.secrets import Protect
-from hush_core.weights.law import REDACTED_GAIN, Law
+from hush_core.weights.law import REDACTED_GAIN, Law, shifts
 
 ROUNDS = 20
 EPOCHS = 4
@@ -25,6 +27,8 @@ WIDE = 10
 of its text the rounds would draw a tenth as much as of the others'."""
 FEWEST = 40
 """Fewer examples than this are nothing to train on (one in twenty is held out, one in twenty validates)."""
+ONE_SECRET = ("path", "codeowners", "contributors", "removed")
+"""Kinds whose entries are one secret each, however much text holds it."""
 Taken = Literal["noise", "redact", "drop"]
 
 
@@ -60,17 +64,24 @@ class EntryFacts:
 class Predicted:
     """What the law needs of the job besides its entries.
 
-    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: of the model; None where
-    it is not known. examples: all that may be trained on. tagged: those that the rounds may draw. free: those that no
-    secret of an entry holds. rehearsed: bits that the rounds gained on stand-ins; None without a rehearsal.
+    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: of the model; None
+    where it is not known. examples: all that may be trained on. tagged: those that hold a secret of such an entry.
     """
 
     signal: float
     numbers: int | None
     examples: int
     tagged: int
-    free: int
-    rehearsed: float | None = None
+
+    @property
+    def free(self) -> int:
+        """Examples that stay where all of those entries are left out."""
+        return self.examples - self.tagged
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether leaving out leaves next to nothing to train on."""
+        return self.free < FEWEST and 2 * self.free < self.examples
 
 
 def values_redacted(config: HushConfig) -> HushConfig:
@@ -81,6 +92,24 @@ def values_redacted(config: HushConfig) -> HushConfig:
     if config.asks_for_noise:
         return taking(config, {e.id: "noise" for e in config.secrets if e.protect == "auto"})
     return taking(config, {e.id: "redact" for e in config.secrets if e.protect == "auto" and can_redact(e)})
+
+
+def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None = None) -> float | None:
+    """B√T/σ that a job's rounds could have at most, where that is too little whatever the text holds: every entry
+    that may be learned under noise is one secret. None where the graph must be asked.
+
+    Args:
+        config: with its values redacted. numbers: of the model.
+    """
+    noised = [entry for entry in config.secrets if entry.protect in ("auto", "noise")]
+    if any(entry.kind not in ONE_SECRET for entry in noised):
+        return None
+    targets = pl.DataFrame({
+        "prior": [config.prior(entry) for entry in noised],
+        "posterior": [config.posterior(entry) for entry in noised],
+    }, schema={"prior": pl.Float64, "posterior": pl.Float64})  # fmt: skip
+    signal = float(shifts(targets).sum())
+    return signal if numbers is None or signal < (law or Law()).signal_needed(numbers) else None
 
 
 def can_redact(entry: SecretEntry) -> bool:
@@ -141,16 +170,11 @@ def _taken(
         return "redact", "its secrets are values: every copy that the search finds is replaced, at no noise"
     if not facts.secrets:
         return "drop", "no text holds it"
-    if predicted.free < FEWEST:
+    if predicted.nothing_left:
         return "noise", (
             f"{predicted.free} examples hold no secret, which are too few to train on without it; "
             f"{_little(law, predicted)}"
         )
-    if predicted.rehearsed is not None:
-        gain = f"{predicted.rehearsed:.3f} bits in the rehearsal"
-        return ("noise", f"the rounds gained {gain}") if predicted.rehearsed > 0 else (
-            "drop", f"the rounds gained nothing ({gain})"
-        )  # fmt: skip
     if not _gains(law, predicted):
         return "drop", _little(law, predicted)
     each, average = facts.examples / facts.shift, predicted.tagged / predicted.signal
@@ -203,5 +227,5 @@ def batch_for(config: HushConfig, drawn: int, largest: int) -> tuple[int, str]:
     if given <= largest:
         return given, ""
     return largest, (
-        f"train.batch: {given:,} cannot be drawn from these weights; {largest:,}, the most that can, takes its place"
+        f"train.batch: {given:,} cannot be drawn from these weights; {largest:,}, the most that can, is taken"
     )

@@ -1,18 +1,19 @@
 """The law: what certified rounds gain, by the targets, the number of independent secrets and the model's size.
 
 **The signal is fixed by the promise.** A secret that takes part Σρ_j times a round in expectation is certified at σ
-where, in the Gaussian limit, Σρ_j·√T/σ ≤ κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/guarantee.md §7; `unit_capacities`): 2.64 from
-p = 1e-10 to r = 1e-4. Where no example holds two secrets, Σ_j Σρ_j = B. So B√T/σ, the longest that the clipped gradients
-of all rounds can add up to in units of the noise of one number, is at most Σ_j κ_j whatever T, B and c are; secrets
-that share examples give less (`signal_of`).
+where, in the limit of many, Σρ_j·√T/σ ≤ κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/guarantee.md §7; `unit_capacities`): 2.64
+from p = 1e-10 to r = 1e-4. Where no example holds two secrets, Σ_j Σρ_j = B. So B√T/σ, the longest that the clipped
+gradients of all rounds can add up to in units of the noise of one number, is at most Σ_j κ_j whatever T, B and c
+are. Secrets that share examples give less (`signal_of`), and so do rounds that draw a secret seldom.
 
-**The gain was measured** on pallets/click (teams' files as secrets, a byte GPT of 161,568 numbers, AdamW at 1e-3 on all
-of them, 20 rounds, σ 1.9, B√T/σ = 31; the noise was then scaled down): `MEASURED`.
+**The gain was measured** on pallets/click (teams' files as secrets, a byte GPT of 161,568 numbers, AdamW at 1e-3 on
+all of them, 20 rounds, σ 1.9, B√T/σ = 31; the noise was then scaled down): `MEASURED`.
 
-Limits. One repository, one start, one draw of noise, rates compared on the same text: a direction, no proof. Between
-the points it is a straight line in the share of the noise. Other sizes follow by √(numbers), as the length of the
-noise does; no other size was measured. Of `train.freeze` and adapters nothing is known: they count as the whole model.
-A rehearsal on stand-ins (docs/rehearsal.md) measures the same on the job's own text, and goes before the law.
+Limits. One repository, one start, one draw of noise, rates compared on the same text: a direction, no proof.
+Between the points it is a straight line in the share of the noise. Other sizes follow by √(numbers), as the length
+of the noise does; no other size was measured. Of `train.freeze` and adapters nothing is known: they count as the
+whole model. A rehearsal on stand-ins (docs/rehearsal.md) measures the same on the job's own text, and goes before
+the law.
 """
 
 from __future__ import annotations
@@ -82,12 +83,13 @@ def shifts(secrets: pl.DataFrame) -> np.ndarray:
 
 
 def signal_of(edges: pl.DataFrame, secrets: pl.DataFrame, *, n_examples: int) -> float:
-    """The largest B√T/σ that the targets allow rounds which draw these examples alone: max Σw over Σ_{i∋j} w_i ≤ κ_j.
+    """The largest B√T/σ that the targets allow rounds which draw tagged examples alone: max Σw, Σ_{i∋j} w_i ≤ κ_j.
 
     Args:
         edges: example_id, secret_id. secrets: (m,) rows by secret_id, with prior and posterior.
 
-    It is the limit of many rounds; a plan's own B√T/σ differs from it by some per cent.
+    It is the limit of many draws of a secret; four epochs in 20 rounds reach 0.83 of it with 5 examples a secret,
+    0.98 with 50.
     """
     if edges.is_empty():
         return 0.0
