@@ -23,7 +23,7 @@ from hush_core.weights import (
     values_redacted,
     weight_settings,
 )
-from tasks.extraction import Extracted
+from tasks.extraction import Extracted, refuse_without_edges
 from tasks.foreseen import Foreseen, foresee
 from tasks.weighing import weigh_examples
 
@@ -37,6 +37,12 @@ class Settled:
     extracted: Extracted
     ways: tuple[Way, ...] = ()
     replaced: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of a run must know first: rounds that are made though they are predicted to gain nothing,
+        and numbers of the file that are not used."""
+        return [*(f"{way.entry}: {way.why}" for way in self.ways if way.little), *self.replaced]
 
 
 def settle(asked: HushConfig, *, candidates: bool = False) -> Settled:
@@ -88,9 +94,10 @@ def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled
     extracted, without = extracted_of(decided), asked.without_secret
     if not extracted.n_edges and not asked.asks_for_noise:
         return _without_rounds(asked, decided, extracted)
-    chosen: dict[str, Any] = {
-        "weights.without_secret": without if plain else asked.weights.without_secret or "noise"
-    }
+    refuse_without_edges(extracted)
+    if not plain:
+        without = asked.weights.without_secret or "noise"
+    chosen: dict[str, Any] = {"weights.without_secret": without}
     if decided.train.rounds is None:
         chosen["train.rounds"] = rounds_for(decided)
     config, sentence = decided.with_chosen(chosen), ""

@@ -15,7 +15,7 @@ from typing import Literal
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
-from hush_core.config import HushConfig, SecretEntry, makes_noise
+from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
 from hush_core.config.secrets import Protect
 from hush_core.weights.law import REDACTED_GAIN, Law, shifts
 
@@ -42,7 +42,9 @@ class Way(BaseModel):
     asked: Protect
     taken: Taken
     why: str
-    """A sentence."""
+    """Half a sentence."""
+    little: bool
+    """Whether it is learned under noise though rounds are predicted to gain nothing."""
     secrets: int
     examples: int
     noise: float | None
@@ -133,25 +135,22 @@ def decide(
 
     Args:
         asked: the job as the file says it.
-        facts: of each entry, in the same order, with whatever is undecided neither redacted nor left out.
+        facts: of each entry; with its secrets' κ, where it may be learned under noise.
     """
-    law = law or Law()
-    share = _share(law, predicted)
-    return tuple(_way(asked, one, predicted, law, share) for one in facts)
+    by_id = {one.entry.id: one for one in facts}
+    return tuple(_way(asked, entry, by_id[entry.id], predicted, law or Law()) for entry in asked.secrets)
 
 
-def _share(law: Law, predicted: Predicted) -> float | None:
-    if predicted.numbers is None or not predicted.signal:
-        return None
-    return law.share_gained(predicted.signal, predicted.numbers)
-
-
-def _way(asked: HushConfig, facts: EntryFacts, predicted: Predicted, law: Law, share: float | None) -> Way:
-    entry = next(e for e in asked.secrets if e.id == facts.entry.id)
+def _way(asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law) -> Way:
     taken, why = _taken(asked, entry, facts, predicted, law)
+    applies = asked.mechanism == HushMechanism() and asked.without_secret == "plain"
+    told = applies and predicted.numbers is not None
+    little = applies and taken == "noise" and facts.secrets > 0 and not _gains(law, predicted)
     return Way(
-        entry=entry.id, asked=entry.protect, taken=taken, why=why, secrets=facts.secrets,
-        examples=facts.examples, noise=share if facts.secrets else None,
+        entry=entry.id, asked=entry.protect, taken=taken,
+        why=f"{why}; {_little(law, predicted)}" if little else why, little=little,
+        secrets=facts.secrets, examples=facts.examples,
+        noise=law.share_gained(predicted.signal, predicted.numbers or 0) if told else None,
         redact=REDACTED_GAIN if can_redact(entry) else None,
     )  # fmt: skip
 
@@ -160,27 +159,23 @@ def _taken(
     asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law
 ) -> tuple[Taken, str]:
     if entry.protect != "auto":
-        silent = entry.protect == "noise" and not _gains(law, predicted)
-        return entry.protect, "the config says so" + (f"; {_little(law, predicted)}" if silent else "")
+        return entry.protect, "the config says so"
     if asked.asks_for_noise:
-        return "noise", f"the config asks for certified rounds by {asked.asks_for_noise}" + (
-            "" if _gains(law, predicted) else f"; {_little(law, predicted)}"
-        )
+        return "noise", f"the config asks for certified rounds by {asked.asks_for_noise}"
     if can_redact(entry):
         return "redact", "its secrets are values: every copy that the search finds is replaced, at no noise"
     if not facts.secrets:
         return "drop", "no text holds it"
     if predicted.nothing_left:
-        return "noise", (
-            f"{predicted.free} examples hold no secret, which are too few to train on without it; "
-            f"{_little(law, predicted)}"
-        )
+        return "noise", f"without it {predicted.free} examples are left, too few to train on"
     if not _gains(law, predicted):
         return "drop", _little(law, predicted)
     each, average = facts.examples / facts.shift, predicted.tagged / predicted.signal
     if each > WIDE * average:
-        return "drop", f"its secrets hold {each / average:.0f} times as much text each as all do on average, and " \
-            "rounds draw as much of each"  # fmt: skip
+        return "drop", (
+            f"its secrets hold {each / average:.0f} times as much text each as all do on average, and rounds draw "
+            "as much of each"
+        )
     gained = law.gained(predicted.signal, predicted.numbers or 0)[0]
     return "noise", f"B√T/σ = {predicted.signal:,.0f}: about {gained:.3f} bits a byte are gained on its text"
 
@@ -198,7 +193,7 @@ def _little(law: Law, predicted: Predicted) -> str:
     needed = law.signal_needed(predicted.numbers)
     if predicted.signal < needed:
         return (
-            f"certified rounds are predicted to gain nothing: B√T/σ = {predicted.signal:,.3g} of the "
+            f"certified rounds are predicted to gain nothing: B√T/σ is {predicted.signal:,.3g} of the "
             f"{needed:,.0f} that this model needs"
         )
     gained, lost = law.gained(predicted.signal, predicted.numbers)

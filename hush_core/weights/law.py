@@ -55,9 +55,9 @@ class Law:
         return math.ceil(self.signal_needed(numbers) / shift)
 
     def gained(self, signal: float, numbers: int) -> tuple[float, float]:
-        """Bits a byte (gained on text with a secret, lost on other text) at a signal B√T/σ > 0; (0, 0) below
+        """Bits a byte (gained on text with a secret, lost on other text) at a signal B√T/σ; (0, 0) below
         `signal_needed`, where no rounds are made."""
-        if signal < self.signal_needed(numbers):
+        if signal <= 0 or signal < self.signal_needed(numbers):
             return 0.0, 0.0
         share = MEASURED_SIGNAL / signal * math.sqrt(numbers / MEASURED_NUMBERS)
         shares, gains, losses = zip(*MEASURED, strict=True)
