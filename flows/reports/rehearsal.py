@@ -104,8 +104,8 @@ def build_report(
 def nothing_to_rehearse(config: HushConfig, extracted: Extracted, folder: Path) -> RehearsalReport:
     """The report where no entry may be learned under noise."""
     return RehearsalReport(
-        secrets=extracted.n_secrets, method=config.method, without_secret="plain", stand_ins=0, tagged=0, unit="byte",
-        start=None, rows=[], notes=[], by_runs=[],
+        secrets=extracted.n_secrets, method=config.method, without_secret="plain", stand_ins=0, tagged=0,
+        unit="byte", start=None, rows=[], notes=[], by_runs=[],
         published=PublishedRehearsal(folder=str(folder), plan=None, run_url=None),
         nothing=f"no entry may be learned under noise, so there are no rounds to rehearse: train as usual on "
         f"{extracted.n_examples:,} examples, as `hush run` does",
@@ -189,8 +189,8 @@ def headline(report: RehearsalReport) -> str:
         text += f"; its rounds gain {report.gained:.4f} bits over what they begin with"
     if report.left_out:
         text = (
-            f"leave out {', '.join(report.left_out)} and train as usual: the rounds gained no more than other draws "
-            f"of them differ by ({text})"
+            f"leave out {', '.join(report.left_out)} and train as usual: the rounds gained no more than other "
+            f"draws of them differ by ({text})"
         )
     return text
 
