@@ -17,7 +17,7 @@ from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise
 from hush_core.errors import HushError, InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
-from hush_core.weights import values_redacted, weight_settings
+from hush_core.weights import can_redact, values_redacted, weight_settings
 from tasks.calibration import estimate_noise
 from tasks.extraction import Extracted, refuse_empty_entries
 from tasks.leftovers import claim_flow_run
@@ -119,7 +119,7 @@ def rehearse(
 def taken_point(asked: HushConfig, config: HushConfig, point: Changes, gained: float) -> Changes:
     """What `hush run --plan` takes: the point, where its rounds gained something or a person asks for them; else
     what says `protect: auto` and is no value is left out."""
-    undecided = [entry.id for entry in values_redacted(asked).secrets if entry.protect == "auto"]
+    undecided = [e.id for e in values_redacted(asked).secrets if e.protect == "auto" and not can_redact(e)]
     ways = dict.fromkeys(undecided, "noise" if gained > LEAST_GAIN else "drop")
     decided = Changes(protect=ways or None, without_secret=config.weights.without_secret)
     return decided if undecided and gained <= LEAST_GAIN else decided.over(point)

@@ -16,6 +16,7 @@ from hush_core.weights import (
     Predicted,
     Way,
     batch_for,
+    can_redact,
     decide,
     left_out_for_sure,
     rounds_for,
@@ -23,6 +24,7 @@ from hush_core.weights import (
     values_redacted,
     weight_settings,
 )
+from hush_core.weights.choice import Taken
 from tasks.extraction import Extracted, refuse_without_edges
 from tasks.foreseen import Foreseen, foresee
 from tasks.weighing import weigh_examples
@@ -56,7 +58,10 @@ def settle(asked: HushConfig, *, candidates: bool = False) -> Settled:
     first = values_redacted(asked)
     undecided = [entry.id for entry in first.secrets if entry.protect == "auto"]
     if candidates:
-        return _numbered(asked, taking(first, dict.fromkeys(undecided, "noise")), plain=True)
+        ways: dict[str, Taken] = {
+            e.id: "redact" if can_redact(e) else "noise" for e in first.secrets if e.id in undecided
+        }
+        return _numbered(asked, taking(first, ways), plain=True)
     numbers = numbers_of(asked)
     if undecided and (signal := left_out_for_sure(first, numbers)) is not None:
         left = taking(first, dict.fromkeys(undecided, "drop"))
@@ -110,8 +115,9 @@ def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled
         config = config.with_chosen({"train.batch": batch})
     program = isinstance(config.mechanism, HushMechanism)
     if program and config.weights.c is None and config.weights.noise_multiplier is None:
-        point = recommended_point(config, extracted)
-        config = config.with_chosen({"weights.c": 1.0 if point is None else point.settings.c})
+        point = recommended_point(config, extracted) if config.promise is None else None
+        c = config.c_of_promise or (1.0 if point is None else point.settings.c)
+        config = config.with_chosen({"weights.c": c})
     return Settled(config, extracted, replaced=(sentence,) if sentence else ())
 
 
@@ -120,7 +126,7 @@ def _with_most_weight(config: HushConfig) -> HushConfig:
     weights = config.weights
     if weights.capacities == "equalised":  # which are solved for a batch
         weights = weights.model_copy(update={"capacities": "matched", "noise_multiplier": None})
-    weights = weights.model_copy(update={"c": weights.c or 1.0})
+    weights = weights.model_copy(update={"c": weights.c or config.c_of_promise or 1.0})
     train = config.train.model_copy(update={"batch": config.train.batch or 1})
     return config.model_copy(update={"weights": weights, "train": train})
 

@@ -194,6 +194,12 @@ class HushConfig(Section):
         asked = self.asks_for_noise or any(entry.protect == "noise" for entry in self.secrets)
         return "noise" if asked else "plain"
 
+    @property
+    def c_of_promise(self) -> float | None:
+        """`weights.c` of a promise of several runs whose file leaves it open: what it was before the plan chose, so
+        that a promise that is being kept goes on. None without a promise."""
+        return 0.5 if self.promise is not None and self.weights.c is None else None
+
     def with_chosen(self, chosen: Mapping[str, Any]) -> HushConfig:
         """The job with values that the plan chose: dotted keys of a section → value. The digest of its settings
         stays that of the file: a choice follows from the graph and the file."""
@@ -266,8 +272,10 @@ class HushConfig(Section):
         chosen |= {"rounds": self.train.rounds, "batch": self.train.batch, "held_back": self.audit.held_back}
         for key in self._chosen & {"train.rounds", "train.batch"}:
             chosen[key.partition(".")[2]] = None
-        if "weights.c" in self._chosen:
+        if "weights.c" in self._chosen and self.promise is None:
             chosen["weights"]["c"] = None
+        elif self.c_of_promise:
+            chosen["weights"]["c"] = self.c_of_promise
         if None in (chosen["rounds"], chosen["batch"]) or chosen["weights"]["c"] is None:
             chosen["chosen"] = CHOSEN
         return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()

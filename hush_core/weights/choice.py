@@ -87,13 +87,15 @@ class Predicted:
 
 
 def values_redacted(config: HushConfig) -> HushConfig:
-    """The job with `redact` for every entry of values that says `auto`; others stay, and so do all where a person
-    asks for certified rounds."""
+    """The job with what is decided before any text is read: `redact` for values that say `auto`; `noise`, where a
+    person asks for certified rounds. Credentials with `weak: refuse` wait: they are a gate, and pass it first."""
     if not makes_noise(config.mechanism):
         return config
+    open_ = [entry for entry in config.secrets if entry.protect == "auto"]
     if config.asks_for_noise:
-        return taking(config, {e.id: "noise" for e in config.secrets if e.protect == "auto"})
-    return taking(config, {e.id: "redact" for e in config.secrets if e.protect == "auto" and can_redact(e)})
+        return taking(config, {entry.id: "noise" for entry in open_})
+    values = [entry for entry in open_ if can_redact(entry) and getattr(entry, "weak", "") != "refuse"]
+    return taking(config, {entry.id: "redact" for entry in values})
 
 
 def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None = None) -> float | None:

@@ -106,7 +106,6 @@ CASES |= {
     "another version": (at(version=2), "version"),
     "an unknown key": (at(rouns=3), "unknown key rouns"),
     "an unknown key inside": (at(train__round=3), "unknown key train.round"),
-    "no train": (at(train=None), "missing key train"),
     "train is a word": (at(train=CANARY), "train"),
     "model is a word": (at(model=CANARY), "model"),
     "model is a list": (at(model=[1]), "model"),
@@ -205,7 +204,6 @@ CASES |= {
     "public that matches nothing": (at(public=["vendored/**"]), "public"),
     "a bad glob of removed": (at(secrets=[{"id": "r", "kind": "removed", "paths": ["#"], "level": 0.1}]), "paths"),
     "a team that owns nothing": (at(secrets__owners__teams=["@acme/riks"]), "CODEOWNERS"),
-    "a batch that cannot be": (at(train__batch=100_000), "train.batch"),
     # files of secrets
     "no such literals": (at(secrets__names__file="nowhere.txt"), "nowhere.txt"),
     "a folder of literals": (at(secrets__names__file="empty"), "empty"),
