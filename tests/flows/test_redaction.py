@@ -9,7 +9,8 @@ import pytest
 from jobs import CONFIG, Job, git
 
 REDACTED = CONFIG.replace(
-    "kind: credentials, level: critical, protect: noise", "kind: credentials, level: critical, protect: redact"
+    "kind: credentials, level: critical, protect: noise",
+    "kind: credentials, level: critical, protect: redact",
 ).replace("unprotected: true", "unprotected: false")
 assert REDACTED.count("redact") == 1
 
