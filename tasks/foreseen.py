@@ -14,7 +14,8 @@ from tasks.runtime.store import Ref, Store
 
 
 class Foreseen(BaseModel):
-    """Of a graph: B√T/σ that its targets allow, and by entry its secrets, their examples and the sum of their κ.
+    """Of a graph: B√T/σ that its targets allow, and by entry its secrets, their examples (of redacted ones,
+    places) and the sum of their κ.
     tagged, dropped: examples that hold a secret, and those that are left out already."""
 
     model_config = ConfigDict(frozen=True)
@@ -45,7 +46,11 @@ def foresee_signal(edges: Ref, secrets: Ref, coverage: Ref, n_examples: int) -> 
     shift = dict(held.group_by("entry").agg(pl.col("shift").sum()).iter_rows())
     report = store.read_json(coverage)
     by_entry = {
-        entry: (facts["redacted_secrets"] + facts["left_out_secrets"], facts["left_out_examples"], 0.0)
+        entry: (
+            facts["redacted_secrets"] + facts["left_out_secrets"],
+            facts["left_out_examples"] or facts["redacted_places"],
+            0.0,
+        )
         for entry, facts in report["secrets"].items()
     }
     by_entry |= {entry: (n, examples, shift[entry]) for entry, n, examples in counted.iter_rows()}

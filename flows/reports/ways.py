@@ -11,7 +11,7 @@ from rich.table import Table
 from hush_core.weights import Way
 from tasks.wording import counted
 
-HEADS = ("entry", "secrets", "examples", "noise", "leave out", "redact")
+HEADS = ("entry", "secrets", "examples or places", "noise", "leave out", "redact")
 TAKEN = {"noise": "learned under noise", "drop": "left out", "redact": "redacted"}
 EXPLAINED = (
     "share predicted of what training without protection gains on the entry's text (hush_core/weights/law.py); "

@@ -72,7 +72,7 @@ def test_redaction_of_every_secret_is_trained_plainly_certified_and_verified(job
     assert pl.read_parquet(proof / "edges.parquet").height == 0
     assert pl.read_parquet(proof / "redacted.parquet")["places"].to_list() == [5]
     (job.folder / "unplanned.yaml").write_text(
-        job.config.read_text().replace("kind: redaction", "kind: hush").replace("protect: noise}", "protect: redact}")
+        job.config.read_text().replace("kind: redaction", "kind: hush").replace("protect: noise", "protect: redact")
         + "promise: {runs: 2}\n"
     )  # fmt: skip
     said = " ".join(job.hush("run", job.folder / "unplanned.yaml", status=2).split())
