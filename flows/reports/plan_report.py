@@ -13,6 +13,7 @@ from hush_core.weights import RULE, Way
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
 from tasks.weighing import Relaxation
+from tasks.wording import counted
 
 
 class PlanReport(BaseModel):
@@ -126,7 +127,7 @@ def headline(report: PlanReport) -> str:
         done = in_short(report.ways)
         return (
             (f"{done}, and " if done else "")
-            + f"train as usual on {report.trained_as_usual:,} examples, without "
+            + f"train as usual on {counted(report.trained_as_usual, 'example')}, without "
             "certified rounds: `hush run` does that"
         )
     if report.recommended is None:
