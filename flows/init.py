@@ -18,7 +18,7 @@ from hush_core.corpus.git.tree import OWNERS, tree_entries
 from hush_core.errors import InputError
 from hush_core.files import new_file, private_folder
 from hush_core.progress import Progress
-from hush_core.secrets import Extraction, extract
+from hush_core.secrets import extract
 from hush_core.secrets.detectors.codeowners import Codeowners
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credentials import CredentialScanner

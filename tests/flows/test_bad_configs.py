@@ -405,7 +405,8 @@ def test_every_key_has_a_mistake_in_the_table():
 def test_the_examples_still_load(name):
     from hush_core.config import load_config
 
-    assert load_config(ROOT / "examples" / f"{name}.yaml").train.rounds >= 20
+    rounds = load_config(ROOT / "examples" / f"{name}.yaml").train.rounds
+    assert rounds is None if name == "company" else rounds >= 20
 
 
 @pytest.mark.parametrize(
