@@ -13,6 +13,7 @@ from flows.settling import settle
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
 from hush_core.errors import InputError
+from hush_core.weights import Scale
 from tasks.earlier_runs import next_run
 from tasks.extraction import Extracted
 from tasks.items import imply_targets
@@ -54,6 +55,11 @@ def planned(
     points = sweep_points(config, extracted, scales, extend=not fixed)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method) if rows else None
+    if rows and chosen is None and config.weights.c is not None:  # what a run takes, where a sweep passes it by
+        points += sweep_points(config, extracted, [Scale(c=config.weights.c)])
+        points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
+        rows = [row_of(point, config) for point in points]
+        chosen = recommend(rows, config.method)
     weighed = relaxations = other = None
     helps: list[Remedy] = []
     widest: float | None = None
