@@ -141,7 +141,7 @@ levels: {high: 1.0e-4, normal: 1.0e-3}
 
 secrets:
 $entries
-# `hush plan` says which way each entry goes (replaced, left out, or learned under noise) and why; an entry overrides
+# `hush plan` says which way each entry goes (replaced, left out or learned under noise) and why; an entry overrides
 # it by `protect: redact`, `drop` or `noise`. Text that no entry names is learned as usual, without noise.
 
 # Sizes for two CPU cores.

@@ -299,7 +299,9 @@ CASES |= {
     "another average": (at(train__average="mean"), "train.average"),
     "a decay of 1": (at(train__average_decay=1), "average_decay"),
     "frozen layers of no kind": (at(train__freeze=["head"]), "freeze"),
-    "untagged text where all is noised": (at(train__untagged_batch=4, secrets__alpha__protect="noise"), "untagged_batch"),
+    "untagged text where all is noised": (
+        at(train__untagged_batch=4, secrets__alpha__protect="noise"), "untagged_batch",
+    ),
     "the best without a curve": (at(train__keep="best"), "keep"),
     "untagged is a word": (at(untagged=CANARY), "untagged"),
     "no untagged steps": (at(untagged={"steps": 0}), "untagged.steps"),

@@ -71,7 +71,7 @@ def test_a_run_counts_for_others_and_not_for_itself_and_only_once(store):
 
 
 def test_a_run_in_which_no_secret_is_left_comes_before_and_after_others(store):
-    """All redacted or left out: the second such run of a home, and the first behind any other, ended in an error."""
+    """All redacted or left out: such a run behind any other ended in an error."""
     none = text(b"plain", b"more", names=(), edges=(), rates=[0.0, 0.0])
     released(store, KEY_A, ONE)
     assert counts(store, KEY_B, none) == []
