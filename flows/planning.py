@@ -55,7 +55,9 @@ def planned(
     points = sweep_points(config, extracted, scales, extend=not fixed)
     rows = [row_of(point, config) for point in points]
     chosen = recommend(rows, config.method) if rows else None
-    if rows and chosen is None and config.weights.c is not None:  # what a run takes, where a sweep passes it by
+    if (
+        rows and chosen is None and config.weights.c is not None
+    ):  # what a run takes, where a sweep passes it by
         points += sweep_points(config, extracted, [Scale(c=config.weights.c)])
         points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
         rows = [row_of(point, config) for point in points]

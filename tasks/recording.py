@@ -22,7 +22,7 @@ from tasks.runtime.environment import home, retry_pauses
 from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import is_away
-from tasks.runtime.versions import earlier_tags
+from tasks.runtime.versions import MADE_BY, earlier_tags
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
@@ -220,6 +220,7 @@ def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
         RELEASED: str(outcome.trained.rounds_released),
         ALONE: f"{worst_ratio(store, outcome):.6g}",
         "certificate_digest": certificate.digest,
+        MADE_BY: f"{certificate.facts.store} {certificate.facts.run}",
         RUN: str(outcome.trained.others.most + (outcome.calibrated.rounds > 0)),
         "secrets_trained_before": str(outcome.trained.others.secrets),
         TOGETHER: f"{worst:.6g}" if worst is not None else "nothing promised",

@@ -199,8 +199,10 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
 def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
     """Where an error stands, an entry of `secrets` by its id, and those without one by their number from 1.
 
-    >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha"}]}), _key(("repos", 0, "rev"), {})
-    ('secrets.alpha.globs', 'repos.1.rev')
+    >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha", "kind": "path"}]})
+    'secrets.alpha.globs'
+    >>> _key(("repos", 0, "rev"), {})
+    'repos.1.rev'
     """
     parts = [str(part + 1 if isinstance(part, int) else part) for part in place]
     entries = data.get("secrets")

@@ -115,5 +115,8 @@ def test_a_job_with_nothing_left_for_noise_is_planned_as_ordinary_training(job):
     config = job.write("only.yaml", text=REDACTED.replace(secrets, only), rounds=2, batch=4)
     output = " ".join(job.hush("plan", config).split())
     assert "creds: redacted (the config says so)" in output
-    assert "take redact 1 value, and train as usual on" in output and "rounds, train.batch, weights.c: not used" in output
+    assert (
+        "take redact 1 value, and train as usual on" in output
+        and "rounds, train.batch, weights.c: not used" in output
+    )
     assert "redacted" in job.hush("secrets", config)

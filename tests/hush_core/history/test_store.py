@@ -449,6 +449,7 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
         monkeypatch.setattr(os, word, hooked)
     noted.note(KEY_A, text(b"a secret text", b"b", b"c"))
     assert calls == [
+        ("fsync", "name"), ("replace", "name"), ("fsync", KEY_A),
         ("fsync", "texts.parquet"), ("replace", "texts.parquet"), ("fsync", KEY_A),
         ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
         ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
@@ -460,7 +461,7 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
     assert {p.name for p in folder.iterdir()} == {
-        "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
+        "name", "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
         "items.parquet", "passages.parquet",
     }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))

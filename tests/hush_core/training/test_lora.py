@@ -130,6 +130,22 @@ SAMPLE = [
         "example by example",
         "example by example",
     ),
+    (
+        "phimoe",
+        "PhimoeForCausalLM",
+        "causal",
+        "parameter",
+        "right",
+        "right",
+    ),  # its router returns two tensors
+    (
+        "deepseek_v4",
+        "DeepseekV4ForCausalLM",
+        "causal",
+        "parameter",
+        "right",
+        "right",
+    ),  # has linear layers of groups
     ("mra", "MraForMaskedLM", "masked", "no gradient", "no gradient", "no gradient"),
     ("fnet", "FNetForMaskedLM", "masked", "cannot be clipped", "cannot be clipped", "cannot be clipped"),
     ("prophetnet", "ProphetNetForCausalLM", "causal", "parameter", "cannot be clipped", "cannot be clipped"),
@@ -154,7 +170,7 @@ SAMPLE = [
 
 @pytest.mark.parametrize("case", some(SAMPLE, 6), ids=lambda case: f"{case[0]}-{case[2]}")
 def test_a_sample_of_all_architectures(case, tmp_path):
-    """The whole: benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix
+    """All: lab/benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix
     positions or examples, look at padding, or need a kernel that is not here."""
     kind, name, objective, *results = case
     torch.manual_seed(0)
