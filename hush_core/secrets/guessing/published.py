@@ -86,7 +86,7 @@ def _hashes(name: str) -> np.ndarray:
         new = getattr(hashlib, name)  # half the time of hashlib.new
         digests = b"".join([new(word, usedforsecurity=False).digest()[:8] for word in words])
         short = np.frombuffer(digests, dtype=">u8").astype(np.uint64)
-    return np.unique(short)
+    return np.sort(short)
 
 
 @cache
