@@ -24,7 +24,7 @@ from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
-from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for, keep_in
+from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
@@ -37,6 +37,7 @@ from hush_core.secrets.detectors.credential_versions import (
     next_known,
 )
 from hush_core.secrets.detectors.scans import Scan
+from hush_core.secrets.kept import keep_in
 from hush_core.secrets.priors import (
     WEAK_BITS,
     published_bits,
