@@ -14,16 +14,16 @@ demo: setup
 # Compiled first: a thousand processes of the tests would compile hush again where Python is told to write nothing.
 # Three at once on two cores, as tests wait for servers.
 test: setup browser
-	$(BIN)/python -m compileall -q hush hush_core flows tasks
+	$(BIN)/python -m compileall -q hush hush_core flows tasks lab
 	$(BIN)/python -m pytest -n 3
 
 # Also what is marked slow, and properties and statistics at their full size. Run it before an issue is called done.
 test-all: setup browser
-	$(BIN)/python -m compileall -q hush hush_core flows tasks
+	$(BIN)/python -m compileall -q hush hush_core flows tasks lab
 	HUSH_TESTS=all $(BIN)/python -m pytest -n 2 -m ''
 
 bench: setup
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in lab/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Do the tests notice a mistake in the rooms on which the promise rests? About an hour; SAMPLE=0: planted ones only.
 SAMPLE ?= 200
@@ -50,12 +50,13 @@ lint: setup
 setup: $(STAMP)
 
 # torch comes first and alone: asked for together with the rest, pip may take a CUDA build of several GB.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
-	$(BIN)/python -m compileall -q hush hush_core flows tasks
+	$(BIN)/python -m pip install --quiet --no-deps -e lab
+	$(BIN)/python -m compileall -q hush hush_core flows tasks lab
 	$(BIN)/python -m flows.set_up
 	touch $@
 

@@ -96,6 +96,23 @@ def repository(given: Path | None) -> Path:
     return found
 
 
+@contextmanager
+def laboratory(command: str) -> Iterator[None]:
+    """Around the import of what only the laboratory has.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "lab":
+            raise
+        raise InputError(
+            command, "needs hush's laboratory, which is not installed", "pip install 'hush-secrets[lab]'"
+        ) from None
+
+
 def one_thread() -> None:
     """For a command that looks, before numpy is imported: OpenBLAS begins a thread a core then, which spin for a
     second of processor time, and the steps of a look have threads of their own."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from flows.output import SCHEMA
 from hush_core.errors import InputError
 
 if TYPE_CHECKING:
     from hush_core.certificate import PrivacyReport, Verification
-    from hush_core.replications import Replication
 
 
 class VerifiedSecret(BaseModel):
@@ -165,10 +164,14 @@ class KnownReplications(BaseModel):
         return [f"{one.name:22} {one.title} ({one.source})" for one in self.replications]
 
 
-def known_replications(found: Iterable[Replication]) -> KnownReplications:
-    return KnownReplications(
-        replications=[KnownReplication(name=one.name, title=one.title, source=one.source) for one in found]
-    )
+class ReplicationReport(BaseModel):
+    """Of `hush replicate NAME`: what it came to, and where it lies."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    claims: tuple[dict[str, Any], ...]
+    folder: str
 
 
 class Canaries(BaseModel):
@@ -210,12 +213,6 @@ def _audit() -> Any:
     return AuditReport | CodeAudit | StatisticalAudits
 
 
-def _replicate() -> Any:
-    from flows.replicate import ReplicationReport
-
-    return ReplicationReport | KnownReplications
-
-
 def _watch() -> Any:
     from flows.watch import Watched
 
@@ -238,7 +235,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "run": _report, "demo": _report, "secrets": _secrets, "plan": _plan, "compare": _compare,
     "verify": lambda: Verified, "runs": lambda: CountedRuns, "audit": _audit, "review": _review,
     "watch": _watch, "init": _init,
-    "canaries": lambda: Canaries, "replicate": _replicate, "doctor": lambda: Examined,
+    "canaries": lambda: Canaries, "replicate": lambda: ReplicationReport | KnownReplications,
+    "doctor": lambda: Examined,
 }  # fmt: skip
 """By command, the type of its result; loaded when it is asked for."""
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 ORDER = [
     "errors", "progress", "mapping", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights",
     "plan", "mechanisms", "history", "training", "rehearsal", "rivals", "auditing", "certificate", "signing",
-    "figures", "replications",
+    "figures",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 
@@ -39,8 +39,9 @@ def files(folder):
 
 
 FORBIDDEN = {
-    "hush_core": {"prefect", "mlflow", "tasks", "flows", "typer", "rich"},
-    "tasks": {"flows", "typer"},
+    "hush_core": {"prefect", "mlflow", "tasks", "flows", "typer", "rich", "lab"},
+    "tasks": {"flows", "typer", "lab"},
+    "hush": {"lab"},
 }
 
 
@@ -68,6 +69,23 @@ def test_rooms_of_the_core_import_only_earlier_rooms():
     assert not backwards
 
 
+LABORATORY = {("flows/commands/jobs.py", "replicate"), ("flows/commands/models.py", "audit")}
+
+
+def test_the_laboratory_is_loaded_by_two_commands_alone_and_only_when_they_are_called():
+    """Functions that import it, however deep; None: at a file's top."""
+    found = {
+        (path.relative_to(ROOT).as_posix(), getattr(statement, "name", None))
+        for path in files("flows")
+        for statement in ast.parse(path.read_text()).body
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
+        if (name or "").split(".")[0] == "lab"
+    }
+    assert found == LABORATORY
+
+
 def test_tasks_hold_no_mathematics():
     mathematics = {"numpy", "scipy", "ortools", "dp_accounting", "math"}
     found = {
@@ -86,7 +104,7 @@ def modules():
     """Dotted name → file."""
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for folder in ("hush_core", "tasks", "flows", "hush")
+        for folder in ("hush_core", "tasks", "flows", "hush", "lab")
         for path in files(folder)
     }
 
@@ -146,7 +164,7 @@ def places(matches):
     """Files in which some node of the syntax tree matches."""
     return {
         path.relative_to(ROOT).as_posix()
-        for folder in ("hush_core", "tasks", "flows")
+        for folder in ("hush_core", "tasks", "flows", "lab")
         for path in files(folder)
         if any(matches(node) for node in nodes(path))
     }

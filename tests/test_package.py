@@ -35,6 +35,9 @@ def installed(tmp_path_factory):
     subprocess.run(build, check=True, timeout=300)
     (wheel,) = built.glob("*.whl")
     shutil.rmtree(source)
+    shutil.copytree(ROOT / "lab", source)
+    subprocess.run(build, check=True, timeout=300)
+    shutil.rmtree(source)
     venv.create(environment, with_pip=False, symlinks=True)
     install = [
         *pip,
@@ -79,5 +82,23 @@ def test_a_wheel_does_from_another_folder_what_a_checkout_does(installed, tmp_pa
     assert "noise" in run("hush", "plan", "--quiet")
     assert "models:/job/1" in run("hush", "run", job.write(rounds=2), "--quiet")
     assert "certificate and model verified" in run("hush", "verify", "models:/job/1", "--quiet")
+    alone = subprocess.run(
+        [installed / "bin" / "hush", "replicate", "--list"], env=kept, cwd=elsewhere, text=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert alone.returncode == 2 and "pip install 'hush-secrets[lab]'" in alone.stderr
+    (laboratory,) = (installed.parent / "built").glob("hush_secrets_lab*.whl")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        installed / "bin" / "python",
+        "install",
+        "-q",
+        "--no-deps",
+    ]
+    subprocess.run([*pip, "--no-index", laboratory], check=True, timeout=300)
+    assert "ngram" in run("hush", "replicate", "--list")
     run("python", "-c", BUILD_DEMO)
     assert "codenames" in run("hush", "secrets", "demo/demo.yaml", "--quiet")

@@ -66,6 +66,13 @@ def test_the_changelog_and_the_workflow_are_as_the_script_reads_them():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     headings = [line for line in changelog.splitlines() if line.startswith("## ")]
     assert headings[0] in ("## Unreleased", f"## {version}") or headings[0].startswith(f"## {version} (")
+    laboratory = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert laboratory["project"]["version"] == version
+    assert laboratory["project"]["dependencies"] == [f"hush-secrets=={version}"]
+    assert extras["lab"] == [f"hush-secrets-lab=={version}"]
+    rooms = {f"lab.{path.parent.name}" for path in (ROOT / "lab").glob("*/__init__.py")}
+    assert set(laboratory["tool"]["setuptools"]["packages"]) == rooms | {"lab"}
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
     runs = [step.get("run", "") for step in jobs["build"]["steps"]]
     places = [next(n for n, run in enumerate(runs) if word in run) for word in

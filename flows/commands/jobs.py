@@ -253,25 +253,23 @@ def replicate(
     """A figure or table of a paper, computed again, ours beside it, every claim with a mark."""
     if show == (name is not None):
         raise InputError("hush replicate", "wants a name, or --list", "give one of the two")
-    from hush_core.replications import NAMES, find_data, find_replication
+    with command_line.laboratory("hush replicate"):
+        from lab.replications import find_data, find_replication, screen
 
     if name is None:
-        from flows.results import known_replications
-
-        known = known_replications(map(find_replication, NAMES))
+        known = screen.known_replications()
         give(known, lambda: command_line.console().print("\n".join(known.lines()), highlight=False))
         return
     find_data(data, find_replication(name).data)  # a mistake, before a server is started
     where = [str(data.resolve()) if data else None, str(command_line.writable(out).resolve())]
     command_line.prepare()
     command_line.answer()
-    from flows.replicate import replicate as replicate_flow
-    from flows.reports.replication import render
+    from lab.replications.flow import replicate as replicate_flow
 
     command_line.serve()
     with command_line.owned():
         report = replicate_flow(name, "full" if full else "short", *where)
-    give(report, lambda: render(report, command_line.console()))
+    give(report, lambda: screen.render(report, command_line.console()))
 
 
 @with_result

@@ -121,10 +121,11 @@ def audit(
             "hush audit", "wants a model's URI or --code or --statistics", "give one of the three"
         )
     if model_uri is None:
-        from flows.reports import code_audit
+        with command_line.laboratory("hush audit --code" if code else "hush audit --statistics"):
+            from lab.code_audit import screen
 
-        done = code_audit.audit_code() if code else code_audit.audit_draws()
-        give(done, lambda: code_audit.render(done, command_line.console()))
+        done = screen.audit_code() if code else screen.audit_draws()
+        give(done, lambda: screen.render(done, command_line.console()))
         if not done.holds:
             raise typer.Exit(1)
         return

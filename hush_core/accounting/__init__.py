@@ -18,9 +18,6 @@ from hush_core.accounting.bounds import (
     posterior_curve,
 )
 from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
-from hush_core.accounting.f_divergences.bound import f_divergence, posterior_by_divergence
-from hush_core.accounting.f_divergences.divergence import Divergence
-from hush_core.accounting.f_divergences.leakage import leakage_bits
 from hush_core.accounting.inverse import largest_expected_count
 from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all
 from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
@@ -37,7 +34,6 @@ __all__ = [
     "Bound",
     "Calibration",
     "Curves",
-    "Divergence",
     "History",
     "NextRun",
     "Participation",
@@ -54,15 +50,12 @@ __all__ = [
     "calibrate",
     "certify_runs",
     "curve_of_runs",
-    "f_divergence",
     "filter_bound",
     "largest_expected_count",
-    "leakage_bits",
     "merged",
     "noise_for_all",
     "noise_for_runs",
     "posterior_bound",
-    "posterior_by_divergence",
     "posterior_curve",
     "posterior_curves",
     "privacy_profile",

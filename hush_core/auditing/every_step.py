@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from hush_core.accounting import Participation
+from hush_core.auditing.best_guess import computed_success
 from hush_core.auditing.refutation import Evidence
-from hush_core.auditing.statistics import computed_success
 
 EVERY_STEP = "best guess at every noisy step"
 SCHEMA = {"secret_id": pl.UInt32, "bound": pl.Float64, "every_step": pl.Float64}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from hush_core.auditing.statistics.intervals import share_at_least, share_at_most
+from scipy import stats
 
 CONFIDENCE = 0.95
 
@@ -21,6 +21,16 @@ class Interval(NamedTuple):
     value: float
     lower: float
     upper: float
+
+
+def share_at_least(successes: int, trials: int, alpha: float) -> float:
+    """Clopper–Pearson: the success probability is at least this, but for a chance of at most α."""
+    return float(stats.beta.ppf(alpha, successes, trials - successes + 1)) if successes else 0.0
+
+
+def share_at_most(successes: int, trials: int, alpha: float) -> float:
+    """Clopper–Pearson: the success probability is at most this, but for a chance of at most α."""
+    return float(stats.beta.ppf(1 - alpha, successes + 1, trials - successes)) if successes < trials else 1.0
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:

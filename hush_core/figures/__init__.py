@@ -14,22 +14,16 @@ from hush_core.figures.names import METHOD_LABELS, short_name
 
 _PICTURES = {
     "attack": ("exposure",),
-    "attack_bounds": ("attack_against_bound",),
     "audit": ("audit_against_certificate", "inference_curves", "samples_at_risk"),
     "canvas": ("MOST_ROWS", "Figure"),
     "runs": ("bound_by_run", "loss_by_runs"),
     "cost": ("losses", "noise_by_method", "noise_by_runs"),
     "frontier": ("frontier",),
     "graph": ("secret_graph",),
-    "memorisation": ("memorised_over_noise",),
     "learning": ("RUN", "learning_curves"),
-    "panels": ("Curve", "Panel", "draw_panels"),
     "posterior": ("posterior_against_target", "posterior_curves", "trade_off"),
     "rehearsal": ("rehearsed",),
     "rivals": ("rivals",),
-    "scale": ("certificate_scale",),
-    "user_level": ("loss_by_records",),
-    "utility": ("utility_against_noise",),
     "weights": ("_percent", "weights_retained"),
 }
 """By file, what it draws; loaded when it is first asked for, as matplotlib takes longer than most commands."""
@@ -44,9 +38,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "METHOD_LABELS", "MOST_ROWS", "RUN", "Curve", "Figure", "Panel", "_percent", "attack_against_bound",
-    "audit_against_certificate", "bound_by_run", "certificate_scale", "draw_panels", "exposure", "frontier",
-    "inference_curves", "learning_curves", "loss_by_records", "loss_by_runs", "losses", "memorised_over_noise",
-    "noise_by_method", "noise_by_runs", "posterior_against_target", "posterior_curves", "rehearsed", "rivals",
-    "samples_at_risk", "secret_graph", "short_name", "trade_off", "utility_against_noise", "weights_retained",
+    "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "audit_against_certificate", "bound_by_run",
+    "exposure", "frontier", "inference_curves", "learning_curves", "loss_by_runs", "losses", "noise_by_method",
+    "noise_by_runs", "posterior_against_target", "posterior_curves", "rehearsed", "rivals", "samples_at_risk",
+    "secret_graph", "short_name", "trade_off", "weights_retained",
 ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ def assemble(
     corpus: Corpus,
     found: list[DetectedSecret],
     labels: LabelTable,
-    work: Path | None = None,
     redaction: Redaction | None = None,
 ) -> tuple[SecretGraph, dict[str, Any]]:
     """The checked graph and the coverage report; `corpus`, `found` and `labels` are those after the redaction.
@@ -47,8 +45,8 @@ def assemble(
     replaced = _redacted(config, corpus, redaction) if redaction is not None else {}
     fate = disposition_of(config, corpus, layout, found, labels, held)
     graph = SecretGraph(
-        examples=examples_of(corpus, layout, np.flatnonzero(fate.kept), work),
-        public=examples_of(corpus, layout, np.flatnonzero(fate.public), work),
+        examples=examples_of(corpus, layout, np.flatnonzero(fate.kept)),
+        public=examples_of(corpus, layout, np.flatnonzero(fate.public)),
         secrets=_secrets(config, found, np.flatnonzero(~fate.weak)),
         edges=_edges(held, fate),
         occurrences=_occurrences(layout, labels, fate),

@@ -8,7 +8,6 @@ may drop its pages and read them again, and the file, which has no name, goes wi
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -21,7 +20,7 @@ IN_MEMORY_BYTES = 16 << 20
 """Up to this much text is simply held."""
 
 
-def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray, work: Path | None) -> pl.DataFrame:
+def examples_of(corpus: Corpus, layout: Layout, chunks: np.ndarray) -> pl.DataFrame:
     """EXAMPLES, one row a chunk, in the order given; ids from 0. With COMPLETIONS, where a table asks for it."""
     file, start, end = layout.bytes_of(chunks)
     path, tree = corpus.path[file], corpus.tree[file]

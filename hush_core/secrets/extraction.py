@@ -161,7 +161,7 @@ def extract(
         _spread(corpus, config, found, labels, values, context)
         values.search(corpus, found, labels, context)
         found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
-        graph, coverage = assemble(config, corpus, found, labels, work, redaction)
+        graph, coverage = assemble(config, corpus, found, labels, redaction)
     for entry, states in documented.items():
         coverage["secrets"][entry]["documentation"] = states
     coverage["propagation"] = {

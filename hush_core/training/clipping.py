@@ -5,7 +5,7 @@
 
 Hooks keep what the layers' calls leave behind (`layer_calls.py`), and one autograd call asks only for the gradient
 of the bottom layers' outputs: torch computes no weight gradient at all. Norms and the sum follow layer by layer
-(`norms.py`, `sums.py`). What is measured: `benchmarks/training_speed.py`.
+(`norms.py`, `sums.py`). What is measured: `lab/benchmarks/training_speed.py`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from hush_core.training.noise import grid_step
 TOLERANCE, FLOOR = 1e-3, 1e-2
 """A parameter's clipped gradient may differ by TOLERANCE of its own norm, or of FLOOR of the whole gradient's where
 its share is smaller: there may be nothing but rounding in it (a bias of attention's keys). Over all architectures
-that are right (benchmarks/architectures.py) float32 rounds to at most 4e-5, GPT-2 small to 2e-5."""
+that are right (lab/benchmarks/architectures.py) float32 rounds to at most 4e-5, GPT-2 small to 2e-5."""
 TOLERANCE_HALF, FLOOR_HALF = 0.5, 0.1
 """Where any layer runs in bf16 or fp16. A use that is left out still shows as a difference of 1."""
 _HALF = (torch.bfloat16, torch.float16)

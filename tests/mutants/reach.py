@@ -32,7 +32,7 @@ class Reach:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.fixtures[item.nodeid] = list(item.fixturenames)
         for name, module in list(sys.modules.items()):
-            if name.startswith(("hush_core", "tests", "test_")):
+            if name.startswith(("hush_core", "lab", "tests", "test_")):
                 for value in list(vars(module).values()):
                     if hasattr(value, "cache_clear"):
                         value.cache_clear()
@@ -66,7 +66,7 @@ class Reach:
 def main() -> int:
     out, arguments = Path(sys.argv[1]).resolve(), sys.argv[3:]
     root = Path.cwd()
-    measured = coverage.Coverage(data_file=None, include=["hush_core/*"], config_file=False)
+    measured = coverage.Coverage(data_file=None, include=["hush_core/*", "lab/*"], config_file=False)
     reach = Reach(measured)
     measured.start()
     code = pytest.main(arguments, plugins=[reach])

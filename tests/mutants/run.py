@@ -213,9 +213,7 @@ def run_planted(judged: Judges, pattern: str) -> int:
 def run_sampled(judged: Judges, size: int, seed: int, only: list[str], reach: Path, budget: float) -> int:
     """How many sampled mutants survived that equivalent.toml does not name."""
     equivalent = tomllib.loads((HERE / "equivalent.toml").read_text()).get("mutant", [])
-    files = [
-        p for p in tracked("hush_core/*.py") if any(fnmatch.fnmatch(p, o) for o in SETTINGS["only_mutate"])
-    ]
+    files = [p for p in tracked("*.py") if any(fnmatch.fnmatch(p, o) for o in SETTINGS["only_mutate"])]
     found = [
         c for path in files for c in candidates(ROOT, path) if any(o == c.name or o in c.path for o in only)
     ]

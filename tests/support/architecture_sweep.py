@@ -1,6 +1,6 @@
 """Every language model of transformers, tiny and random, as a folder, and how it comes out of the checks.
 
-`benchmarks/architectures.py` goes through all of them, `test_architectures.py` through a sample.
+`lab/benchmarks/architectures.py` goes through all of them, `test_architectures.py` through a sample.
 """
 
 from __future__ import annotations

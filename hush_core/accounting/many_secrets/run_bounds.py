@@ -104,7 +104,7 @@ def certify_runs(
 
     Guarantee: as of `bound_of_runs`, for a history that dominates the secret's (docs/guarantee.md §8). Inherited
         bounds lie above the secrets' own, by 2 % (median) within a factor of 3 of the target and by 9 % elsewhere
-        (benchmarks/runs_scale.py).
+        (lab/benchmarks/runs_scale.py).
 
     Raises:
         InputError: names the secret by its place. CertificationError: no method certifies a secret.

@@ -35,7 +35,6 @@ _STEPS, _WIDENINGS = 60, 4
 _RARE = 3.0
 """Fewer rounds with any draw than this, in expectation, count as rare."""
 _MOST_POINTS = 40_000
-_ROUND_OFF = 1e-15
 _ORDER, _FLAT, _PERIODS = 9, 45.0, 90.0
 """The filter is Q(9, v), v = 45·(ω/Ω)²: 1 − 1e-10 up to Ω/6, 1e-11 at Ω = 90/(t − s₀)."""
 _NARROWER = 1.3

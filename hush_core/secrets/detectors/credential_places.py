@@ -31,7 +31,6 @@ class Place:
 
 ABOVE = 160
 """No more than `changes.around` takes in."""
-_V = rb"([^\s\"'`<>;,]{3,256})"
 _Q = rb"[\"']?([^\s\"'`<>;,]{3,256})[\"']?"
 _KEY64 = rb"([A-Za-z0-9+/]{42,43}=)"
 _HUMAN = rb"(?i:pass(?:w(?:or)?d|phrase)?|pwd)"

@@ -1,7 +1,7 @@
 """Does a token look like a machine's random value, or like what people write?
 
 A bigram model of what stands in code (names, words, numbers, paths), counted once from the standard library
-(`benchmarks/credential_ngrams.py`): a random value surprises it at every step, a name at few.
+(`lab/benchmarks/credential_ngrams.py`): a random value surprises it at every step, a name at few.
 """
 
 from __future__ import annotations
@@ -124,7 +124,6 @@ MIN_RANDOM = 16
 RANDOM_SURPRISE, HEX_SURPRISE = 6.0, 4.6
 _HEX = re.compile(rb"(?:[0-9a-f]+|[0-9A-F]+)")
 _UUID = re.compile(rb"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_NO_WORD = re.compile(rb"[a-z]{7}|[A-Z]{7}")
 _DIGIT, _LOWER, _UPPER = re.compile(rb"[0-9]"), re.compile(rb"[a-z]"), re.compile(rb"[A-Z]")
 
 

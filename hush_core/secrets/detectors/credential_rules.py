@@ -3,7 +3,7 @@
 Each rule is a gate (hyperscan: may there be a match?) and a pattern (Python's `re` on the lines where the gate says
 so; bounded, so time stays linear). What they look for: `credential_formats` (published formats), `credential_files`
 (where tools keep them), `credential_names` (random values), `credential_passwords`, `credential_joined` (values in parts).
-What they find and miss is measured by `benchmarks/credential_recall.py`.
+What they find and miss is measured by `lab/benchmarks/credential_recall.py`.
 """
 
 # ruff: noqa: E501  (tables and patterns: one row a form)

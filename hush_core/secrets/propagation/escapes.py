@@ -31,8 +31,6 @@ _SIGNS = linear.compile(rb"=(?:[ \t]*(\r?\n)|3[Dd]|[89A-Fa-f]%(h)b=|%(h)b{2}=%(h
 AROUND = 1024
 SOFT_LINE = range(66, 80)
 """Place of the sign of a soft line break in its line."""
-_LINE = 60
-"""Characters before a soft line break: shorter lines end with a `=` of another kind."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _NULS = re.compile(rb"\0(?:(?<=\0[^\0\xff]\0)\0{0,2}(?!\0)|(?<!\0\0)\0{0,2}(?=[^\0\xff]\0))")
 """Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`). It

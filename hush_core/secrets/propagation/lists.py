@@ -12,8 +12,6 @@ from itertools import accumulate
 from hush_core import linear
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 
-MIN_NUMBERS = 6
-
 _NUMBER = re.compile(rb"(?:0[xX])?([0-9A-Fa-f]{1,8})")
 _BETWEEN = rb"(?:[^0-9A-Za-z_\n]{1,6}|[^0-9A-Za-z_\n]{0,6}\n[^0-9A-Za-z_\n]{0,40})"
 _LIST = linear.compile(

@@ -1,4 +1,4 @@
-"""A sample of benchmarks/independent_bound.py: the bound against a computation that shares no code with it."""
+"""A sample of lab/benchmarks/independent_bound.py: the bound against a computation that shares no code with it."""
 
 import importlib.util
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PATH = Path(__file__).parents[3] / "benchmarks" / "independent_bound.py"
+PATH = Path(__file__).parents[3] / "lab" / "benchmarks" / "independent_bound.py"
 
 
 @pytest.mark.slow

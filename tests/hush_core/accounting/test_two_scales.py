@@ -153,7 +153,7 @@ def test_a_mass_too_much_is_noticed():
         read(wrong, 20, PRIORS)
 
 
-# m, ρ, σ, T, p and what can be proved: the cases of issue 13, the values by benchmarks/independent_bound.py
+# m, ρ, σ, T, p and what can be proved: the cases of issue 13, the values by lab/benchmarks/independent_bound.py
 RARE = [
     (1, 1e-6, 0.5, 1000, 1e-10, 1.4425e-10),
     (2595, 1.5e-11, 0.391, 6831, 4.3e-17, 2.0235e-15),

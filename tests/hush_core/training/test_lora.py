@@ -154,7 +154,7 @@ SAMPLE = [
 
 @pytest.mark.parametrize("case", some(SAMPLE, 6), ids=lambda case: f"{case[0]}-{case[2]}")
 def test_a_sample_of_all_architectures(case, tmp_path):
-    """The whole: benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix
+    """All: lab/benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix
     positions or examples, look at padding, or need a kernel that is not here."""
     kind, name, objective, *results = case
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""No neighbour is further away than C: a sample of benchmarks/sensitivity.py, and mistakes that it must catch.
+"""No neighbour is further away than C: a sample of lab/benchmarks/sensitivity.py, and mistakes that it must catch.
 
 Nothing here is random at run time: the pairs are the benchmark's own first ones, which hold every kind of content.
 """

@@ -1,0 +1,171 @@
+"""Files in which tools keep their credentials, as the tools' own manuals write them.
+
+`{v}` is the value as it stands; `{basic}` base64 of user:value, `{b64}` base64 of the value, `{url}` the value
+percent-encoded. `{u}` a user and `{h}` a host.
+"""
+
+# ruff: noqa: E501 (one row a line)
+
+import random
+import re
+from urllib.parse import quote
+
+import outside_draw as by
+from outside_formats import Format
+
+ALNUM, MIXED, HEX = "[A-Za-z0-9]{18,24}", "[A-Za-z0-9!%*+.:=?^_~-]{20}", "[a-f0-9]{40}"
+FILES = {
+    "netrc": ("curl: .netrc", ".netrc", ALNUM, "machine {h}\n  login {u}\n  password {v}\n"),
+    "netrc-one-line": ("curl: .netrc", "home/_netrc", ALNUM, "machine {h} login {u} password {v}\n"),
+    "pgpass": ("PostgreSQL: password file", ".pgpass", "[A-Za-z0-9!%*+.=?^_~-]{20}", "{h}:5432:app:{u}:{v}\n"),
+    "docker-config": ("Docker: config.json", ".docker/config.json", ALNUM,
+                      '{\n  "auths": {\n    "https://{h}/v1/": {\n      "auth": "{basic}"\n    }\n  }\n}\n'),
+    "wp-config": ("WordPress: wp-config.php", "www/wp-config.php", "[A-Za-z0-9!#%*()+,.:;<=>?@^_|~ -]{24}",
+                  "<?php\ndefine( 'DB_USER', '{u}' );\ndefine( 'DB_PASSWORD', '{v}' );\ndefine( 'DB_HOST', '{h}' );\n"),
+    "wp-salts": ("WordPress: security keys", "blog/wp-config.php", "[A-Za-z0-9!#%*()+,.:;<=>?@^_|~ -]{64}",
+                 "<?php\ndefine('AUTH_KEY',         '{v}');\n"),
+    "odbc-string": ("Microsoft: ODBC connection strings", "src/Db.config", "[A-Za-z0-9!*+.?^_~-]{20}",
+                    "Driver={ODBC Driver 18 for SQL Server};Server=tcp:{h},1433;Database=app;Uid={u};Pwd={v};Encrypt=yes;\n"),
+    "odbc-ini": ("unixODBC: odbc.ini", "etc/odbc.ini", ALNUM, "[app]\nDriver = PostgreSQL\nUserName = {u}\nPassword = {v}\n"),
+    "jdbc-mysql": ("MySQL: Connector/J URLs", "src/db.properties", ALNUM,
+                   "url=jdbc:mysql://{h}:3306/app?user={u}&password={v}&useSSL=true\n"),
+    "jdbc-oracle": ("Oracle: JDBC thin URLs", "conf/datasource.properties", ALNUM, "db=jdbc:oracle:thin:{u}/{v}@{h}:1521:orcl\n"),
+    "jdbc-sqlserver": ("Microsoft: JDBC connection URLs", "conf/jdbc.txt", ALNUM,
+                       "jdbc:sqlserver://{h}:1433;databaseName=app;user={u};password={v};encrypt=true\n"),
+    "npmrc": ("npm: npmrc", ".npmrc", "[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}",
+              "registry=https://{h}/npm/\n//{h}/npm/:_authToken={v}\n"),
+    "npmrc-auth": ("npm: npmrc", "web/.npmrc", ALNUM, "//{h}/npm/:_auth={basic}\nalways-auth=true\n"),
+    "yarnrc": ("Yarn: .yarnrc.yml", ".yarnrc.yml", ALNUM, 'npmScopes:\n  app:\n    npmAuthToken: "{v}"\n'),
+    "pypirc": ("Python packaging: .pypirc", ".pypirc", ALNUM, "[internal]\nrepository = https://{h}/simple\nusername = {u}\npassword = {v}\n"),
+    "pip-index": ("pip: authentication", "pip.conf", ALNUM, "[global]\nextra-index-url = https://{u}:{v}@{h}/simple\n"),
+    "htpasswd": ("Apache: password formats", ".htpasswd", r"\$apr1\$[A-Za-z0-9./]{8}\$[A-Za-z0-9./]{22}", "{u}:{v}\n"),
+    "htpasswd-bcrypt": ("Apache: password formats", "www/.htpasswd", r"\$2y\$10\$[A-Za-z0-9./]{53}", "{u}:{v}\n"),
+    "shadow": ("Linux: crypt(5)", "etc/shadow", r"\$6\$[A-Za-z0-9./]{16}\$[A-Za-z0-9./]{86}", "{u}:{v}:19422:0:99999:7:::\n"),
+    "maven-settings": ("Maven: settings reference", ".m2/settings.xml", ALNUM,
+                       "<settings><servers><server>\n  <id>releases</id>\n  <username>{u}</username>\n"
+                       "  <password>{v}</password>\n</server></servers></settings>\n"),
+    "gradle-properties": ("Gradle: build environment", "gradle.properties", ALNUM,
+                          "org.gradle.jvmargs=-Xmx2g\nsigning.keyId=24875D73\nsigning.password={v}\n"),
+    "gradle-repository": ("Gradle: repository credentials", "build.gradle", ALNUM,
+                          "maven {\n  url 'https://{h}/maven'\n  credentials {\n    username '{u}'\n    password '{v}'\n  }\n}\n"),
+    "terraform-tfvars": ("Terraform: variable files", "terraform.tfvars", ALNUM, 'region      = "eu"\ndb_password = "{v}"\n'),
+    "terraformrc": ("Terraform: CLI configuration", ".terraformrc", "[A-Za-z0-9]{40}", 'credentials "{h}" {\n  token = "{v}"\n}\n'),
+    "ansible-inventory": ("Ansible: connection variables", "inventory/hosts.ini", ALNUM,
+                          "[web]\n{h} ansible_user={u} ansible_ssh_pass={v}\n"),
+    "ansible-vars": ("Ansible: become", "group_vars/all.yml", ALNUM, "ansible_user: {u}\nansible_become_password: {v}\n"),
+    "kubeconfig-token": ("Kubernetes: kubeconfig", ".kube/config", "[A-Za-z0-9]{64}", "users:\n- name: {u}\n  user:\n    token: {v}\n"),
+    "kubeconfig-key": ("Kubernetes: kubeconfig", "deploy/kubeconfig", "LS0tLS1CRUdJTi[A-Za-z0-9+/]{1400}=",
+                       "users:\n- name: {u}\n  user:\n    client-key-data: {v}\n"),
+    "kubernetes-secret": ("Kubernetes: Secrets", "k8s/secret.yaml", ALNUM,
+                          "apiVersion: v1\nkind: Secret\nmetadata:\n  name: app\ntype: Opaque\ndata:\n  password: {b64}\n"),
+    "kubernetes-string-data": ("Kubernetes: Secrets", "k8s/app-secret.yaml", MIXED,
+                               "apiVersion: v1\nkind: Secret\nmetadata:\n  name: app\nstringData:\n  db: '{v}'\n"),
+    "s3cfg": ("s3cmd: configuration", ".s3cfg", "[A-Za-z0-9+/]{40}", "[default]\nhost_base = {h}\nsecret_key = {v}\n"),
+    "aws-credentials": ("AWS CLI: credentials file", ".aws/credentials", "[A-Za-z0-9+/]{40}", "[default]\naws_secret_access_key = {v}\n"),
+    "boto": ("boto: configuration", ".boto", "[A-Za-z0-9+/]{40}", "[Credentials]\ngs_secret_access_key = {v}\n"),
+    "rclone": ("rclone: config", ".config/rclone/rclone.conf", "[A-Za-z0-9_-]{40}", "[box]\ntype = sftp\nhost = {h}\nuser = {u}\npass = {v}\n"),
+    "wireguard": ("WireGuard: wg(8)", "wg0.conf", "[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=", "[Interface]\nPrivateKey = {v}\nListenPort = 51820\n"),
+    "wireguard-shared": ("WireGuard: wg(8)", "vpn/wg1.conf", "[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=", "[Peer]\nPresharedKey = {v}\nEndpoint = {h}:51820\n"),
+    "wpa-supplicant": ("wpa_supplicant.conf(5)", "etc/wpa_supplicant.conf", ALNUM, 'network={\n  ssid="office"\n  psk="{v}"\n}\n'),
+    "wpa-hash": ("wpa_passphrase(8)", "etc/wpa.conf", "[a-f0-9]{64}", 'network={\n  ssid="office"\n  psk={v}\n}\n'),
+    "sshpass": ("sshpass(1)", "bin/push.sh", ALNUM, "#!/bin/sh\nsshpass -p '{v}' ssh {u}@{h} uptime\n"),
+    "mysql-command": ("MySQL: password options", "bin/dump.sh", ALNUM, "#!/bin/sh\nmysqldump -h {h} -u {u} -p{v} app > app.sql\n"),
+    "curl-user": ("curl(1): -u", "bin/ping.sh", ALNUM, "#!/bin/sh\ncurl -s -u {u}:{v} https://{h}/status\n"),
+    "docker-login": ("Docker: docker login", "ci/login.sh", ALNUM, "#!/bin/sh\ndocker login -u {u} -p {v} {h}\n"),
+    "dockerfile-arg": ("Docker: ARG", "Dockerfile", "[A-Za-z0-9]{32}", "FROM node:20\nARG NPM_AUTH={v}\nRUN npm ci\n"),
+    "github-workflow": ("GitHub: workflow syntax", ".github/workflows/build.yml", "[A-Za-z0-9]{32}",
+                        "jobs:\n  build:\n    runs-on: ubuntu-latest\n    env:\n      DEPLOY_TOKEN: {v}\n"),
+    "gitlab-ci": ("GitLab: CI/CD variables", ".gitlab-ci.yml", ALNUM, 'variables:\n  REGISTRY_PASSWORD: "{v}"\nbuild:\n  script: make\n'),
+    "circleci": ("CircleCI: environment", ".circleci/config.yml", "[A-Za-z0-9]{32}",
+                 "jobs:\n  build:\n    environment:\n      SONAR_LOGIN: {v}\n"),
+    "jenkins-credentials": ("Jenkins: credentials plugin", "jenkins/credentials.xml", r"\{AQAAABAAAA[A-Za-z0-9+/]{54}\}",
+                            "<entry>\n  <username>{u}</username>\n  <password>{v}</password>\n</entry>\n"),
+    "jenkins-script": ("Jenkins: pipelines", "Jenkinsfile", ALNUM, "pipeline {\n  environment {\n    NEXUS_PASS = '{v}'\n  }\n}\n"),
+    "git-credentials": ("git-credential-store(1)", ".git-credentials", "[A-Za-z0-9]{32}", "https://{u}:{v}@{h}\n"),
+    "git-remote": ("git: remotes", "repo/config", "[A-Za-z0-9]{32}", '[remote "origin"]\n  url = https://{u}:{v}@{h}/app.git\n'),
+    "my-cnf": ("MySQL: option files", ".my.cnf", MIXED, "[client]\nuser = {u}\npassword = {v}\n"),
+    "redis-conf": ("Redis: security", "redis.conf", "[A-Za-z0-9]{32}", "port 6379\nrequirepass {v}\nmaxmemory 1gb\n"),
+    "redis-acl": ("Redis: ACL", "users.acl", "[A-Za-z0-9]{24}", "user {u} on >{v} ~* +@all\n"),
+    "rabbitmq-conf": ("RabbitMQ: configuration", "rabbitmq.conf", ALNUM, "default_user = {u}\ndefault_pass = {v}\n"),
+    "rabbitmq-definitions": ("RabbitMQ: definitions", "definitions.json", "[A-Za-z0-9+/]{47}=",
+                             '{"users": [{"name": "{u}", "password_hash": "{v}", "tags": "administrator"}]}\n'),
+    "ldap-ldif": ("OpenLDAP: ldif(5)", "users.ldif", ALNUM, "dn: uid={u},ou=people,dc=acme,dc=org\nuid: {u}\nuserPassword: {v}\n"),
+    "ldap-hashed": ("OpenLDAP: slappasswd(8)", "base.ldif", r"\{SSHA\}[A-Za-z0-9+/]{32}", "dn: cn={u},dc=acme,dc=org\nuserPassword: {v}\n"),
+    "ldap-bind": ("nslcd.conf(5)", "etc/nslcd.conf", ALNUM, "uri ldap://{h}/\nbinddn cn={u},dc=acme,dc=org\nbindpw {v}\n"),
+    "snmpd": ("snmpd.conf(5)", "snmpd.conf", ALNUM, "agentAddress udp:161\ncreateUser {u} SHA {v} AES\n"),
+    "proxy": ("curl: proxies", "etc/environment", ALNUM, "http_proxy=http://{u}:{v}@{h}:3128\n"),
+    "apt-auth": ("apt_auth.conf(5)", "etc/apt/auth.conf", ALNUM, "machine {h} login {u} password {v}\n"),
+    "robomongo": ("Robo 3T: configuration", "robomongo.json", ALNUM, '{\n  "serverHost": "{h}",\n  "userName": "{u}",\n  "userPassword": "{v}"\n}\n'),
+    "filezilla": ("FileZilla: sitemanager.xml", "sitemanager.xml", ALNUM,
+                  '<Server>\n  <Host>{h}</Host>\n  <User>{u}</User>\n  <Pass encoding="base64">{b64}</Pass>\n</Server>\n'),
+    "sublime-sftp": ("Sublime SFTP: settings", "sftp-config.json", ALNUM, '{\n  "type": "sftp",\n  "host": "{h}",\n  "user": "{u}",\n  "password": "{v}"\n}\n'),
+    "vscode-sftp": ("VS Code SFTP: configuration", ".vscode/sftp.json", ALNUM, '{\n  "host": "{h}",\n  "username": "{u}",\n  "passphrase": "{v}"\n}\n'),
+    "dotenv": ("dotenv: format", ".env", MIXED, "APP_ENV=production\nDB_USERNAME={u}\nDB_PASSWORD={v}\n"),
+    "tomcat-users": ("Tomcat: realms", "conf/tomcat-users.xml", ALNUM, '<tomcat-users>\n  <user username="{u}" password="{v}" roles="manager-gui"/>\n</tomcat-users>\n'),
+    "machine-key": ("Microsoft: machineKey", "web.config", "[A-F0-9]{128}", '<system.web>\n  <machineKey validationKey="{v}" validation="SHA1" />\n</system.web>\n'),
+    "web-config-connection": ("Microsoft: connectionStrings", "app/Web.config", ALNUM,
+                              '<add name="Main" connectionString="Data Source={h};Initial Catalog=app;User ID={u};Password={v}" />\n'),
+    "appsettings": ("Microsoft: ASP.NET configuration", "appsettings.json", ALNUM,
+                    '{\n  "ConnectionStrings": {\n    "Main": "Server={h};Database=app;User Id={u};Password={v};"\n  }\n}\n'),
+    "spring-yml": ("Spring Boot: data sources", "application.yml", ALNUM, "spring:\n  datasource:\n    username: {u}\n    password: {v}\n"),
+    "spring-properties": ("Spring Boot: SSL", "application.properties", ALNUM, "server.port=8443\nserver.ssl.key-store-password={v}\n"),
+    "rails-secrets": ("Rails: security guide", "config/secrets.yml", "[a-f0-9]{128}", "production:\n  secret_key_base: {v}\n"),
+    "rails-master-key": ("Rails: credentials", "config/master.key", "[a-f0-9]{32}", "{v}"),
+    "rails-database": ("Rails: configuring a database", "config/database.yml", ALNUM, "production:\n  adapter: mysql2\n  username: {u}\n  password: {v}\n"),
+    "phoenix-secret": ("Phoenix: deployment", "config/prod.secret.exs", "[A-Za-z0-9+/]{64}", 'config :app, App.Endpoint,\n  secret_key_base: "{v}"\n'),
+    "laravel-key": ("Laravel: encryption", "app/.env", "[A-Za-z0-9+/]{43}=", "APP_NAME=Shop\nAPP_KEY=base64:{v}\nAPP_DEBUG=false\n"),
+    "django-databases": ("Django: DATABASES", "site/settings.py", MIXED,
+                         "DATABASES = {\n    'default': {\n        'USER': '{u}',\n        'PASSWORD': '{v}',\n        'HOST': '{h}',\n    }\n}\n"),
+    "symfony-secret": ("Symfony: APP_SECRET", "config/parameters.yml", "[a-f0-9]{40}", "parameters:\n  secret: {v}\n  locale: en\n"),
+    "magento-crypt": ("Magento: env.php", "app/etc/env.php", "[a-f0-9]{32}", "<?php\nreturn ['crypt' => ['key' => '{v}']];\n"),
+    "sftp-url": ("common: URLs", "backup.cfg", ALNUM, "target = sftp://{u}:{v}@{h}:22/backups\n"),
+    "smtp-url": ("common: URLs", "mail.cfg", MIXED, "MAILER_DSN = smtp://{u}:{url}@{h}:587\n"),
+    "mongodb-url": ("MongoDB: connection strings", "src/db.js", ALNUM, 'mongoose.connect("mongodb+srv://{u}:{v}@{h}/app?retryWrites=true");\n'),
+    "postgres-url": ("PostgreSQL: connection URIs", "config.toml", "[A-Za-z0-9!*+.^_~-]{20}", 'dsn = "postgresql://{u}:{url}@{h}:5432/app?sslmode=require"\n'),
+    "postgres-words": ("PostgreSQL: connection strings", "src/main.go", ALNUM, 'db, err := sql.Open("postgres", "host={h} user={u} password={v} dbname=app")\n'),
+    "amqp-url": ("RabbitMQ: URI specification", "celeryconfig.py", ALNUM, 'broker_url = "amqp://{u}:{v}@{h}:5672//app"\n'),
+    "redis-url": ("Redis: URI scheme", "cache.yml", "[A-Za-z0-9]{32}", "cache:\n  url: redis://:{v}@{h}:6379/0\n"),
+    "sqlalchemy-url": ("SQLAlchemy: database URLs", "alembic.ini", ALNUM, "[alembic]\nsqlalchemy.url = mysql+pymysql://{u}:{v}@{h}/app\n"),
+    "basic-header": ("IETF: RFC 7617", "client/requests.http", ALNUM, "GET https://{h}/v1/items\nAuthorization: Basic {basic}\n"),
+    "bearer-header": ("IETF: RFC 6750", "client/api.http", "[A-Za-z0-9]{40}", "GET https://{h}/v1/items\nAuthorization: Bearer {v}\n"),
+    "postman-environment": ("Postman: environments", "stage.postman_environment.json", "[A-Za-z0-9]{32}",
+                            '{"values": [{"key": "authToken", "value": "{v}", "enabled": true}]}\n'),
+    "gcp-key": ("Google Cloud: service account keys", "gcp/key.json", r"(MII[A-Za-z0-9+/]{1500})",
+                '{\n  "type": "service_account",\n  "private_key": "-----BEGIN PRIVATE KEY-----\\n{v}\\n-----END PRIVATE KEY-----\\n"\n}\n'),
+    "putty-key": ("PuTTY: key files", "keys/host.ppk", "[A-Za-z0-9+/]{63}=", "PuTTY-User-Key-File-2: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\n{v}\n"),
+    "ipsec-secrets": ("strongSwan: ipsec.secrets", "etc/ipsec.secrets", ALNUM, '{h} %any : PSK "{v}"\n'),
+    "openvpn-auth": ("OpenVPN: auth-user-pass", "vpn/auth.txt", ALNUM, "{u}\n{v}\n"),
+    "chap-secrets": ("pppd(8)", "etc/ppp/chap-secrets", ALNUM, "{u}  *  {v}  *\n"),
+    "sasl-passwd": ("Postfix: SASL", "postfix/sasl_passwd", ALNUM, "[{h}]:587 {u}:{v}\n"),
+    "msmtprc": ("msmtp: configuration", ".msmtprc", ALNUM, "account work\nhost {h}\nuser {u}\npassword {v}\n"),
+    "muttrc": ("Mutt: variables", ".muttrc", ALNUM, 'set imap_user = "{u}"\nset imap_pass = "{v}"\n'),
+    "cisco-config": ("Cisco: IOS passwords", "net/router.cfg", ALNUM, "hostname edge\nusername {u} privilege 15 password 0 {v}\n"),
+    "cifs-credentials": ("mount.cifs(8)", "etc/cifs.cred", ALNUM, "username={u}\npassword={v}\ndomain=ACME\n"),
+    "grafana-ini": ("Grafana: configuration", "grafana.ini", ALNUM, "[security]\nadmin_user = {u}\nadmin_password = {v}\n"),
+    "alertmanager": ("Prometheus: Alertmanager", "alertmanager.yml", ALNUM, "global:\n  smtp_auth_username: {u}\n  smtp_auth_password: {v}\n"),
+    "vault-unseal": ("HashiCorp: unseal keys", "init.txt", "[A-Za-z0-9+/]{43}=", "Unseal Key 1: {v}\n"),
+    "hub-config": ("hub: configuration", ".config/hub", HEX, "{h}:\n- user: {u}\n  oauth_token: {v}\n  protocol: https\n"),
+}  # fmt: skip
+USERS = ["deploy", "reporting", "svc_app", "ada", "builder", "backup_user", "carol", "web"]
+HOSTS = [
+    "db1.internal.example",
+    "pkg.internal.example",
+    "mail.acme.example",
+    "10.20.4.17",
+    "build.acme.example",
+]
+TOOL_FILES = [Format(name, source, pattern, "files") for name, (source, _, pattern, _) in FILES.items()]
+
+
+def write(kind: Format, value: str, chance: random.Random) -> tuple[str, str]:
+    """Path and text of the file `kind`; the value, or what encodes it, stands between the marks \\x01 and \\x02."""
+    _, path, _, text = FILES[kind.name]
+    user = chance.choice(USERS)
+    forms = {
+        "v": value,
+        "basic": by.coded(f"{user}:{value}"),
+        "b64": by.coded(value),
+        "url": quote(value, safe=""),
+    }
+    said = {name: f"\x01{form}\x02" for name, form in forms.items()} | {"u": user, "h": chance.choice(HOSTS)}
+    return path, re.sub(r"\{(v|basic|b64|url|u|h)\}", lambda found: said[found[1]], text)

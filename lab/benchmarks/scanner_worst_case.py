@@ -1,0 +1,118 @@
+"""Processor seconds that each reader takes for a MB of hostile text, by kind. Target: 2 s a MB.
+
+    .venv/bin/python lab/benchmarks/scanner_worst_case.py [--mb 1]
+
+Each row is the time for a quarter of the text and for all of it; a quadratic rule would take 16 times as long.
+First the scan for credentials: "left out" where the deadline ends it, and the file is not trained on. Then the
+search for a value that is in the text again and again, the parsers of source code (and the limit that ends them),
+mail, and the estimate of bits.
+"""
+
+import argparse
+import base64
+import gzip
+import random
+import time
+from collections.abc import Callable, Iterator
+
+from hush_core.corpus.documents.mime import read_mail
+from hush_core.secrets.detectors.credentials import _Look
+from hush_core.secrets.detectors.deadline import TOO_SLOW
+from hush_core.secrets.priors import ASSIGNED, guess_bits
+from hush_core.secrets.propagation.identifiers import definitions
+from hush_core.secrets.propagation.syntax import parse
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
+
+BLANKS = b'a = "abcd" "abcd"' + b" " * 380 + b"x\n"
+PIECES = {
+    "blanks": b" ", "quotes": b'"', "BEGIN lines": b"-----BEGIN RSA PRIVATE KEY-----\n", "password=": b"password=",
+    "brackets": b"[", "dashes": b"-", "pipes": b"|", "backslashes": b"\\", "=": b"=", "base64": b"Ab1/",
+    "newlines": b"\n", "joints and blanks": BLANKS, "password lines": b"password=\n", "options": b" --keykeykeykey",
+    "comments": b"/*", "addresses": b"x://a:bcd@e ", "BEGIN short": b"-----BEGIN PRIVATE KEY-----",
+    "domains": b"q.o.g.v.auth0.com\\r", "curl": b"curl\r\r-uE:'aaa'\n\n",
+    "KEY-----": b"KEY-----", "curl headers": b"curl --header\"Key:dRMgO4Hc\"\n",
+    "logins": b"https://e:I@git.codecatalyst.aws/",
+}  # fmt: skip
+
+
+HEADS = {"KEY-----": b"-----BEGIN PRIVATE KEY-----"}
+
+
+VALUE = b"abcdabcd"
+RANDOM = base64.b64encode(random.Random(1).randbytes(3000))
+SOUGHT = {
+    "the value": VALUE, "in base64": base64.b64encode(VALUE * 300), "continued": b"abcd\\\n",
+    "joints": b'"abcdabcd" + ', "quoted-printable": VALUE * 9 + b"=\n", "random base64": RANDOM,
+    "escapes": b"\\u0041", "percents": b"%41", "entities": b"&#65;", "numbers": b"65, 66, 67, ",
+    "calls": b"chr(65).", "frames": b"<~aaaaaaaaaaaa", "zip heads": base64.b64encode(b"PK\3\4" * 300),
+    "bombs": base64.b64encode(gzip.compress(bytes(8_000_000), mtime=0)),
+}  # fmt: skip
+PARSED = [
+    ("python", b"("), ("python", b"\\\n"), ("python", b"f'{"), ("javascript", b"`${"), ("tsx", b"x<"),
+    ("java", b"x<"), ("cpp", b"()"), ("c", b"'"), ("go", b"x="), ("rust", b'r#"'),
+]  # fmt: skip
+HEADER = b"From: a@b.c\nContent-Type: multipart/mixed; boundary=x\n\n"
+MAILS = {"folds": b"From: a\n", "parts": HEADER, "coded words": b"Subject: "}
+OF_MAILS = {
+    "folds": b" \n",
+    "parts": b"--x\nContent-Type: multipart/mixed; boundary=x\n\n",
+    "coded words": b"=?utf-8?q?a?= ",
+}
+
+
+def texts(piece: bytes, size: int, head: bytes = b"") -> bytes:
+    return (head + piece * (size // len(piece) + 1))[:size]
+
+
+def readers() -> Iterator[tuple[str, bytes, bytes, Callable[[bytes], str]]]:
+    """(name, head, piece, what reads it and says how it ended)."""
+    look, search = _Look(), ValueSearch([SearchTerm(VALUE)])
+    look.scanner.scan(b"x")  # compiles the rules
+
+    def scanned(text: bytes) -> str:
+        return "left out" if [rule for _, _, rule in look(text)] == [TOO_SLOW] else ""
+
+    def parsed(language: str, text: bytes) -> str:
+        definitions(language, text)
+        return ""
+
+    for name, piece in PIECES.items():
+        yield f"scan: {name}", HEADS.get(name, b""), piece, scanned
+    for name, piece in SOUGHT.items():
+        yield f"search: {name}", b"", piece, lambda text: f"{len(list(search.find(text))):,d} hits"
+    for language, piece in PARSED:
+        ended = parse(language, texts(piece, 1_000_000)).limit
+        name = f"{language}: {piece.decode()!r}"
+        yield name, b"", piece, lambda text, language=language, ended=ended: parsed(language, text) or ended
+    for name, head in MAILS.items():
+        yield (
+            f"mail: {name}",
+            head,
+            OF_MAILS[name],
+            lambda text: "" if not read_mail(text).malformed else "refused",
+        )
+    for name, piece in {"base64": RANDOM, "escapes": b"\\x41", "pairs": b"41:42:", "joints": b"_-"}.items():
+        yield f"bits: {name}", b"", piece, lambda text: f"{guess_bits(ASSIGNED, text):.0f}"
+
+
+def seconds(read: Callable[[bytes], str], text: bytes) -> tuple[float, str]:
+    began = time.process_time()
+    ended = read(text)
+    return time.process_time() - began, ended
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mb", type=float, default=1.0)
+    size = int(parser.parse_args().mb * 1e6)
+    for name, head, piece, read in readers():
+        (short, _), (long, out) = (seconds(read, texts(piece, n, head)) for n in (size // 4, size))
+        print(
+            f"{name:24} {short:7.2f} s {long:7.2f} s  {long / max(short, 1e-3):5.1f} times {out}", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()
