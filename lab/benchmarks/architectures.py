@@ -116,7 +116,9 @@ def reason(row: dict) -> str:
     where = "its folder" if row.get("where", "").startswith(tempfile.gettempdir()) else row.get("where", "")
     what = re.sub(r" differs by \S+ from", " differs from", row["what"])
     what = re.sub(r"lora_[AB]\.default\.weight", "its adapter", what.removesuffix(" (0.001 is allowed)"))
-    return " ".join(f"{where} {what}".replace("base_model.model.", "").replace("|", "/").split())
+    return " ".join(
+        f"{where}: {what}".removeprefix(": ").replace("base_model.model.", "").replace("|", "/").split()
+    )
 
 
 def main() -> int:
