@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -78,6 +79,15 @@ def publish_summary(summary: str, registered: Registered) -> None:
     create_markdown_artifact(summary, key="hush-train", description=f"report of {registered.model_uri}")
 
 
+def parameter_name(name: str) -> str:
+    """A name that MLflow takes; a repository may be called otherwise.
+
+    >>> parameter_name("source.gtk+")
+    'source.gtk_'
+    """
+    return re.sub(r"[^\w\-. :/]", "_", name)
+
+
 def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
     train = config.train
     return {
@@ -96,7 +106,7 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "pretrain_steps": config.pretrain.steps,
         "without_secret": config.weights.without_secret,
         "trained_without_noise": outcome.weighed.trained_plain,
-        **{f"source.{name}": mark[:16] for name, mark in outcome.extracted.commits.items()},
+        **{parameter_name(f"source.{name}"): mark[:16] for name, mark in outcome.extracted.commits.items()},
     }
 
 

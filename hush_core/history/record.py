@@ -93,7 +93,7 @@ class RunRecord:
         )
         rows = place[text.edges["example_id"].to_numpy()]
         promised = text.secrets.sort("secret_id").select("prior", "posterior")
-        secrets = pl.DataFrame({"name": text.identities}).hstack(promised)[owners]
+        secrets = pl.DataFrame({"name": text.identities}, schema={"name": pl.String}).hstack(promised)[owners]
         hashes = hashes_of([text.texts[i] for i in drawn], key)
         bare = np.unique(hashes_of(text.without_noise, key))
         texts = pl.DataFrame(

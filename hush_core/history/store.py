@@ -241,7 +241,8 @@ class RunHistory:
             return self._earlier(run, text)
 
     def _earlier(self, run: str, text: RunText) -> Earlier:
-        secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
+        names = pl.Series(text.identities, dtype=pl.String)  # of no secret as well
+        secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=names)
         named, now, files = (
             secrets.with_row_index("secret_id"),
             texts_tagged(text, self._key),
@@ -263,7 +264,10 @@ class RunHistory:
         here = pl.concat([here, passages])
         named_alike, others, gone = set(named["name"]), [], []
         for folder, released, record in told:
-            known = record.secrets.with_row_index("secret").join(named, on="name")
+            theirs = record.secrets.with_columns(
+                pl.col("name").cast(pl.String)
+            )  # an older hush wrote none as null
+            known = theirs.with_row_index("secret").join(named, on="name")
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
             held = pl.concat([texts_held(record, known, now, own), *found])
             if (more := record.with_edges(held, named)) is not record:

@@ -51,8 +51,8 @@ version: 1
 repos: [{{path: {repository}}}]
 public: ["third_party/**"]
 secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: 1.0e-3, bits: 20}}
-  - {{id: names, kind: literals, file: codenames.txt, level: 1.0e-3, bits: 20}}
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: 1.0e-3, bits: 20, protect: noise}}
+  - {{id: names, kind: literals, file: codenames.txt, level: 1.0e-3, bits: 20, protect: noise}}
 chunk_bytes: 128
 weights: {{c: 0.4}}
 model: {{layers: 1, width: 32, heads: 2}}
