@@ -43,7 +43,9 @@ def test_a_forked_command_has_its_own_environment_and_ends_as_a_process_does(tmp
 def test_the_library_of_another_tree_is_not_taken_for_that_of_this_one(tmp_path):
     (tmp_path / "hush_core").mkdir()
     (tmp_path / "hush_core" / "__init__.py").touch()
-    (tmp_path / "where.py").write_text("import hush_core, sys; print('hush_core.plan' in sys.modules, hush_core.__file__)")
+    (tmp_path / "where.py").write_text(
+        "import hush_core, sys; print('hush_core.plan' in sys.modules, hush_core.__file__)"
+    )
     done = warm.run("where", [], cwd=tmp_path, env=environment(tmp_path / "home"))
     assert done.stdout == f"False {tmp_path / 'hush_core' / '__init__.py'}\n", done.stderr
 
