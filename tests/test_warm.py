@@ -1,4 +1,4 @@
-"""A forked command is the command: the same streams and status, its own environment, and none of hush's flows beforehand."""
+"""A forked command has streams, status and environment of its own, and loads no flow of hush ahead."""
 
 import os
 import signal

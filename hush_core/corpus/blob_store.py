@@ -16,6 +16,7 @@ import weakref
 from array import array
 from binascii import unhexlify
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -65,7 +66,7 @@ class BlobStore:
         self._room = self._end + shutil.disk_usage(place).free - SPARE_BYTES
         self._numbers: dict[bytes, int] = {}
         self._aliases: dict[bytes, int] = {}
-        self._changes: dict[tuple[int, int], list[Change]] = {}
+        self._changes: dict[tuple[int, int], bytes] = {}
 
     def __enter__(self) -> BlobStore:
         return self
@@ -152,8 +153,11 @@ class BlobStore:
         """Where a content differs from another (`changed`), `texts` being the two; it is found once."""
         pair = before, number
         if pair not in self._changes:
-            self._changes[pair] = changed(*texts)
-        return self._changes[pair]
+            found = changed(*texts)
+            self._changes[pair] = array("q", chain.from_iterable(found)).tobytes()
+            return found
+        numbers = iter(array("q", self._changes[pair]))
+        return list(map(Change, numbers, numbers, numbers))
 
     @property
     def starts(self) -> np.ndarray:

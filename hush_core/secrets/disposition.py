@@ -9,7 +9,8 @@ import numpy as np
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus, Layout
 from hush_core.errors import InputError
-from hush_core.secrets.detectors.base import TOO_SLOW, DetectedSecret
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.labels import ChunkLabels, LabelTable
 from hush_core.secrets.priors import WEAK_BITS

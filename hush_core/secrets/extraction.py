@@ -151,7 +151,7 @@ def extract(
         _detect(corpus, config, early, found, labels, values, context)
         if any(entry.protect == "redact" for entry in config.secrets):
             chosen = redacted_numbers(config, found)
-            values.search(corpus, labels, context, exact=chosen)
+            values.search(corpus, found, labels, context, exact=chosen)
             sought = values.counted(without=chosen)  # of what is replaced not even this may be told
             cut = values.cut
             redaction = redact(config, corpus, found, labels, values, work)
@@ -159,7 +159,7 @@ def extract(
             values = Values()
             _detect(corpus, config, late, found, labels, values, context)
         _spread(corpus, config, found, labels, values, context)
-        values.search(corpus, labels, context)
+        values.search(corpus, found, labels, context)
         found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
         graph, coverage = assemble(config, corpus, found, labels, redaction)
     for entry, states in documented.items():

@@ -22,7 +22,8 @@ import polars as pl
 from hush_core.config import HushConfig
 from hush_core.corpus import PLACEHOLDER, Corpus, RedactedCorpus, Replacements, redacted_corpus
 from hush_core.errors import InputError
-from hush_core.secrets.detectors.base import TOO_SLOW, DetectedSecret
+from hush_core.secrets.detectors.base import DetectedSecret
+from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.rare_words import words
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.propagators import Values
@@ -183,7 +184,8 @@ def _refuse_what_is_left(
     """Search once more: a value that is part of the placeholder, or arises beside one, cannot be redacted."""
     if values.value_search is None:
         return
-    texts = (new.corpus.contents[number] for number in new.changed.tolist())
+    sought = np.setdiff1d(new.changed, new.blob[values.slow])  # the others are left out
+    texts = (new.corpus.contents[number] for number in sought.tolist())
     for text in (PLACEHOLDER, *texts):
         for hit in values.value_search.find(text):
             if (number := values.found[hit.index]) in chosen:

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from hush_core.corpus.documents.mime import read_mail
-from hush_core.secrets.detectors.base import TOO_SLOW
 from hush_core.secrets.detectors.credentials import _Look
+from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.priors import ASSIGNED, guess_bits
 from hush_core.secrets.propagation.identifiers import definitions
 from hush_core.secrets.propagation.syntax import parse

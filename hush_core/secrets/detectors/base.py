@@ -49,8 +49,6 @@ from hush_core.secrets.propagation.value_search import SearchTerm
 if TYPE_CHECKING:
     from hush_core.secrets.detectors.context import DetectorContext
 
-TOO_SLOW = "hush.too-slow"
-"""In place of a rule: the scan of a content was given up (`deadline`), and all of it is left out of training."""
 Numbers = Iterable[int] | np.ndarray
 
 

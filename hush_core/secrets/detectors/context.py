@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from hush_core.corpus import Corpus
+from hush_core.corpus.skipped import Skipped
 from hush_core.progress import Progress
 from hush_core.secrets.detectors.scans import Scan, scan_contents
 
@@ -39,6 +42,7 @@ class DetectorContext:
     counts: Counter[str] = field(default_factory=Counter)
     propagation: dict[str, Any] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+    _left_out: set[tuple[int, bytes]] = field(default_factory=set, repr=False)
     _scans: dict[tuple[str, str], Scan] = field(default_factory=dict, repr=False)
 
     def identify(self, value: bytes) -> str:
@@ -50,6 +54,20 @@ class DetectorContext:
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
+
+    def leave_out(self, corpus: Corpus, slow: Sequence[int]) -> None:
+        """Count and name the files of contents that took too long, each path once, as neither scanned nor trained
+        on."""
+        for number in np.flatnonzero(np.isin(corpus.blob, slow)).tolist():
+            place = int(corpus.tree[number]), corpus.file(number).raw
+            if place in self._left_out:
+                continue
+            self._left_out.add(place)
+            skipped = corpus.trees[place[0]].skipped
+            if isinstance(skipped, Skipped):
+                skipped.note("too_slow", place[1])
+            else:
+                skipped["too_slow"] += 1
 
     def scan(
         self,

@@ -25,7 +25,6 @@ from pathlib import Path
 
 import hyperscan
 
-from hush_core.files import write_whole
 from hush_core.secrets.detectors import credential_files, credential_joints, deadline
 from hush_core.secrets.detectors.by_line import by_line
 from hush_core.secrets.detectors.credential_files import (
@@ -40,6 +39,7 @@ from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
+from hush_core.secrets.kept import keep, kept
 
 Line = tuple[int, int]
 
@@ -245,28 +245,18 @@ def compiled(rows: list[tuple[bytes, int, int]]) -> hyperscan.Database:
     rows = [
         (re.sub(rb"\{([0-9]+),(?:[3-9][0-9]|[0-9]{3,})\}", rb"{\1,}", e), n, flags) for e, n, flags in rows
     ]
-    file = None if not _FOLDER else _FOLDER[-1] / f"{_name(rows)}.hsdb"
-    kept = _loaded(file) if file is not None else None
-    if kept is not None:
-        return kept
+    name = f"{_name(rows)}.hsdb"
+    if (data := kept(name)) is not None:
+        with contextlib.suppress(hyperscan.error):
+            return hyperscan.loadb(data, _MODE)
     expressions, ids, flags = (list(column) for column in zip(*rows, strict=True))
     database = hyperscan.Database(mode=_MODE)
     database.compile(expressions=expressions, ids=ids, elements=len(rows), flags=flags)
-    if file is not None:
-        data = hyperscan.dumpb(database)
-        with contextlib.suppress(OSError):  # without it the next process compiles again
-            write_whole(file, hashlib.sha256(data).digest() + data)
+    keep(name, hyperscan.dumpb(database))
     return database
 
 
 _MODE = hyperscan.HS_MODE_BLOCK
-_FOLDER: list[Path] = []
-
-
-def keep_in(folder: Path | None) -> None:
-    """From now on compiled gates are kept in this private folder, about a second of processor time a process; None:
-    nowhere. The digest of a file shows damage. It does not show who wrote it: only the user may write there."""
-    _FOLDER[:] = [] if folder is None else [folder]
 
 
 def _name(rows: list[tuple[bytes, int, int]]) -> str:
@@ -289,17 +279,3 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
         return platform.machine() + next((line for line in lines if line.startswith("flags")), "")
     return platform.machine()
-
-
-def _loaded(file: Path) -> hyperscan.Database | None:
-    """None where there is none, or a damaged one."""
-    try:
-        data = file.read_bytes()
-    except OSError:
-        return None
-    if hashlib.sha256(data[32:]).digest() != data[:32]:
-        return None
-    try:
-        return hyperscan.loadb(data[32:], _MODE)
-    except hyperscan.error:
-        return None

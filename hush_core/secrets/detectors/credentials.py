@@ -16,18 +16,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
-from hush_core.corpus.skipped import Skipped
 from hush_core.files import private_folder, users_cache
 from hush_core.secrets.detectors import deadline
-from hush_core.secrets.detectors.base import TOO_SLOW, Detector, Finding
+from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
-from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for, keep_in
+from hush_core.secrets.detectors.credential_rules import Gated, all_findings, compiled_for
 from hush_core.secrets.detectors.credential_sought import is_short, is_word
 from hush_core.secrets.detectors.credential_values import PRIVATE_KEY, Detection, Values
 from hush_core.secrets.detectors.credential_versions import (
@@ -40,6 +37,7 @@ from hush_core.secrets.detectors.credential_versions import (
     next_known,
 )
 from hush_core.secrets.detectors.scans import Scan
+from hush_core.secrets.kept import keep_in
 from hush_core.secrets.priors import (
     WEAK_BITS,
     published_bits,
@@ -192,8 +190,8 @@ class _Look:
                 with deadline.limited(len(text), share):
                     found, state = self._next(text, near, state)
             except deadline.TooSlow:
-                found, state = [(0, len(text), TOO_SLOW)], None
-            slow.append(found[:1] == [(0, len(text), TOO_SLOW)])
+                found, state = [(0, len(text), deadline.TOO_SLOW)], None
+            slow.append(found[:1] == [(0, len(text), deadline.TOO_SLOW)])
             states.append(state)
             yield found
 
@@ -230,15 +228,15 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         *(c.tolist() for c in (scan.blob, scan.start, scan.end, scan.tag)), strict=True
     ):
         rule = scan.tags[tag]
-        if rule == TOO_SLOW:
+        if rule == deadline.TOO_SLOW:
             slow.append(blob)
         elif rule.endswith(INNER):
             again[blob] = None
         else:
             values.add(blob, Detection(rule, corpus.contents[blob][start:end], start, end, True), stands=True)
     if slow:
-        context.once((TOO_SLOW,), lambda: _note(corpus, slow))
-        yield Finding(name=TOO_SLOW, bits=0.0, provenance=TOO_SLOW, blobs=slow)
+        context.leave_out(corpus, slow)
+        yield Finding(name=deadline.TOO_SLOW, bits=0.0, provenance=deadline.TOO_SLOW, blobs=slow)
     for blob in again:
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
@@ -259,16 +257,6 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
             if weak and is_word(same)
             else tuple(values.search_terms(same, apart=weak and is_short(same))),
         )
-
-
-def _note(corpus: Corpus, slow: Sequence[int]) -> None:
-    """Count and name the files among those that are neither scanned nor trained on."""
-    for file in np.flatnonzero(np.isin(corpus.blob, slow)).tolist():
-        skipped = corpus.trees[int(corpus.tree[file])].skipped
-        if isinstance(skipped, Skipped):
-            skipped.note("too_slow", corpus.file(file).raw)
-        else:
-            skipped["too_slow"] += 1
 
 
 DETECTOR = Detector("credentials", CredentialsSecret, detect, version="16", prepare=_rules, scan=_scan)

@@ -1,6 +1,6 @@
-"""The last net: how long the rules may look at one content.
+"""The last net: how long the rules, and the search for values, may look at one content.
 
-Every expression of ours takes time linear in the text, so a content that takes longer shows a fault of a rule. The
+Every expression of ours takes time linear in the text, so a content that takes longer shows a fault of ours. The
 pinned rules are not linear: one `BEGIN` line and 125,000 times `KEY-----` take them four minutes. So they have a
 limit of their own, 250 times what httpie/cli's slowest file takes. A scan ends at the next value or line, and the
 content is left out of training, as all that was not scanned is.
@@ -19,7 +19,9 @@ SECONDS, SECONDS_A_MB = 20.0, 20.0
 PINNED_SECONDS, PINNED_SECONDS_A_MB = 0.25, 1.0
 """The same for the pinned rules alone."""
 AGAIN = 0.05
-"""The share of it for a content whose version before took too long."""
+"""The share of it for a content whose version before took too long, and for several together."""
+TOO_SLOW = "hush.too-slow"
+"""In place of a rule or an encoding: a content was given up, and all of it is left out of training."""
 _THREAD = threading.local()
 
 
@@ -39,7 +41,7 @@ def limited(size: int, share: float = 1.0) -> Iterator[None]:
 
 
 def check() -> None:
-    """Called by the rules at each line or value.
+    """Called by the rules at each line or value, by the search at each text and place.
 
     Raises:
         TooSlow: the thread has worked for longer than `limited` allows.

@@ -24,6 +24,7 @@ import polars as pl
 from hush_core.corpus import BlobStore, Corpus
 from hush_core.files import private_folder, whole_file
 from hush_core.progress import waited
+from hush_core.secrets.freed_memory import TRIM_BATCHES, give_back
 
 SCHEMA = {"blob": pl.Binary, "start": pl.UInt32, "end": pl.UInt32, "tag": pl.String}
 """A row a finding; a content without any has one row of nulls."""
@@ -95,7 +96,9 @@ def looked_at(
     try:
         for number in numbers[:1]:  # what `look` prepares once, it prepares here
             yield waited(pool.submit(lambda one: (one, list(look(contents[one]))), number), tick)
-        for batch in _batches(contents, numbers[1:]):
+        for count, batch in enumerate(_batches(contents, numbers[1:]), 1):
+            if count % TRIM_BATCHES == 0:
+                give_back()
             waiting.append(pool.submit(together, batch))
             if len(waiting) >= workers * AHEAD:
                 yield from waited(waiting.popleft(), tick)
@@ -103,6 +106,7 @@ def looked_at(
             yield from waited(waiting.popleft(), tick)
     finally:
         pool.shutdown(cancel_futures=True)
+        give_back()
 
 
 def _batches(contents: BlobStore, numbers: Sequence[int]) -> Iterator[Sequence[int]]:

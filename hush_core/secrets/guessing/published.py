@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
+from hush_core.secrets.guessing import words
 from hush_core.secrets.guessing.decoding import raw_forms
 from hush_core.secrets.guessing.published_keys import PUBLISHED
-from hush_core.secrets.guessing.words import common_passwords
+from hush_core.secrets.kept import keep, kept
 
 _GLUE = re.compile(r"-----[^-]{0,120}-----|\\[nrt]|\s")
 _PART = re.compile(r"(?:[A-Za-z0-9_.-]|[+/](?=[A-Za-z0-9+/=]{4})){16,256}={0,2}")
@@ -78,20 +82,31 @@ def _is_common(digest: bytes) -> bool:
 
 @cache
 def _hashes(name: str) -> np.ndarray:
-    """The first eight bytes of the hash of each common password, ascending; a tenth of a second, once."""
-    words = _common()
+    """The first eight bytes of the hash of each common password, ascending; kept, as it takes a while."""
+    file = f"{name}-{_made_by()}"
+    if (data := kept(file)) is not None:
+        return np.frombuffer(data, dtype=np.uint64)
+    common = _common()
     if name == "ntlm":
-        short = _ntlm([word for word in words if len(word) <= 27])
+        short = _ntlm([word for word in common if len(word) <= 27])
     else:
         new = getattr(hashlib, name)  # half the time of hashlib.new
-        digests = b"".join([new(word, usedforsecurity=False).digest()[:8] for word in words])
+        digests = b"".join([new(word, usedforsecurity=False).digest()[:8] for word in common])
         short = np.frombuffer(digests, dtype=">u8").astype(np.uint64)
-    return np.unique(short)
+    short = np.sort(short)
+    keep(file, short.tobytes())
+    return short
+
+
+def _made_by() -> str:
+    """Of the words, and of how they are hashed."""
+    texts = [Path(module.__file__).read_bytes() for module in (words, sys.modules[__name__])]
+    return hashlib.sha256(b"".join(texts) + version("zxcvbn").encode()).hexdigest()[:16]
 
 
 @cache
 def _common() -> list[bytes]:
-    return [word.encode() for word in common_passwords()]
+    return [word.encode() for word in words.common_passwords()]
 
 
 def _ntlm(words: list[bytes]) -> np.ndarray:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
-from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
 _OF_TRADE = """
 acme api apis app apps auth aws azure backend backup beta bot bucket build bus cache cert ci client cloud
@@ -54,10 +55,20 @@ INDEX = {letter: i for i, letter in enumerate(_LETTERS)}
 
 
 @cache
+def _lists() -> dict[str, list[str]]:
+    """zxcvbn's, alone: the package makes tables of its own of them when it is imported."""
+    folder = find_spec("zxcvbn").submodule_search_locations[0]
+    spec = spec_from_file_location("zxcvbn.frequency_lists", Path(folder) / "frequency_lists.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.FREQUENCY_LISTS
+
+
+@cache
 def word_bits() -> dict[str, float]:
     """A word → log2 of its best rank in any list; words of at least two characters."""
     best = dict.fromkeys(_OF_TRADE, math.log2(_RANK_OF_TRADE))
-    for words in FREQUENCY_LISTS.values():
+    for words in _lists().values():
         for rank, word in enumerate(words, start=2):
             if 2 <= len(word) <= MOST:
                 bits = math.log2(rank)
@@ -77,7 +88,7 @@ def letter_bits() -> list[float]:
     """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 stands for "no letter"."""
     words = [
         w
-        for name, listed in FREQUENCY_LISTS.items()
+        for name, listed in _lists().items()
         if name != "passwords"
         for w in listed
         if w.isascii() and w.isalpha() and len(w) > 2
@@ -101,12 +112,12 @@ COMMONEST = 1000
 @cache
 def commonest_passwords() -> frozenset[bytes]:
     """The COMMONEST that were leaked most often: they stand in texts of all kinds, as examples and numbers."""
-    return frozenset(word.encode() for word in FREQUENCY_LISTS["passwords"][:COMMONEST])
+    return frozenset(word.encode() for word in _lists()["passwords"][:COMMONEST])
 
 
 def common_passwords() -> list[str]:
     """What a hash is likely to be of: passwords, words, names, numbers, and the usual changes to the first."""
-    lists = FREQUENCY_LISTS
+    lists = _lists()
     plain = [*lists["passwords"], *lists["english_wikipedia"][:10_000], *_OF_TRADE, ""]
     plain += [*lists["male_names"], *lists["female_names"]]
     plain += [f"{n:0{width}d}" for width in (1, 2, 3, 4) for n in range(10**width)]

@@ -19,12 +19,13 @@ from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
 from hush_core.secrets.detectors.context import DetectorContext
+from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.scans import looked_at
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.importers import importers
 from hush_core.secrets.propagation.mentions import mentioners
 from hush_core.secrets.propagation.near_copies import near_copies
-from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch, is_slow
 from hush_core.secrets.propagation.value_versions import VersionSearch
 
 Propagator = Callable[
@@ -33,7 +34,7 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
-VERSION = "9"
+VERSION = "10"
 """Changes whenever the same input may spread otherwise."""
 
 
@@ -54,6 +55,8 @@ class Values:
     patterns: int = 0
     cut: int = 0
     """Contents that decode to more than was searched."""
+    slow: list[int] = field(default_factory=list)
+    """Contents, by number, of which the search was given up."""
     value_search: ValueSearch | None = field(default=None, repr=False)
 
     def add(self, found: int, search_terms: Sequence[SearchTerm]) -> None:
@@ -69,13 +72,16 @@ class Values:
     def search(
         self,
         corpus: Corpus,
+        found: list[DetectedSecret],
         labels: LabelTable,
         context: DetectorContext,
         exact: Set[int] = frozenset(),
     ) -> None:
-        """Look for every value in every content, in all usual encodings, and label where it stands.
+        """Look for every value in every content, in all usual encodings, and label where it stands. A content of
+        which the search was given up is a secret's, with bits of 0, that is left out of training, and named.
 
         Args:
+            found: the secrets; the one of what was given up comes behind them.
             exact: secrets of which the value's own bytes are labelled and no more, as they are to be replaced;
                 around a line of a private key others are labelled with a margin.
         """
@@ -95,15 +101,26 @@ class Values:
         for done, (blob, hits) in enumerate(looked):
             if done % 512 == 0:
                 tick()
+            if is_slow(hits):
+                self.slow.append(blob)
+                continue
             content = corpus.contents[blob] if hits else b""
             for hit in hits:
                 value = self.search_terms[hit.index]
                 raw = hit.form == "raw"
                 reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
                 stands = raw and content[hit.start : hit.end] == value.value
-                found = self.found[hit.index]
+                number = self.found[hit.index]
                 places = [(hit.start, hit.end), *hit.ends(content, value)]
-                for start, end in places if found in exact else [hit.with_armour(content)]:
-                    labels.add_span(found, Span(blob, start, end, reason, stands), copied=False)
+                for start, end in places if number in exact else [hit.with_armour(content)]:
+                    labels.add_span(number, Span(blob, start, end, reason, stands), copied=False)
+        if self.slow:
+            context.leave_out(corpus, self.slow)
+            slow = [number for number, one in enumerate(found) if one.provenance == TOO_SLOW] or [len(found)]
+            if slow[0] == len(found):
+                first = found[self.found[0]]
+                name = f"{first.name.partition('/')[0]}/{TOO_SLOW}"
+                found.append(DetectedSecret(first.entry, name, 0.0, TOO_SLOW))
+            labels.add(slow[0], Labels(blobs=self.slow), TOO_SLOW)
         self.cut = value_search.cut
         context.progress("propagate", len(blobs), len(blobs))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.propagation.decoding import TooMuch, layers
 from hush_core.secrets.propagation.escapes import is_quoted
 from hush_core.secrets.propagation.gate import BACKSLASH, CALLS, ENTITY, PERCENT, QUOTED, STRANGE, kinds
@@ -54,7 +55,10 @@ class SearchTerm:
 
 @dataclass(frozen=True)
 class Hit:
-    """Value number `index` stands in bytes [start, end) of the content, in the encoding `form`."""
+    """Value number `index` stands in bytes [start, end) of the content, in the encoding `form`.
+
+    TOO_SLOW as the form: the search was given up, and this is the only hit of the content; no value's.
+    """
 
     index: int
     start: int
@@ -126,18 +130,23 @@ class ValueSearch:
         """What `find` finds in each."""
         return [hits for hits, _ in self.searched(contents)]
 
-    def searched(self, contents: Sequence[bytes]) -> list[tuple[list[Hit], bool]]:
-        """What `find` finds in each, and whether a text in it is quoted-printable. Small ones are looked at
+    def searched(
+        self, contents: Sequence[bytes], before: Sequence[int | None] = ()
+    ) -> list[tuple[list[Hit], bool]]:
+        """What `find` finds in each, and whether a version after it is to be searched as a whole, too: where a text
+        in it is quoted-printable, or it took too long. Small ones are looked at
         together: one long text takes a third of the time that many short ones take, and nothing is found that
-        begins in one and ends in another."""
-        found: list[list[Hit]] = [[] for _ in contents]
-        mail: set[int] = set()
+        begins in one and ends in another. `before`: the place in `contents` of the version before each."""
+        found: list[tuple[list[Hit], bool]] = [([], False) for _ in contents]
+        alone: list[int] = []
         for numbers in _together(contents):
             if len(numbers) > 1:
                 starts = [0, *accumulate(len(contents[n]) + len(APART) for n in numbers)]
+                text = APART.join([contents[n] for n in numbers])
                 try:
-                    hits = list(self._find(layers(APART.join([contents[n] for n in numbers]), several=True)))
-                except TooMuch:
+                    with deadline.limited(len(text), deadline.AGAIN):
+                        hits = list(self._find(layers(text, several=True)))
+                except (TooMuch, deadline.TooSlow):
                     pass
                 else:
                     for hit in hits:
@@ -145,12 +154,23 @@ class ValueSearch:
                         number, offset = numbers[one], starts[one]
                         if hit.end - offset <= len(contents[number]):
                             moved = replace(hit, start=hit.start - offset, end=hit.end - offset)
-                            found[number].append(moved)
+                            found[number][0].append(moved)
                     continue
-            for number in numbers:
-                texts = self._layers(contents[number], lambda number=number: mail.add(number))
-                found[number] = list(self._find(texts))
-        return [(hits, number in mail) for number, hits in enumerate(found)]
+            alone += numbers
+        for number in sorted(alone):
+            earlier = before[number] if before else None
+            found[number] = self.in_time(contents[number], found[earlier][0] if earlier is not None else ())
+        return found
+
+    def in_time(self, content: bytes, before: Sequence[Hit] = ()) -> tuple[list[Hit], bool]:
+        """As `searched` of one; where it takes longer than `deadline` allows, one hit TOO_SLOW. `before`: what is
+        in the version before it."""
+        mail: list[None] = []
+        try:
+            with deadline.limited(len(content), deadline.AGAIN if is_slow(before) else 1.0):
+                return list(self._find(self._layers(content, lambda: mail.append(None)))), bool(mail)
+        except deadline.TooSlow:
+            return [Hit(-1, 0, len(content), deadline.TOO_SLOW)], True
 
     def places(self, text: bytes) -> Iterator[tuple[int, int]]:
         """Where in a text, of several contents in one, anything is to be seen: hits, and pieces of what may go on
@@ -158,10 +178,12 @@ class ValueSearch:
 
         Raises:
             TooMuch: more was decoded than of one content, or one of them may be mail.
+            TooSlow: it takes longer than `deadline` allows.
         """
         for layer in layers(text, several=True):
             for hit, _ in self._hits(layer):
                 yield hit.start, hit.end
+            deadline.check()
             squeezed = layer.kind == SQUEEZED
             for _, start, end in self._pieces[squeezed].scan(layer.text):
                 below, at = (layer.below, layer.back(start, end)) if squeezed else (layer, (start, end))
@@ -182,6 +204,7 @@ class ValueSearch:
     def _hits(self, layer: Layer) -> Iterator[tuple[Hit, Spelling]]:
         seeker = self._alone if layer.kind == SQUEEZED else self._whole
         for pattern, start, end in seeker.scan(layer.text):
+            deadline.check()
             if layer.kind == BLOCK and end - start < MIN_DECODED:
                 continue
             for index, spelling in seeker.owners[pattern].items():
@@ -195,6 +218,7 @@ class ValueSearch:
         strong: dict[tuple[int, int, int], Hit] = {}
         weak: list[tuple[Hit, bool]] = []
         for layer in texts:
+            deadline.check()
             for hit, spelling in self._hits(layer):
                 if layer.kind == SQUEEZED or spelling.bare:
                     weak.append((hit, spelling.bare))
@@ -203,6 +227,11 @@ class ValueSearch:
         yield from strong.values()
         if weak:
             yield from _new(weak, strong.values())
+
+
+def is_slow(hits: Sequence[Hit]) -> bool:
+    """Whether the search was given up."""
+    return bool(hits) and hits[0].form == deadline.TOO_SLOW
 
 
 def _together(contents: Sequence[bytes]) -> Iterator[list[int]]:

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hush_core.corpus.changes import Change, Range, changed, moved
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.propagation.decoding import TooMuch
 from hush_core.secrets.propagation.escapes import is_quoted
 from hush_core.secrets.propagation.gate import FRAMED, QUOTED, kinds
@@ -62,7 +63,7 @@ class VersionSearch:
         self._search = search
 
     def __call__(self, content: bytes) -> Iterator[Hit]:
-        return self._search.find(content)
+        return iter(self._search.in_time(content)[0])
 
     def each(self, texts: Sequence[bytes]) -> list[list[Hit]]:
         return self._search.each(texts)
@@ -86,7 +87,11 @@ class VersionSearch:
         for n in self._seen(texts, near):
             near[n] = None
         whole = [n for n, one in enumerate(near) if one is None]
-        whole_of = dict(zip(whole, self._search.searched([texts[n] for n in whole]), strict=True))
+        place = {number: n for n, number in enumerate(whole)}
+        earlier_ones = [place.get(before[n]) for n in whole]
+        whole_of = dict(
+            zip(whole, self._search.searched([texts[n] for n in whole], earlier_ones), strict=True)
+        )
         found: dict[int, list[Hit]] = {}
         settled: list[bool] = []
         for n, (text, one, earlier) in enumerate(zip(texts, near, before, strict=True)):
@@ -98,7 +103,7 @@ class VersionSearch:
                 # a hit that is gone may have hidden another of the same value, in pieces
                 kept = kept if len(kept) == len(rows) else None
             if kept is None and n not in whole_of:
-                whole_of[n] = self._search.searched([text])[0]
+                whole_of[n] = self._search.in_time(text, found[earlier])
             settled.append(kept is not None or not (whole_of[n][1] or _is_far(text)))
             found[n] = whole_of[n][0] if kept is None else kept
             yield found[n]
@@ -132,7 +137,10 @@ class VersionSearch:
                 return seen | self._seen_in(texts, near, [one for one in group if one[0] not in seen])
         seen: set[int] = set()
         try:
-            places = list(self._search.places(together))
+            with deadline.limited(len(together), deadline.AGAIN):
+                places = list(self._search.places(together))
+        except deadline.TooSlow:
+            return {n for n, _ in group}
         except TooMuch:
             if len(group) == 1:
                 return {group[0][0]}

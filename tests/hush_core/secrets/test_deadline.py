@@ -1,9 +1,14 @@
-"""What the rules cannot look at in time is neither scanned nor trained on, and the report names it."""
+"""What is not looked at in time, for credentials or for values, is not trained on, and the report names it."""
+
+import pytest
 
 from hush_core.secrets import extract
 from hush_core.secrets.detectors import credential_rules, deadline
-from hush_core.secrets.detectors.base import TOO_SLOW
 from hush_core.secrets.detectors.credentials import CredentialScanner, _Look
+from hush_core.secrets.detectors.deadline import TOO_SLOW
+from hush_core.secrets.propagation import decoding, value_search
+from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
+from hush_core.secrets.propagation.value_versions import VersionSearch
 from tests.hush_core.secrets.test_extraction import CREDENTIALS, KEY, job, token
 
 
@@ -53,3 +58,56 @@ def test_a_busy_machine_leaves_no_content_out(monkeypatch):
 
     with deadline.limited(1):
         assert deadline.pinned(scan, b"x") == [b"x"]
+
+
+@pytest.fixture
+def slow_search(monkeypatch):
+    """A search that takes for ever in what holds `SLOW`; the limit is short."""
+
+    def layers(text, **options):
+        while SLOW in text:  # until the deadline
+            deadline.check()
+        return decoding.layers(text, **options)
+
+    monkeypatch.setattr(value_search, "layers", layers)
+    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(deadline, "SECONDS_A_MB", 0.0)
+
+
+SLOW = b"slow = 1\n"
+
+
+@pytest.mark.parametrize("protect", ["noise", "redact"])
+def test_a_content_of_which_the_value_search_is_given_up_is_left_out_and_named(
+    make_repo, tmp_path, slow_search, protect
+):
+    words = tmp_path / "words.txt"
+    words.write_text("project-aurora-seven\n")
+    repo = make_repo()
+    repo.write({"slow.py": SLOW * 400 + b"project-aurora-seven\n", "key.py": b"project-aurora-seven\n"})
+    repo.write({"plain.py": b"x = 1\n"})
+    repo.commit()
+    entry = {"id": "names", "kind": "literals", "file": str(words), "bits": 40, "protect": protect}
+    result = extract(job([repo], [entry | ({"level": 0.01} if protect == "noise" else {})]), KEY)
+    facts = result.coverage["repositories"]["repo"]
+    assert facts["skipped"]["too_slow"] == 1 and facts["skipped_files"].count(("too_slow", "slow.py")) == 1
+    assert set(result.examples["path"]) == {"key.py", "plain.py"}
+    assert set(result.dropped["path"]) == {"slow.py"} and f"names/{TOO_SLOW}" in set(result.dropped["name"])
+    held = result.edges if protect == "noise" else result.redactions
+    assert len(held) == 1
+
+
+def test_a_slow_search_does_not_take_its_neighbours_along_and_its_next_version_gets_less_time(
+    slow_search, monkeypatch
+):
+    value, shares = b"project-aurora-seven", []
+    limited = deadline.limited
+    monkeypatch.setattr(
+        deadline, "limited", lambda size, share=1.0: shares.append(share) or limited(size, share)
+    )
+    plain = b"the first of many lines\n" * 100
+    texts = [plain, plain + value, SLOW * 400, SLOW * 400 + plain, plain + SLOW + value]
+    found = list(VersionSearch(ValueSearch([SearchTerm(value)])).follow(texts, [None, 0, None, 2, 0]))
+    assert [[hit.form for hit in hits] for hits in found] == [[], ["raw"], *[[TOO_SLOW]] * 3]
+    assert [hit.end for hits in found[2:] for hit in hits] == [len(text) for text in texts[2:]]
+    assert shares.count(deadline.AGAIN) >= 2 and 1.0 in shares

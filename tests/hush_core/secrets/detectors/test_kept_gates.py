@@ -1,9 +1,12 @@
-"""Compiled gates that an extraction keeps: taken again, and compiled anew where the file is damaged."""
+"""What is kept for the next process: taken again, and made once more where the file is damaged."""
 
 import hyperscan
+import numpy as np
 import pytest
 
+from hush_core.secrets import kept
 from hush_core.secrets.detectors import credential_rules as rules
+from hush_core.secrets.guessing import published
 
 ROWS = [(rb"key=[0-9]{4}", 3, 0), (rb"^token", 5, hyperscan.HS_FLAG_MULTILINE)]
 TEXT = b"a key=1234\ntoken"
@@ -11,10 +14,10 @@ TEXT = b"a key=1234\ntoken"
 
 @pytest.fixture()
 def folder(tmp_path):
-    before = list(rules._FOLDER)
-    rules.keep_in(tmp_path)
+    before = list(kept._FOLDER)
+    kept.keep_in(tmp_path)
     yield tmp_path
-    rules.keep_in(before[0] if before else None)
+    kept.keep_in(before[0] if before else None)
 
 
 def test_kept_gates_are_taken_and_damaged_ones_compiled_anew(folder, monkeypatch):
@@ -25,9 +28,9 @@ def test_kept_gates_are_taken_and_damaged_ones_compiled_anew(folder, monkeypatch
     whole = file.read_bytes()
     for damaged in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:], whole[32:]):
         file.write_bytes(damaged)
-        assert rules._loaded(file) is None
+        assert kept.kept(file.name) is None
         assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
-        assert file.read_bytes()[:32] == whole[:32] or rules._loaded(file) is not None
+        assert file.read_bytes()[:32] == whole[:32] or kept.kept(file.name) is not None
     monkeypatch.setattr(hyperscan, "dumpb", None)  # nothing is compiled, so nothing written
     assert sorted(rules.ends_in(TEXT, rules.compiled(ROWS))) == wanted
     with pytest.raises(TypeError):
@@ -41,3 +44,15 @@ def test_gates_that_are_compiled_otherwise_have_another_name(folder, monkeypatch
     assert file.stem == rules._name([(rb"key=[0-9]{4,}", 3, 0)])
     monkeypatch.setattr(rules, "_MODE", hyperscan.HS_MODE_STREAM)
     assert file.stem != rules._name([(rb"key=[0-9]{4,}", 3, 0)])
+
+
+def test_kept_hashes_of_common_passwords_are_the_same_and_a_damaged_file_tells_none(folder, monkeypatch):
+    hashes = published._hashes.__wrapped__
+    made = hashes("md5")
+    (file,) = folder.iterdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(published, "_common", None)  # nothing is hashed
+        assert np.array_equal(hashes("md5"), made)
+    file.write_bytes(file.read_bytes()[:-8])
+    assert np.array_equal(hashes("md5"), made)
+    assert published.without_published("5f4dcc3b5aa765d61d8327deb882cf99") == ""

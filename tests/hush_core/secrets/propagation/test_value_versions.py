@@ -241,7 +241,9 @@ def test_only_what_may_have_changed_is_searched(search, monkeypatch):
     counts = {"whole": 0, "parts": 0}
     searched, places = search.searched, search.places
     monkeypatch.setattr(
-        search, "searched", lambda all_: counts.update(whole=counts["whole"] + len(all_)) or searched(all_)
+        search,
+        "searched",
+        lambda texts, before: counts.update(whole=counts["whole"] + len(texts)) or searched(texts, before),
     )
     monkeypatch.setattr(
         search, "places", lambda t: counts.update(parts=counts["parts"] + len(t)) or places(t)
