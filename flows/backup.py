@@ -26,6 +26,7 @@ from flows.serve import supervisor
 from flows.supervision import Children
 from hush_core.errors import HushError, InputError
 from hush_core.files import file_sha256, private_folder, write_whole
+from hush_core.history.folders import RunFolders
 from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import Home
 
@@ -92,8 +93,10 @@ def _pack(place: Home, into: Path, names: tuple[str, ...]) -> None:
                         archive.add(Path(folder) / one, str(here / one), recursive=False)
 
 
-def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
-    """Make a home from a backup; when that was taken.
+def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> tuple[str, list[str]]:
+    """Make a home from a backup; when that was taken, and the public names of the runs that had not ended then.
+
+    Such a run may have released any of its rounds since. So it counts with all of them, and releases no more.
 
     Raises:
         InputError: the folder is no backup, or the home is not empty.
@@ -132,7 +135,7 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> str:
                 with _login(place, name, postgres_port) as (where, environment):
                     options = ["--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}"]
                     _run(["pg_restore", *where[:-1], *options, str(source / f"{name}.dump")], environment)
-    return taken
+    return taken, RunFolders(place.store, place.identity_key()).restored()
 
 
 def _copy_sqlite(database: Path, to: Path) -> None:

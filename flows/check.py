@@ -23,8 +23,7 @@ def check_config(config_file: Path, changes: Changes | None = None, *, command: 
     Args:
         config_file: for `hush secrets`, a folder stands for the repository that it is.
         changes: what to take in place of the file's values.
-        command: the one that asks. Where it trains nothing, a batch above the number of examples is no mistake:
-            `hush plan` says the largest that can be.
+        command: the one that asks.
 
     Raises:
         InputError: names the file, line or key, what is wrong and how to mend it.
@@ -37,7 +36,7 @@ def check_config(config_file: Path, changes: Changes | None = None, *, command: 
     try:
         if command != "secrets":
             check_model(config)
-        check_sources(config, trains=trains)
+        check_sources(config)
         if trains:
             signing_key()  # what is trained is signed: better told now than then
             training_hosts(config.train.processes)

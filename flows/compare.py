@@ -17,10 +17,13 @@ from pydantic import BaseModel, ConfigDict
 
 from flows.check import check_config
 from flows.reports.comparison import ComparisonReport, build_report, markdown
+from flows.settling import settle
 from flows.train import run_job
 from hush_core.config import Changes, HushConfig
 from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.rivals import Rival, mean_and_half_width, rivals_of, verdict_of
+from hush_core.weights import taking
+from hush_core.weights.choice import Taken
 from tasks.comparison_progress import ComparisonProgress, shown
 from tasks.leftovers import claim_flow_run
 from tasks.models import measure
@@ -96,7 +99,9 @@ def compare(
     claim_flow_run()
     what = what or Comparison()
     what.check()
-    config = check_config(Path(config_file), changes, command="compare")
+    asked = check_config(Path(config_file), changes, command="compare")
+    noised: dict[str, Taken] = {entry.id: "noise" for entry in asked.secrets if entry.protect == "auto"}
+    config = settle(taking(asked, noised)).config  # rivals differ in their noise, so there must be some
     rivals = rivals_of(config, what.mechanisms)
     key = content_key("comparison", 1, config.model_dump_json(), what.mechanisms, what.seeds)
     total = what.seeds * sum(rival.config is not None for rival in rivals)

@@ -18,7 +18,7 @@ from hush_core.corpus.git.tree import OWNERS, tree_entries
 from hush_core.errors import InputError
 from hush_core.files import new_file, private_folder
 from hush_core.progress import Progress
-from hush_core.secrets import Extraction, extract
+from hush_core.secrets import extract
 from hush_core.secrets.detectors.codeowners import Codeowners
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credentials import CredentialScanner
@@ -65,7 +65,7 @@ def init(repository: Path, target: Path, place: Home, progress: Progress) -> Beg
         noted=tuple(noted),
     )
     active = {one.id for one in found.candidates if found.taken(one)}
-    text = first_config(found, _drawn(extracted, active))
+    text = first_config(found)
     try:
         with new_file(target) as file:
             file.write(text.encode())
@@ -157,15 +157,6 @@ def _candidates(
                 comment += f", {weak:,} too weak: the text around them is left out of training"
         names = tuple(entry.get("teams") or entry.get("emails") or ())
         yield Candidate(entry["id"], entry["kind"], names, comment, facts["examples"])
-
-
-def _drawn(extracted: Extraction, active: set[str]) -> int:
-    """How many examples hold one of the active entries."""
-    names = extracted.secrets["name"].str.extract(r"^([^/]*)")
-    ids = extracted.secrets.filter(names.is_in(list(active)))["secret_id"]
-    return int(
-        extracted.edges.filter(extracted.edges["secret_id"].is_in(ids.implode()))["example_id"].n_unique()
-    )
 
 
 def _name(repository: Path) -> str:

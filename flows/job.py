@@ -223,7 +223,7 @@ def attack_all(planned: Planned, begun: Begun, trained: Trained) -> Attacks:
 def _extract(config: HushConfig) -> Extracted:
     extracted = extracted_of(config)
     refuse_empty_entries(config, extracted)
-    if makes_noise(config.mechanism) or all(entry.protect != "redact" for entry in config.secrets):
+    if makes_noise(config.mechanism) or all(entry.protect in ("auto", "noise") for entry in config.secrets):
         refuse_without_edges(extracted)
     if target := unit_dp(config.mechanism):
         implied = imply_targets(extracted.secrets, *target)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from flows.check import check_config
-from flows.extraction import extracted_of
 from flows.remedies import Remedy, remedies, widest_share
 from flows.reports.coverage_notes import coverage_notes
 from flows.reports.plan import markdown
 from flows.reports.plan_report import PlanReport, build_report
+from flows.settling import settle
 from flows.sweep import Point, noise_by_runs, other_choice, row_of, scales_of, sweep_points
 from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise, unit_dp
 from hush_core.errors import InputError
+from hush_core.weights import Scale
 from tasks.earlier_runs import next_run
-from tasks.extraction import Extracted, refuse_without_edges
+from tasks.extraction import Extracted
 from tasks.items import imply_targets
 from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
 from tasks.runtime.environment import home
@@ -36,22 +37,31 @@ def planned(
     """What the flow `plan` does, whose arguments these are."""
     if noise:
         changes = (changes or Changes()).model_copy(update={"noise_multiplier": noise[0], "c": None})
-    config = check_config(Path(config_file), changes, command="plan")
-    if not makes_noise(config.mechanism):
+    asked = check_config(Path(config_file), changes, command="plan")
+    if not makes_noise(asked.mechanism):
         raise InputError(
-            "mechanism", f"{config.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
+            "mechanism", f"{asked.mechanism.kind} makes no noise", "there is nothing to plan: hush run"
         )
-    scales = scales_of(config, sweep, noise)
-    extracted = extracted_of(config)
-    refuse_without_edges(extracted)
+    scales = scales_of(asked, sweep, noise)
+    settled = settle(asked)
+    config, extracted = settled.config, settled.extracted
+    if not makes_noise(config.mechanism):
+        scales = []
     if target := unit_dp(config.mechanism):
         implied = imply_targets(extracted.secrets, *target)
         extracted = extracted.model_copy(update={"secrets": implied})
     program = isinstance(config.mechanism, HushMechanism)
-    asked = sweep or noise or config.weights.noise_multiplier is not None or not program
-    points = sweep_points(config, extracted, scales, extend=not asked)
+    fixed = sweep or noise or config.weights.noise_multiplier is not None or not program
+    points = sweep_points(config, extracted, scales, extend=not fixed)
     rows = [row_of(point, config) for point in points]
-    chosen = recommend(rows, config.method)
+    chosen = recommend(rows, config.method) if rows else None
+    if (
+        rows and chosen is None and config.weights.c is not None
+    ):  # what a run takes, where a sweep passes it by
+        points += sweep_points(config, extracted, [Scale(c=config.weights.c)])
+        points.sort(key=lambda point: (point.method != "kl", point.settings.c or 0.0))
+        rows = [row_of(point, config) for point in points]
+        chosen = recommend(rows, config.method)
     weighed = relaxations = other = None
     helps: list[Remedy] = []
     widest: float | None = None
@@ -65,7 +75,9 @@ def planned(
         if program:
             relaxations = relax_point(best, extracted, config)
     folder = out or str(home().report_folder("plans", Path(config_file)))
-    published = publish_frontier(config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder)
+    published = publish_frontier(
+        config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder, settled.ways
+    )
     notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = build_report(
@@ -81,6 +93,8 @@ def planned(
         widest_share=widest,
         remedies=helps,
         next_run=now,
+        settled=settled,
+        set_c=asked.weights.c,
     )
     show_page(markdown(report), "hush-plan", "noise by c, and what binds")
     return report

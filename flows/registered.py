@@ -134,9 +134,14 @@ def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot 
 
 
 def after_earlier_versions(verification: Verification, model_uri: str, into: Path) -> Verification:
-    """Against the nearest earlier version that can be read; where that is of another store, the next one too."""
-    found, told = verification, []
-    for earlier in earlier_versions(model_uri):
+    """Against the nearest earlier version of its store that can be read, and against all others of that store whose
+    run it does not count, as a copy of the home may have made them. It names nearer ones of other stores."""
+    store, found, told, near = verification.certificate.facts.store, verification, [], False
+    counted = set(verification.tables["runs.parquet"]["key"])
+    for earlier, made_by in earlier_versions(model_uri):
+        of, _, run = made_by.partition(" ")
+        if near and (of != store or run in counted):
+            continue
         try:
             folder = download_certificate(earlier, into / earlier.rpartition("/")[2])
             before = read_certificate(folder)
@@ -145,6 +150,5 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
             continue  # of an older hush, deleted, or damaged: nothing can be told from it
         found = carried_on(before, read_tables(folder), verification, earlier)
         told.append(found.chain)
-        if before.facts.store == verification.certificate.facts.store:
-            break
+        near |= before.facts.store == store
     return replace(found, chain="; ".join(told))

@@ -10,21 +10,21 @@ from prefect.logging import get_run_logger
 from pydantic import BaseModel, ConfigDict
 
 from flows.check import check_config
-from flows.extraction import extracted_of
-from flows.reports.rehearsal import RehearsalReport, build_report, markdown
+from flows.reports.rehearsal import RehearsalReport, build_report, markdown, nothing_to_rehearse
+from flows.settling import settle
 from flows.sweep import noise_by_runs, refusal
-from hush_core.config import Changes, HushConfig, HushMechanism
+from hush_core.config import Changes, HushConfig, HushMechanism, makes_noise
 from hush_core.errors import HushError, InputError
 from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
-from hush_core.weights import weight_settings
+from hush_core.weights import can_redact, values_redacted, weight_settings
 from tasks.calibration import estimate_noise
-from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
+from tasks.extraction import Extracted, refuse_empty_entries
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
 from tasks.publish_rehearsal import LossOfRuns, publish_rehearsal
-from tasks.rehearse import Priced, Stage, cast_stand_ins, loss_of, play_point, time_rounds
+from tasks.rehearse import Priced, Stage, cast_stand_ins, loss_of, play_point, start_loss, time_rounds
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
@@ -35,6 +35,8 @@ from tasks.weighing import Weighed, weigh_examples
 
 STUDY_VERSION = 1
 TRIALS = 24
+LEAST_GAIN = 0.002
+"""Bits: two plays of the same rounds with other draws differ by as much (docs/utility.md)."""
 FINALISTS, AGAIN = 3, 2
 """So many of the best points are played again, so often, with other draws: the lowest loss of many is luck too."""
 
@@ -86,28 +88,41 @@ def rehearse(
     claim_flow_run()
     effort = effort or Effort()
     effort.check()
-    config = check_config(Path(config_file), changes, command="plan --rehearse")
-    if config.mechanism != HushMechanism():
+    asked = check_config(Path(config_file), changes, command="plan --rehearse")
+    if asked.mechanism != HushMechanism():
         raise InputError(
             "mechanism", "a rehearsal searches the weights of hush, planned for the secrets' levels",
             "leave `mechanism` out to rehearse; `hush compare` sets the others beside it",
         )  # fmt: skip
-    extracted = extracted_of(config)
+    folder = Path(out or str(home().report_folder("plans", Path(config_file))))
+    settled = settle(asked, candidates=True)
+    config, extracted = settled.config, settled.extracted
     refuse_empty_entries(config, extracted)
-    refuse_without_edges(extracted)
+    if not makes_noise(config.mechanism):
+        return nothing_to_rehearse(config, extracted, folder)
     stage = set_stage(config, extracted)
     search = open_search(config, extracted, stage, effort)
     play_all(search, config, extracted, stage, effort.trials)
     play_finalists(search, config, extracted, stage)
-    by_runs = play_by_runs(search.recommended(), config, extracted, stage)
-    folder = Path(out or str(home().report_folder("plans", Path(config_file))))
+    best = search.recommended()
+    by_runs = play_by_runs(best, config, extracted, stage)
+    gained = None if best is None else start_loss(stage) - best.mean
+    taken = None if best is None else taken_point(asked, config, best.point, gained)
     published = publish_rehearsal(
-        config, search.tried(), search.recommended(), search.space, by_runs, stage.start.unit, folder,
-        str(config_file),
-    )  # fmt: skip
-    report = build_report(config, extracted, stage, search, by_runs, published)
+        config, search.tried(), best, search.space, by_runs, stage.start.unit, folder, str(config_file), taken
+    )
+    report = build_report(config, extracted, stage, search, by_runs, published, gained=gained, taken=taken)
     create_markdown_artifact(markdown(report), key="hush-rehearsal", description="predicted loss by plan")
     return report
+
+
+def taken_point(asked: HushConfig, config: HushConfig, point: Changes, gained: float) -> Changes:
+    """What `hush run --plan` takes: the point, where its rounds gained something or a person asks for them; else
+    what says `protect: auto` and is no value is left out."""
+    undecided = [e.id for e in values_redacted(asked).secrets if e.protect == "auto" and not can_redact(e)]
+    ways = dict.fromkeys(undecided, "noise" if gained > LEAST_GAIN else "drop")
+    decided = Changes(protect=ways or None, without_secret=config.weights.without_secret)
+    return decided if undecided and gained <= LEAST_GAIN else decided.over(point)
 
 
 def set_stage(config: HushConfig, extracted: Extracted) -> Stage:

@@ -21,12 +21,13 @@ def add_runs(target: str, progress: Progress | None = None) -> tuple[int, int]:
     """Count the run of a certificate, and those that it counts, from now on: (added, known already).
 
     Args:
-        target: a certificate's directory, or models:/NAME/VERSION, as for `verify_target`.
+        target: a certificate's directory, or models:/NAME/VERSION, as for `verify_target`. It may leave out runs of
+            earlier versions: what a copy of this home made does, and it counts all the more.
 
     Raises:
         VerificationError: it does not verify. InputError: it is of another identity key, or a run is training.
     """
-    verification, history = verify_target(target, progress), run_history()
+    verification, history = verify_target(target, progress, chained=False), run_history()
     runs = known_runs(verification, identity=home().fingerprint("identity"))
     added = [history.add(run.key, run.record, run.released) for run in runs]
     return sum(added), len(added) - sum(added)

@@ -17,7 +17,7 @@ from hush_core.errors import HushError, InputError, Unavailable
 from hush_core.weights import Scale, WeightSettings, drowns, goes_on_below, weight_settings
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
-from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of
+from tasks.publish_plan import NoiseOfRuns, PlanRow, frame_of, recommend
 from tasks.runtime.steps import Running
 from tasks.runtime.store import Ref
 from tasks.weighing import Weighed, weigh_examples
@@ -41,24 +41,28 @@ class Point:
 
 
 def sweep_points(
-    config: HushConfig, extracted: Extracted, scales: list[Scale], *, extend: bool = False
+    config: HushConfig,
+    extracted: Extracted,
+    scales: list[Scale],
+    *,
+    extend: bool = False,
+    methods: tuple[Method, ...] = (),
 ) -> list[Point]:
     """Every method at every scale; tasks are submitted to the flow's runner.
 
     With `extend`, a sweep of c goes on downwards, a decade at a time, while the recommended point is at its edge.
-    Points are by method, then by scale, ascending in c.
+    Points are by method (all that are compared, unless given), then by scale, ascending in c.
     """
     points: list[Point] = []
+    methods = methods or methods_of(config)
     while scales:
-        more = [
-            Point(m, weight_settings(config, method=m, scale=s)) for m in methods_of(config) for s in scales
-        ]
+        more = [Point(m, weight_settings(config, method=m, scale=s)) for m in methods for s in scales]
         weigh_all(more, extracted, config)
         price_all(more, extracted, config)
         points += more
         own = frame_of([row_of(p, config) for p in points if p.method == config.method])
         scales = [Scale(c=c) for c in goes_on_below(own)] if extend else []
-    places = {method: place for place, method in enumerate(methods_of(config))}
+    places = {method: place for place, method in enumerate(methods)}
     return sorted(points, key=lambda p: (places[p.method], p.settings.c or p.settings.noise_multiplier))
 
 
@@ -83,7 +87,21 @@ def scales_of(config: HushConfig, sweep: list[float] | None, noise: list[float] 
     target = config.weights.noise_multiplier
     if not sweep and target is not None:
         return [Scale(noise_multiplier=s) for s in sorted(set(noise or (target * f for f in DEFAULT_NOISE)))]
-    return [Scale(c=c) for c in sorted(set(sweep or (*DEFAULT_C, config.weights.c)))]
+    own = () if config.weights.c is None else (config.weights.c,)
+    return [Scale(c=c) for c in sorted(set(sweep or (*DEFAULT_C, *own)))]
+
+
+def recommended_point(config: HushConfig, extracted: Extracted) -> Point | None:
+    """The point to take by the rule, of the sweep that a plan makes where nothing is asked; None where no point has
+    a certified noise multiplier. A c or σ of the config is the only point."""
+    fixed = config.weights.c is not None or config.weights.noise_multiplier is not None
+    program = isinstance(config.mechanism, HushMechanism)
+    scales = (
+        [Scale(config.weights.c, config.weights.noise_multiplier)] if fixed else scales_of(config, None, None)
+    )
+    points = sweep_points(config, extracted, scales, extend=program and not fixed, methods=(config.method,))
+    chosen = recommend([row_of(point, config) for point in points], config.method)
+    return None if chosen is None else points[chosen]
 
 
 def methods_of(config: HushConfig) -> tuple[Method, ...]:
@@ -177,6 +195,12 @@ def refusal(error: object) -> str:
     if isinstance(error, HushError) and not isinstance(error, Unavailable):
         return str(error)
     raise error if isinstance(error, BaseException) else TypeError(f"no result but {type(error).__name__}")
+
+
+def numbers_of(config: HushConfig) -> int | None:
+    """How many numbers the model has; None where only its files tell."""
+    model = config.model
+    return model.parameters(config.chunk_bytes) if isinstance(model, ByteGptModel) else None
 
 
 def parameters_of(config: HushConfig) -> int | None:

@@ -14,6 +14,8 @@ from flows.reports.job import build_report, gather_warnings
 from flows.reports.job_page import page
 from flows.reports.job_report import Report
 from flows.reports.page.publish import publish_page
+from flows.reports.ways import sentences
+from flows.settling import settle
 from hush_core.config import Changes, HushConfig
 from tasks.audit_inputs import AuditInputs, note_inputs
 from tasks.certificate import write_model_certificate
@@ -41,17 +43,21 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
         changes: what to take in place of the file's values for this run.
     """
     claim_flow_run()
-    config = check_config(Path(config_file), changes)
-    with watched(config.tracking.experiment, config.tracking.model) as live:
+    asked = check_config(Path(config_file), changes)
+    with watched(asked.tracking.experiment, asked.tracking.model) as live:
+        settled = settle(asked)
+        config = settled.config
         outcome = run_job(config, live=live)
         refuse_refuted(outcome.certificate)
         store = Store(home().store)
         warnings, against = gather_warnings(config, outcome, store), against_champion(config, outcome)
+        warnings = [*settled.warnings, *warnings]
         registered = record(config, outcome, warnings, against)
     report = build_report(config, outcome, registered, store, warnings, against)
+    report = report.model_copy(update={"ways": sentences(settled.ways)})
     report = report.model_copy(update={"page": str(publish_page(report, registered.run_id))})
     publish_summary(page(report), registered)
-    keep_answer(config, outcome, report)
+    keep_answer(asked, outcome, report)
     return report
 
 

@@ -20,20 +20,22 @@ def verify_target(
     progress: Progress | None = None,
     after: str | None = None,
     trust: TrustRoot | None = None,
+    *,
+    chained: bool = True,
 ) -> Verification:
     """Verify a certificate's directory, an MLflow model directory, or `models:/NAME/VERSION`.
 
     `after`: one that was written earlier in the same store; what it counts of runs must be counted. Of a registered
-    version it is the nearest earlier one of its store, unless given. `trust`: the public keys whose signatures
-    count, instead of those that the environment names; where there are any, what none of them signed does not
-    verify.
+    version it is the nearest earlier one of its store, and each other one whose run the version does not count,
+    unless given or not `chained`. `trust`: the public keys whose signatures count, instead of those that the
+    environment names; where there are any, what none of them signed does not verify.
 
     Raises:
         VerificationError: it does not hold.
         InputError: there is no such directory or version.
     """
     trust = trust or trust_root()
-    verification = _verified(target, progress, trust, chained=after is None)
+    verification = _verified(target, progress, trust, chained=chained and after is None)
     if after is None:
         return verification
     before = _verified(after, progress, trust, chained=False)

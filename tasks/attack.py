@@ -26,7 +26,7 @@ class Attacked(BaseModel):
     ranked_first: int
 
 
-@cached_task(name="attack_redacted", version=2)
+@cached_task(name="attack_redacted", version=3)
 def attack_redacted(
     model: Model, examples: Ref, redactions: Ref, values: Ref, redacted: Ref, alternatives: int
 ) -> Attacked:
@@ -53,7 +53,7 @@ def attack_redacted(
     )
 
 
-@cached_task(name="attack", version=3)
+@cached_task(name="attack", version=4)
 def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, alternatives: int) -> Attacked:
     """Exposure and greedy extraction of every secret that has a value."""
     from hush_core.auditing.exposure import exposure

@@ -55,7 +55,7 @@ class Extracted(BaseModel):
     `commits/` tells which that is."""
 
 
-@cached_task(name="extract", version=9, ignore=["config"])
+@cached_task(name="extract", version=10, ignore=["config"])
 def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     """Find the secrets and the examples that hold them; store the tables.
 

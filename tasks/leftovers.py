@@ -15,7 +15,7 @@ from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
-from tasks.ownership import RUN_TAG, Owner, dead_owners, end_server, remove_files, token_of
+from tasks.ownership import RUN_TAG, Owner, dead_owners, end_server, remove_files, remove_parts, token_of
 from tasks.runtime.environment import Home, home
 from tasks.runtime.listening import keep_listening
 
@@ -65,6 +65,8 @@ def sweep(place: Home) -> int:
         served = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")
         if "MLFLOW_TRACKING_URI" in owner.own and (served or place.mlflow_database.exists()):
             _fail(owner)
+    if count:
+        remove_parts(place)
     return count
 
 

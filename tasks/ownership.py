@@ -14,6 +14,7 @@ import atexit
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -31,6 +32,8 @@ from tasks.runtime.steps import is_alone
 
 RUN_TAG = "hush.owner"
 """The tag of a tracker's run that holds the token."""
+
+_PART = re.compile(r"\..+\.[0-9a-f]{16}")
 
 _held: dict[tuple[Path, int], tuple[str, int]] = {}
 """By home and process (a fork is another one): the token, and the descriptor that holds its lock."""
@@ -131,11 +134,41 @@ def sweep_files(place: Home) -> None:
     """Remove the temporary files of dead owners that had no server."""
     for owner in dead_owners(place):
         remove_files(owner, place.store)
+        remove_parts(place)
 
 
 def remove_files(owner: Owner, store: Path) -> None:
     """Remove the temporary files of a dead owner."""
     shutil.rmtree(store / "tmp" / owner.token, ignore_errors=True)
+
+
+def remove_parts(place: Home) -> None:
+    """Remove what dead owners left of files that they were writing (`hush_core.files.beside`), unless another
+    process of the home lives, which may be writing."""
+    own = place.root / "run" / f"{token_of(place)}.json"
+    if any(_may_live(path) for path in own.parent.glob("*.json") if path != own):
+        return
+    begun = own.stat().st_mtime_ns
+    for folder, _, files in os.walk(place.store):
+        for name in filter(_PART.fullmatch, files):
+            with suppress(OSError):
+                if (Path(folder) / name).stat().st_mtime_ns < begun:  # of before this process was
+                    (Path(folder) / name).unlink()
+
+
+def _may_live(path: Path) -> bool:
+    """Whether the process of a record lives, as far as this host can know."""
+    try:
+        with open(path, "rb") as file:
+            record = json.load(file)
+            if record["host"] != socket.gethostname() or not record["locked"]:
+                return True
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
 
 
 def end_server(owner: Owner) -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from hush_core import figures
 from hush_core.config import HushConfig, Method
 from hush_core.files import put_in_place, sync
-from hush_core.weights import recommended
+from hush_core.weights import Way, recommended
 from hush_core.weights.roles import WithoutSecret
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
@@ -87,7 +87,7 @@ class CostlySecret(BaseModel):
 
 
 MOST_COSTLY = 8
-LOGGED = ("frontier.csv", "frontier.png", "runs.csv", "runs.png", "secrets.csv", "reliefs.csv")
+LOGGED = ("ways.csv", "frontier.csv", "frontier.png", "runs.csv", "runs.png", "secrets.csv", "reliefs.csv")
 
 
 def frame_of(rows: list[PlanRow], chosen: int | None = None) -> pl.DataFrame:
@@ -121,20 +121,27 @@ def publish_frontier(
     relaxations: list[Relaxation],
     noise_by_runs: list[NoiseOfRuns],
     folder: str,
+    ways: tuple[Way, ...] = (),
 ) -> Published:
     """Write tables and picture to `folder`, and log all but the lost examples' paths to the tracker.
 
-    frontier.csv · frontier.png; of the recommended point also runs.csv and runs.png (noise by the number of runs
-    that the targets hold for) · secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which
-    examples are lost and why; the only one with paths, so it stays here).
+    ways.csv (which way each entry goes). Where something is learned under noise, frontier.csv · frontier.png, and
+    of the recommended point runs.csv and runs.png (noise by the number of runs that the targets hold for) ·
+    secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which examples are lost and why;
+    the only one with paths, so it stays here).
     """
     store, out = Store(home().store), Path(folder)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as work:
         staged = Path(work)
-        table = frame_of(rows, chosen)
-        table.write_csv(staged / "frontier.csv")
-        figures.frontier(table, staged / "frontier.png")
+        if ways:
+            pl.DataFrame([way.model_dump() for way in ways], infer_schema_length=None).write_csv(
+                staged / "ways.csv"
+            )
+        if rows:
+            table = frame_of(rows, chosen)
+            table.write_csv(staged / "frontier.csv")
+            figures.frontier(table, staged / "frontier.png")
         if noise_by_runs:
             kinds = {"runs": pl.UInt32, "anew": pl.Float64, "going_on": pl.Float64, "later_rounds": pl.UInt32}
             by_runs = pl.DataFrame([row.model_dump() for row in noise_by_runs], schema=kinds)
@@ -163,7 +170,7 @@ def publish_frontier(
         }
         | {"expected_batch": config.train.batch},
         metrics=_metrics(rows, chosen),
-        files=[out / name for name in LOGGED],
+        files=[out / name for name in LOGGED if (out / name).is_file()],
     )
     outright = int((lost["weight"] == 0).sum())
     return Published(

@@ -9,7 +9,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from hush_core import figures
-from hush_core.config import HushConfig, write_plan
+from hush_core.config import Changes, HushConfig, write_plan
 from hush_core.files import put_in_place, sync
 from hush_core.rehearsal import Space, Tried
 from hush_core.rehearsal.play import STEPS
@@ -87,6 +87,7 @@ def publish_rehearsal(
     unit: str,
     out: Path,
     config_file: str,
+    taken: Changes | None,
 ) -> PublishedRehearsal:
     """Write the files to `out`, and log them to the tracker. None of them says anything of a tagged example."""
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,7 +105,7 @@ def publish_rehearsal(
         if best is not None:
             write_plan(
                 staged / PLAN,
-                best.point,
+                taken or best.point,
                 f"rehearsed for {Path(config_file).name}: hush run {Path(config_file).name} --plan {PLAN}",
                 f"predicted: {best.mean:.4f} bits per {unit}, σ = {best.facts['noise_multiplier']:.4g}",
             )

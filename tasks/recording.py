@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +22,7 @@ from tasks.runtime.environment import home, retry_pauses
 from tasks.runtime.registry import Registered, logged_version, record_run
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import is_away
-from tasks.runtime.versions import earlier_tags
+from tasks.runtime.versions import MADE_BY, earlier_tags
 
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
@@ -78,6 +79,15 @@ def publish_summary(summary: str, registered: Registered) -> None:
     create_markdown_artifact(summary, key="hush-train", description=f"report of {registered.model_uri}")
 
 
+def parameter_name(name: str) -> str:
+    """A name that MLflow takes; a repository may be called otherwise.
+
+    >>> parameter_name("source.gtk+")
+    'source.gtk_'
+    """
+    return re.sub(r"[^\w\-. :/]", "_", name)
+
+
 def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
     train = config.train
     return {
@@ -96,7 +106,7 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "pretrain_steps": config.pretrain.steps,
         "without_secret": config.weights.without_secret,
         "trained_without_noise": outcome.weighed.trained_plain,
-        **{f"source.{name}": mark[:16] for name, mark in outcome.extracted.commits.items()},
+        **{parameter_name(f"source.{name}"): mark[:16] for name, mark in outcome.extracted.commits.items()},
     }
 
 
@@ -210,6 +220,7 @@ def _tags(store: Store, outcome: Outcome) -> dict[str, str]:
         RELEASED: str(outcome.trained.rounds_released),
         ALONE: f"{worst_ratio(store, outcome):.6g}",
         "certificate_digest": certificate.digest,
+        MADE_BY: f"{certificate.facts.store} {certificate.facts.run}",
         RUN: str(outcome.trained.others.most + (outcome.calibrated.rounds > 0)),
         "secrets_trained_before": str(outcome.trained.others.secrets),
         TOGETHER: f"{worst:.6g}" if worst is not None else "nothing promised",

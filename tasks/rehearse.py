@@ -156,6 +156,15 @@ def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> f
     return play_point(stage, priced, settings, lambda *_: False, seed).loss
 
 
+@step(name="start-loss")
+def start_loss(stage: Stage) -> float:
+    """What the rehearsed rounds begin with comes to, on the texts that plans are compared on."""
+    from hush_core.rehearsal.play import losses
+
+    store = Store(home().store)
+    return losses(stage.model(store), _measured(store, stage.roles))[0]
+
+
 @step(name="rehearse-plan")
 def play_point(
     stage: Stage, priced: Priced, settings: TrainConfig, told: Callable[[int, float], bool], seed: int

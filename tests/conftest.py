@@ -43,7 +43,22 @@ def pytest_collection_modifyitems(items):
     for row in DURATIONS.read_text().splitlines()[1:]:
         took, _, file = row.split("\t")
         seconds[scope_of(file)] += float(took)
-    items.sort(key=lambda item: -seconds[scope_of(item.nodeid.partition("::")[0])])
+    files = [item.nodeid.partition("::")[0] for item in items]
+    order = sorted(range(len(items)), key=lambda i: (-seconds[scope_of(files[i])], files[i], i))
+    items[:] = [items[i] for i in order]
+
+
+class Backwards(pytest.Dir):
+    """A folder whose last file is imported first, so that two workers share the rewriting of new test files."""
+
+    def collect(self):
+        return [*super().collect()][::-1]
+
+
+def pytest_collect_directory(path, parent):
+    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2:
+        return Backwards.from_parent(parent, path=path)
+    return None
 
 
 def pytest_collection_finish():
@@ -111,7 +126,15 @@ def prefect_harness(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def certified(tmp_path_factory):
+def second_route_once():
+    from second_route import remembered
+
+    with remembered():
+        yield
+
+
+@pytest.fixture(scope="session")
+def certified(tmp_path_factory, second_route_once):
     """(model folder, certificate folder): a tiny untrained GPT and a certificate that really verifies."""
     import polars as pl
 

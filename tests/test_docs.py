@@ -77,7 +77,7 @@ def test_the_smallest_config_on_the_page_loads(tmp_path):
     (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)
     path = tmp_path / "job.yaml"
     path.write_text(example)
-    assert load_config(path).train.rounds == 2000
+    assert load_config(path).secrets[0].protect == "auto"
 
 
 CODE = {"path", "codeowners", "contributors", "credentials", "literals"}

@@ -1,4 +1,4 @@
-"""A forked command is the command: the same streams and status, its own environment, nothing of hush beforehand."""
+"""A forked command has streams, status and environment of its own, and loads no flow of hush ahead."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from waiting import PATIENCE
 
 PROBE = """
 import atexit, os, sys, threading
-ours = sorted(n for n in sys.modules if n.split(".")[0] in ("flows", "hush", "hush_core", "tasks"))
+ours = sorted(n for n in sys.modules if n.split(".")[0] in ("flows", "hush", "tasks"))
 from prefect.settings import get_current_settings
 print(ours, "torch" in sys.modules, sys.argv, os.getcwd(), os.environ["GIVEN"], __name__, sys.stdin.read())
 print(get_current_settings().home, get_current_settings().api.url, os.getsid(0) == os.getpid())
@@ -38,6 +38,16 @@ def test_a_forked_command_has_its_own_environment_and_ends_as_a_process_does(tmp
     assert settings == f"{tmp_path / 'home' / 'prefect'} http://127.0.0.1:9/api True"
     assert last == ["of a thread", "at exit"] and done.stderr == "of errors\n" and done.returncode == 3
     assert "GIVEN" not in os.environ
+
+
+def test_the_library_of_another_tree_is_not_taken_for_that_of_this_one(tmp_path):
+    (tmp_path / "hush_core").mkdir()
+    (tmp_path / "hush_core" / "__init__.py").touch()
+    (tmp_path / "where.py").write_text(
+        "import hush_core, sys; print('hush_core.plan' in sys.modules, hush_core.__file__)"
+    )
+    done = warm.run("where", [], cwd=tmp_path, env=environment(tmp_path / "home"))
+    assert done.stdout == f"False {tmp_path / 'hush_core' / '__init__.py'}\n", done.stderr
 
 
 @pytest.mark.parametrize("words", [["--version"], ["schema"], ["nonsense"], ["verify", "nowhere"]])

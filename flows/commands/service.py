@@ -115,9 +115,11 @@ def restore(
     from flows.backup import restore as restore_home
     from tasks.runtime.environment import home
 
-    taken = restore_home(home(), source)
+    taken, spent = restore_home(home(), source)
     print(f"restored as of {taken}. Runs since then released something that this home does not count:")
     print("count each of them with `hush runs --add CERTIFICATE`, or promise nothing over all runs")
+    for run in spent:
+        print(f"run {run[:12]} had not ended then: it counts with all its rounds, and releases no more")
 
 
 def schema(

@@ -60,7 +60,7 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
         if facts["left_out_secrets"]:
             notes.append(
                 f"{entry}: {counted(facts['left_out_examples'], 'example')} with its "
-                f"{counted(facts['left_out_secrets'], 'secret')} left out, as it asks "
+                f"{counted(facts['left_out_secrets'], 'secret')} left out "
                 "(dropped.csv of `hush secrets` says where)"
             )
         if facts["redacted_secrets"] and facts["redacted_places"]:

@@ -22,6 +22,7 @@ def page(report: Report) -> str:
         f"- {counted(report.secrets, 'secret')} in {report.examples:,} examples ({report.edges:,} edges)"
         if report.edges
         else f"- no secret is left in any of {report.examples:,} examples: all were redacted or left out",
+        *(f"- {way}" for way in report.ways),
         f"- weight retained {report.weight_retained:.1%}, {report.examples_kept:.1%} of the examples kept",
         *([f"- noise {plain(noise_in_words(report))}"] if report.noise_multiplier is not None else []),
         f"- {report.rounds_released} of {report.rounds} rounds released, "

@@ -23,6 +23,8 @@ class Report(BaseModel):
     examples: int
     public_examples: int
     secrets: int
+    ways: list[str] = []
+    """Which way the secrets of each entry went, and why."""
     edges: int
     planted: int | None = None
     planted_found: int | None = None

@@ -17,6 +17,7 @@ from tasks.batch_words import batch_in_words
 
 MOST_ROWS = 15
 MOST_WARNINGS = 5
+MOST_WAYS = 4
 WIDTH = 100
 LONGEST_NAME, NAMES_END = 40, 7
 
@@ -38,6 +39,8 @@ def render(report: Report, console: Console) -> None:
             f"[bold]none is left[/bold] in any of {report.examples:,} examples: all were redacted or left out"
         )
     line("secrets", held)
+    for number, way in enumerate(report.ways[:MOST_WAYS]):
+        line("" if number else "ways", escape(way))
     of = "the examples" if report.without_secret == "noise" else "those with a secret"
     solved = f"(the program solved within {max(report.gap, 0.0):.1e})"
     if report.mechanism:

@@ -42,7 +42,7 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
         said = "was not attacked: it stands" if unranked == 1 else "were not attacked: they stand"
         notes.append(
             f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
-            "larger chunk_bytes cut fewer; or encoded)"
+            "larger chunk_bytes cut fewer; or encoded), or fewer than four letters and digits are free"
         )
     failed = [m for m, c in outcome.by_method.items() if c is None]
     if failed:

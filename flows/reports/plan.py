@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.reports import ways
 from flows.reports.plan_report import PlanReport, choices, headline, remedies_in_words, retraining, verdict
 from hush_core.figures import short_name
 from tasks.publish_plan import PlanRow, Published
@@ -47,8 +48,24 @@ def render(report: PlanReport, console: Console) -> None:
     console.print()
     console.print(
         f"[bold]{counted(report.secrets, 'secret')}[/bold], {report.examples:,} examples; "
-        f"certified by {report.method}"
+        + (f"certified by {report.method}" if report.rows else "no noise")
     )
+    ways.render(report.ways, console)
+    for sentence in report.replaced:
+        console.print(f"[yellow]![/yellow]     {escape(sentence)}", soft_wrap=True)
+    if report.rows:
+        _render_prices(report, console)
+    console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+    if report.rows:
+        _render_noise(report, console)
+    for note in report.notes:
+        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
+    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}", soft_wrap=True)
+    if report.published.run_url:
+        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
+
+
+def _render_prices(report: PlanReport, console: Console) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in headers(report):
         table.add_column(name, justify="left" if not name else "right", overflow="fold")
@@ -56,7 +73,9 @@ def render(report: PlanReport, console: Console) -> None:
         chosen = report.recommended is not None and row is report.rows[report.recommended]
         table.add_row(*map(escape, cells(report, row)), style="bold green" if chosen else None)
     console.print(table)
-    console.print(f"[bold]take[/bold]  {escape(headline(report))}", soft_wrap=True)
+
+
+def _render_noise(report: PlanReport, console: Console) -> None:
     console.print(f"[dim]      rule: {report.rule}[/dim]", soft_wrap=True)
     for place, choice in enumerate(choices(report)):
         console.print(f"[bold]{'or' if place else '':<6}[/bold]{escape(choice)}", soft_wrap=True)
@@ -69,11 +88,6 @@ def render(report: PlanReport, console: Console) -> None:
         console.print(f"[bold]{'' if number else 'or':<6}[/bold]{escape(remedy)}", soft_wrap=True)
     if report.recommended is not None:
         _render_costs(report, console)
-    for note in report.notes:
-        console.print(f"[yellow]![/yellow]     {escape(note)}", soft_wrap=True)
-    console.print(f"[bold]look[/bold]  {escape(report.published.folder)}/frontier.png", soft_wrap=True)
-    if report.published.run_url:
-        console.print(f"      {escape(report.published.run_url)}", soft_wrap=True)
 
 
 def _render_costs(report: PlanReport, console: Console) -> None:
@@ -107,18 +121,22 @@ def markdown(report: PlanReport) -> str:
     lines = [
         f"{counted(report.secrets, 'secret')}, {report.examples:,} examples; certified by `{report.method}`.",
         "",
+        *ways.markdown(report.ways),
+        *(f"- **!** {sentence}" for sentence in report.replaced),
         f"**{headline(report)}**",
         "",
-        f"Rule: {report.rule}.",
-        "",
+        *([f"Rule: {report.rule}.", ""] if report.rows else []),
         *(f"- {choice}" for choice in choices(report)),
         "",
         *([retraining(report), ""] if report.noise_by_runs else []),
         *([f"**!** {verdict(report)}.", ""] if verdict(report) else []),
         *(f"- {remedy}" for remedy in remedies_in_words(report)),
         "",
-        "| " + " | ".join(name or "note" for name in names) + " |",
-        "|" + "---|" * len(names),
+        *(
+            ["| " + " | ".join(name or "note" for name in names) + " |", "|" + "---|" * len(names)]
+            if report.rows
+            else []
+        ),
         *("| " + " | ".join(cells(report, row)) + " |" for row in report.own),
         "",
     ]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from flows.remedies import WORTH_ASKING, Remedy, share
+from flows.reports.ways import in_short
+from flows.settling import Settled
 from flows.sweep import parameters_of
-from hush_core.config import HushConfig
-from hush_core.weights import RULE
+from hush_core.config import HushConfig, makes_noise
+from hush_core.weights import RULE, Way
 from tasks.extraction import Extracted
 from tasks.publish_plan import NoiseOfRuns, PlanRow, Published
 from tasks.weighing import Relaxation
+from tasks.wording import counted
 
 
 class PlanReport(BaseModel):
@@ -35,6 +38,7 @@ class PlanReport(BaseModel):
     """At the recommended point: the noise multiplier, were they promised for so many runs."""
     published: Published
     expected_batch: int
+    rounds: int
     noise_share: float | None
     """How long the noise of all rounds is at the recommended point, against the longest that their gradients can
     add up to (`flows.remedies.share`); None where nothing is recommended, or the model's size is not known."""
@@ -46,6 +50,14 @@ class PlanReport(BaseModel):
     """What would make it shorter, the best one first; empty where it is short."""
     next_run: str
     """What a run would be now, under a promise of several; else empty."""
+    ways: tuple[Way, ...] = ()
+    """Of each entry: by noise, left out or redacted."""
+    replaced: tuple[str, ...] = ()
+    """On numbers of the config that are not used as they are."""
+    trained_as_usual: int | None = None
+    """Examples that are trained on where nothing is learned under noise; None where something is."""
+    set_c: float | None = None
+    """`weights.c`, where the config gives it: that is what a run takes."""
     notes: list[str]
     """What the extraction left open: entries that protect nothing, weak credentials, files not read."""
 
@@ -74,6 +86,8 @@ def build_report(
     widest_share: float | None,
     remedies: list[Remedy],
     next_run: str,
+    settled: Settled,
+    set_c: float | None,
 ) -> PlanReport:
     best = None if chosen is None else rows[chosen].noise_multiplier
     train = config.train
@@ -93,19 +107,34 @@ def build_report(
         noise_by_runs=noise_by_runs,
         published=published,
         expected_batch=train.batch,
+        rounds=train.rounds,
         noise_share=noise_share,
         widest_share=widest_share,
         without_secret=config.weights.without_secret,
         remedies=remedies,
         next_run=next_run,
+        ways=settled.ways,
+        replaced=settled.replaced,
+        trained_as_usual=None if makes_noise(config.mechanism) else extracted.n_examples,
+        set_c=set_c,
         notes=notes,
     )
 
 
 def headline(report: PlanReport) -> str:
     """The recommendation in one sentence."""
+    if report.trained_as_usual is not None:
+        done = in_short(report.ways)
+        return (
+            (f"{done}, and " if done else "")
+            + f"train as usual on {counted(report.trained_as_usual, 'example')}, without "
+            "certified rounds: `hush run` does that"
+        )
     if report.recommended is None:
-        return "nothing can be recommended: no point of the sweep has a certified noise multiplier"
+        return (
+            "leave these entries out (`protect: drop`) and train as usual: no point of the sweep has a certified "
+            "noise multiplier"
+        )
     row = report.rows[report.recommended]
     key = (
         f"weights.c = {row.c:.3g}"
@@ -115,8 +144,14 @@ def headline(report: PlanReport) -> str:
     return (
         f"{key}: noise multiplier {row.noise_multiplier:.3g}, {row.weight_retained:.1%} of the weight retained "
         f"({row.protected_retained:.1%} of the examples with a secret), "
-        f"about {row.distinct:,.0f} distinct examples seen"
+        f"about {row.distinct:,.0f} distinct examples seen" + _taken_by_a_run(report, row)
     )
+
+
+def _taken_by_a_run(report: PlanReport, row: PlanRow) -> str:
+    if report.set_c is None or row.c is None or abs(row.c - report.set_c) < 1e-9:
+        return f"; `hush run` takes it, with T = {report.rounds:,} rounds of B = {report.expected_batch:,}"
+    return f"; `hush run` takes weights.c = {report.set_c:.3g} of the config: leave that out to have this one taken"
 
 
 def verdict(report: PlanReport) -> str:

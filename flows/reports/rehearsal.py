@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.markup import escape
@@ -52,6 +54,12 @@ class RehearsalReport(BaseModel):
     by_runs: list[LossOfRuns]
     """The recommended point at the noise of so many runs."""
     published: PublishedRehearsal
+    gained: float | None = None
+    """Bits by which the recommended point is below what its rounds begin with, on the same texts."""
+    left_out: tuple[str, ...] = ()
+    """Entries that are left out, as nothing was gained."""
+    nothing: str = ""
+    """Why nothing was rehearsed."""
 
     @property
     def best(self) -> RehearsedRow | None:
@@ -69,6 +77,9 @@ def build_report(
     search: Search,
     by_runs: list[LossOfRuns],
     published: PublishedRehearsal,
+    *,
+    gained: float | None,
+    taken: Changes | None,
 ) -> RehearsalReport:
     best, space = search.recommended(), search.space
     ranked = sorted(search.tried(), key=_place)
@@ -85,7 +96,20 @@ def build_report(
         notes=_notes(config, stage, tagged, best, space),
         by_runs=by_runs,
         published=published,
+        gained=gained,
+        left_out=tuple(name for name, way in ((taken and taken.protect) or {}).items() if way == "drop"),
     )
+
+
+def nothing_to_rehearse(config: HushConfig, extracted: Extracted, folder: Path) -> RehearsalReport:
+    """The report where no entry may be learned under noise."""
+    return RehearsalReport(
+        secrets=extracted.n_secrets, method=config.method, without_secret="plain", stand_ins=0, tagged=0,
+        unit="byte", start=None, rows=[], notes=[], by_runs=[],
+        published=PublishedRehearsal(folder=str(folder), plan=None, run_url=None),
+        nothing=f"no entry may be learned under noise, so there are no rounds to rehearse: train as usual on "
+        f"{extracted.n_examples:,} examples, as `hush run` does",
+    )  # fmt: skip
 
 
 def _place(one: Tried) -> tuple:
@@ -150,6 +174,8 @@ def cells(row: RehearsedRow) -> list[str]:
 def headline(report: RehearsalReport) -> str:
     """The recommendation in one sentence."""
     best, own = report.best, report.own
+    if report.nothing:
+        return report.nothing
     if best is None:
         return "nothing can be recommended: no plan could be played to its end"
     text = f"predicted {best.loss:.4f} bits per {report.unit}"
@@ -159,8 +185,13 @@ def headline(report: RehearsalReport) -> str:
         text += f"; the config as it stands: {own.loss:.4f}"
     elif best.own:
         text += "; the config as it stands is the best of those tried"
-    if report.start is not None:
-        text += f"; before its rounds the model is at {report.start:.4f} on held-out text"
+    if report.gained is not None:
+        text += f"; its rounds gain {report.gained:.4f} bits over what they begin with"
+    if report.left_out:
+        text = (
+            f"leave out {', '.join(report.left_out)} and train as usual: the rounds gained no more than other "
+            f"draws of them differ by ({text})"
+        )
     return text
 
 
@@ -183,6 +214,9 @@ def retraining(report: RehearsalReport) -> str:
 def render(report: RehearsalReport, console: Console) -> None:
     """Print the table, the recommendation, and how to run it."""
     console.print()
+    if report.nothing:
+        console.print(f"[bold]take[/bold]  {escape(report.nothing)}", soft_wrap=True)
+        return
     console.print(
         f"[bold]{report.secrets:,}[/bold] secrets; every plan certified by {report.method}, at equal compute; "
         f"rehearsed on {report.stand_ins:,} examples that no secret tags",

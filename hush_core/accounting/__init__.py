@@ -15,16 +15,20 @@ from hush_core.accounting.bounds import (
     bound_of_runs,
     curve_of_runs,
     posterior_bound,
-    posterior_curve,
 )
 from hush_core.accounting.dp.differential_privacy import PrivacyProfile, privacy_profile
 from hush_core.accounting.inverse import largest_expected_count
-from hush_core.accounting.many_secrets.calibration import Calibration, calibrate, noise_for_all
+from hush_core.accounting.many_secrets.calibration import (
+    Calibration,
+    TargetsSpent,
+    calibrate,
+    noise_for_all,
+    noise_for_runs,
+)
 from hush_core.accounting.many_secrets.curves import Curves, posterior_curves
 from hush_core.accounting.many_secrets.history import History
-from hush_core.accounting.many_secrets.run_bounds import RunBounds, certify_runs
-from hush_core.accounting.many_secrets.run_noise import NextRun, RunsNoise, TargetsSpent, noise_for_runs
-from hush_core.accounting.many_secrets.secret_bounds import bound_secrets
+from hush_core.accounting.many_secrets.many_runs import certify_runs
+from hush_core.accounting.many_secrets.one_run import bound_secrets
 from hush_core.accounting.noise_search import smallest_noise
 from hush_core.accounting.participation import Participation
 from hush_core.accounting.renyi_filter import best_order, budget, filter_bound, spent
@@ -35,13 +39,10 @@ __all__ = [
     "Calibration",
     "Curves",
     "History",
-    "NextRun",
     "Participation",
     "PosteriorCurve",
     "PrivacyProfile",
     "Run",
-    "RunBounds",
-    "RunsNoise",
     "TargetsSpent",
     "best_order",
     "bound_of_runs",
@@ -56,7 +57,6 @@ __all__ = [
     "noise_for_all",
     "noise_for_runs",
     "posterior_bound",
-    "posterior_curve",
     "posterior_curves",
     "privacy_profile",
     "smallest_noise",

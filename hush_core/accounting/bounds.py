@@ -83,6 +83,11 @@ class PosteriorCurve:
             None if np.isnan(lower) else lower,
         )
 
+    def at_places(self, places: np.ndarray) -> PosteriorCurve:
+        """Its points at these places."""
+        columns = (self.priors, self.values, self.methods, self.numerical_errors, self.lower)
+        return PosteriorCurve(*(column[places] for column in columns), self.note)
+
 
 def posterior_bound(
     participation: Participation,
@@ -108,33 +113,8 @@ def posterior_bound(
     Raises:
         InputError: an argument out of range. CertificationError: the method cannot certify here.
     """
-    curve = posterior_curve(
-        participation,
-        noise_multiplier=noise_multiplier,
-        rounds=rounds,
-        priors=prior,
-        method=method,
-        lower=lower,
-    )
-    return curve.at(0)
-
-
-def posterior_curve(
-    participation: Participation,
-    *,
-    noise_multiplier: float,
-    rounds: int,
-    priors: ArrayLike,
-    method: BoundMethod = "best",
-    lower: bool = False,
-) -> PosteriorCurve:
-    """`posterior_bound` for many priors at once, at little more than the cost of one.
-
-    An adversary may go for a part of a secret that is easier to guess than the whole: what it gains is read at
-    that part's prior. Arguments, guarantee and errors as for `posterior_bound`; priors: (k,).
-    """
-    return curve_of_runs(
-        [Run(participation, noise_multiplier, rounds)], priors=priors, method=method, lower=lower
+    return bound_of_runs(
+        [Run(participation, noise_multiplier, rounds)], prior=prior, method=method, lower=lower
     )
 
 

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from hush_core.accounting.bounds import BoundMethod, posterior_curve
+from hush_core.accounting.bounds import BoundMethod, curve_of_runs
 from hush_core.accounting.participation import Participation
-from hush_core.accounting.runs import check_mechanism
+from hush_core.accounting.runs import Run, check_mechanism
 from hush_core.errors import CertificationError, InputError
 
 PRECISION = 1e-3
@@ -137,9 +137,10 @@ def _largest_hazards(pairs: np.ndarray, mechanism: dict) -> np.ndarray:
 
 def _bounds(hazard: float, priors: np.ndarray, mechanism: dict) -> np.ndarray:
     distinct, back = np.unique(priors, return_inverse=True)
-    rate = -np.expm1(-hazard / _EXAMPLES)
+    draws = Participation.binomial(_EXAMPLES, -np.expm1(-hazard / _EXAMPLES))
+    run = Run(draws, mechanism["noise_multiplier"], mechanism["rounds"])
     try:
-        curve = posterior_curve(Participation.binomial(_EXAMPLES, rate), priors=distinct, **mechanism)
+        curve = curve_of_runs([run], priors=distinct, method=mechanism["method"])
     except CertificationError:
         return np.full(len(priors), np.inf)
     return curve.values[back]

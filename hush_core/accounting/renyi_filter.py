@@ -4,6 +4,7 @@ Fix an order α, and for each secret a budget M, before the first run. Where no 
 what the runs spend at α, in all, above M, the secret's bound is the Rényi bound of M, whatever the choices hung on
 (docs/guarantee.md §8, Proposition 15).
 
+>>> from hush_core.accounting import Participation
 >>> k = Participation.binomial(count=100, rate=2048 / 1.2e6)
 >>> plan = [Run(k, 4.0, 500)] * 4
 >>> order = best_order(plan, prior=1e-10)

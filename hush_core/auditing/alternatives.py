@@ -11,6 +11,7 @@ import numpy as np
 _DIGITS = b"0123456789"
 _LOWER = b"abcdefghijklmnopqrstuvwxyz"
 _UPPER = _LOWER.upper()
+_FREE = _DIGITS + _LOWER + _UPPER
 _HEX = b"0123456789abcdef"
 _PREFIX_WITHIN = 12
 MIN_RANDOM = 4
@@ -18,10 +19,17 @@ MIN_RANDOM = 4
 
 
 def fixed_prefix(value: bytes) -> int:
-    """Leading bytes that name the type, not the secret: to the last `_` or `-` within 12, or AKIA."""
+    """Leading bytes that name the type, not the secret: to the last `_` or `-` within 12, or AKIA.
+
+    A name in parts has no prefix where too little of it would be left to rank:
+
+    >>> fixed_prefix(b"sk_live_51Hb"), fixed_prefix(b"project_io")
+    (8, 0)
+    """
     if value.startswith((b"AKIA", b"ASIA")):
         return 4
-    return max(value.rfind(mark, 0, _PREFIX_WITHIN) for mark in (b"_", b"-")) + 1
+    end = max(value.rfind(mark, 0, _PREFIX_WITHIN) for mark in (b"_", b"-")) + 1
+    return end if sum(byte in _FREE for byte in value[end:]) >= MIN_RANDOM else 0
 
 
 def alphabets(value: bytes) -> list[bytes]:

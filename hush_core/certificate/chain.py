@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from hush_core.certificate.document import Certificate
+from hush_core.certificate.document import Certificate, files_digest
 from hush_core.certificate.verify import Verification
 from hush_core.errors import VerificationError
 
@@ -43,9 +43,15 @@ def check_chain(
 ) -> list[str]:
     """What `after`, of the same store, does not carry on of `before`; both hold by themselves.
 
-    Looked at are the secrets that both name alike. A run must be there with its σ, T and settings, and with at
-    least as many of the secret's examples: entries that were added since may name more.
+    A run ends once: one that ended in two models was copied amid its rounds. Else looked at are the secrets that
+    both name alike. A run must be there with its σ, T and settings, and with at least as many of the secret's
+    examples: entries that were added since may name more.
     """
+    which = f"certificate {before.digest[:8]}"
+    models = {files_digest(certificate.model_files) for certificate in (before, after)}
+    if before.facts.run == after.facts.run and len(models) == 2:
+        said = f"run {after.facts.run[:8]} ended in another model in {which}"
+        return [f"{said}: two copies of a store went on with it, and each released rounds"]
     needed = _drawn(before, before_tables).filter(pl.col("key") != after.facts.run)
     names = after_tables["secrets.parquet"]["name"].to_list()
     needed = needed.filter(pl.col("name").is_in(names))
@@ -58,7 +64,6 @@ def check_chain(
         | (pl.col("rounds") != pl.col("rounds_after"))
         | (pl.col("settings") != pl.col("settings_after"))
     )
-    which = f"certificate {before.digest[:8]}"
     failures = [
         f"{name}: run {key[:8]}, which {which} knew, is not counted (`hush runs --add` counts it from now on)"
         for key, name in gone.select("key", "name").iter_rows()

@@ -7,7 +7,7 @@ import polars as pl
 
 from hush_core.certificate.document import TABLES, Facts
 from hush_core.certificate.mechanism import needs_no_rounds
-from hush_core.certificate.redaction import check_redacted
+from hush_core.certificate.redaction import REDACTED, check_redacted
 from hush_core.certificate.tables import EMPTY_WITHOUT_ROUNDS
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
 from hush_core.weights.roles import (
@@ -26,16 +26,23 @@ SUMMED = 1e-9
 
 def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
     """The document against the tables; those are well-formed."""
-    bounds, _, edges, history, redacted, runs, secrets, weights = (tables[name] for name in TABLES)
-    plan, training = facts.plan, facts.training
-    total, most = float(weights["weight"].sum()), int(bounds["earlier_runs"].max() or 0)
-    left_out = needs_no_rounds(plan.mechanism) and redacted.height
+    redacted = tables[REDACTED]
+    left_out = needs_no_rounds(facts.plan.mechanism) and redacted.height
     if not left_out and (empty := [name for name in EMPTY_WITHOUT_ROUNDS if not tables[name].height]):
         return [f"{name}: is empty" for name in empty]
-    trained = np.bincount(history["secret_id"].to_numpy(), minlength=secrets.height)[: secrets.height]
-    above = plan.promised_runs and ~(bounds["all_runs"] <= bounds["posterior"]).fill_null(False)
-    most_attacked = max(secrets.height, redacted.height)
-    found = [
+    found = [*_of_graph(facts, tables), *_of_rounds(facts, tables), *_of_runs(facts, tables)]
+    return [message for is_wrong, message in found if is_wrong] + check_redacted(facts.redaction, redacted)
+
+
+Checks = list[tuple[bool, str]]
+"""(whether it is wrong, what to say then)."""
+
+
+def _of_graph(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
+    bounds, _, edges, _, _, _, secrets, weights = (tables[name] for name in TABLES)
+    plan, total = facts.plan, float(weights["weight"].sum())
+    far = (secrets["bits"] + secrets["prior"].log(2)).abs() > 0.5
+    return [
         (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
         (bounds.height != secrets.height, "not every secret has exactly one bound"),
         ((edges["example_id"] >= weights.height).any(), "an edge names an example that has no weight"),
@@ -48,6 +55,18 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             not total <= plan.weight_upper_bound * (1 + SUMMED) <= facts.examples * (1 + 2 * SUMMED),
             "weight_upper_bound is below the objective, or above the number of examples",
         ),
+        (bool(far.any()), "secrets.parquet: bits: are not those of the prior"),
+        (
+            bool((secrets["prior"] >= secrets["posterior"]).any()),
+            "secrets.parquet: posterior: a target is not above its prior",
+        ),
+    ]
+
+
+def _of_rounds(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
+    plan, training = facts.plan, facts.training
+    most = max(tables["secrets.parquet"].height, tables[REDACTED].height)
+    return [
         (
             training.rounds_released > plan.rounds,
             f"{training.rounds_released} rounds released, {plan.rounds} certified",
@@ -57,15 +76,34 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             f"{training.rounds_applied} rounds applied, {training.rounds_released} released",
         ),
         (
-            training.started_from is not None and training.started_from not in runs["key"].to_list(),
-            "goes on from a run that is none of runs.parquet, so what that one released is in no bound",
+            bool(facts.audits) and not training.released_unprotected,
+            "audits were made, but released_unprotected names nothing",
+        ),
+        *(
+            (not a.succeeded <= a.secrets <= most, "an audit counts more secrets than there are")
+            for a in facts.audits
+        ),
+    ]
+
+
+def _of_runs(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
+    bounds, _, _, history, _, runs, secrets, _ = (tables[name] for name in TABLES)
+    plan, started_from = facts.plan, facts.training.started_from
+    most, made = int(bounds["earlier_runs"].max() or 0), int(plan.rounds > 0)
+    trained = np.bincount(history["secret_id"].to_numpy(), minlength=secrets.height)[: secrets.height]
+    promised = plan.promised_runs is not None
+    above = ~(bounds["all_runs"] <= bounds["posterior"]).fill_null(False)
+    return [
+        (
+            started_from is not None and started_from not in runs["key"].to_list(),
+            "goes on from a run that is not in runs.parquet, so what that one released is in no bound",
         ),
         (
-            training.started_from is not None and bool(bounds["all_runs"].is_null().any()),
+            started_from is not None and bool(bounds["all_runs"].is_null().any()),
             "goes on from an earlier run's model, and nothing is promised of a secret over all runs",
         ),
         (
-            facts.runs_on_this_data != most + (plan.rounds > 0),
+            facts.runs_on_this_data != most + made,
             f"runs_on_this_data is {facts.runs_on_this_data}, but a secret has {most} earlier runs",
         ),
         (
@@ -86,27 +124,14 @@ def check_facts(facts: Facts, tables: dict[str, pl.DataFrame]) -> list[str]:
             "runs.parquet: more rounds were released than planned",
         ),
         (
-            plan.promised_runs is not None and bool(above.any()),
+            promised and bool(above.any()),
             "a secret's bound of all runs is not within its target, as promised_runs says",
         ),
         (
-            plan.promised_runs is not None and runs.height + (plan.rounds > 0) > plan.promised_runs,
+            promised and runs.height + made > (plan.promised_runs or 0),
             "there were as many runs as were promised before this one",
         ),
-        (
-            bool(facts.audits) and not training.released_unprotected,
-            "audits were made, but released_unprotected names nothing",
-        ),
-        *(
-            (not a.succeeded <= a.secrets <= most_attacked, "an audit counts more secrets than there are")
-            for a in facts.audits
-        ),
     ]
-    far = (secrets["bits"] + secrets["prior"].log(2)).abs() > 0.5
-    found.append((bool(far.any()), "secrets.parquet: bits: are not those of the prior"))
-    wrong = secrets["prior"] >= secrets["posterior"]
-    found.append((bool(wrong.any()), "secrets.parquet: posterior: a target is not above its prior"))
-    return [message for is_wrong, message in found if is_wrong] + check_redacted(facts.redaction, redacted)
 
 
 def check_roles(facts: Facts, edges: pl.DataFrame, weights: pl.DataFrame) -> list[str]:

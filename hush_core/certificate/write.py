@@ -42,84 +42,89 @@ def write_certificate(
 
     Raises:
         CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds
-            were released than planned, or an example that the rounds draw has no part in them by its role. Such a
-            model gets no certificate.
+            were released than planned, or an example that the rounds draw has no part in them by its role.
     """
+    earlier = earlier or Earlier.none(secrets.height)
+    plan = facts.plan
+    roles = assign_roles(
+        edges,
+        n_examples=len(weights),
+        without_secret=plan.without_secret,
+        held_back=plan.held_back,
+        order=order,
+    )
+    _refuse_what_was_not_planned(facts, bounds, np.asarray(weights), roles)
+    curves = curves_again(plan, weights, edges, secrets)
+    together = _of_all_runs(facts, weights, edges, bounds, earlier)
+    _refuse_beyond_promised_runs(facts, bounds, together, earlier)
+    redacted_rows, redaction = redacted_table(redacted)
+    stated = bounds.with_columns(
+        earlier_runs=pl.Series(earlier.counts), bare=pl.Series(earlier.bare),
+        **together.drop("secret_id").to_dict(), curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
+    )  # fmt: skip
+    drawn = {
+        "example_id": np.arange(len(weights), dtype=np.uint32),
+        "weight": np.asarray(weights, np.float64),
+    }
+    tables = {
+        "bounds.parquet": stated, "curves.parquet": curves.table, "edges.parquet": without_reasons(edges),
+        "history.parquet": earlier.profiles, REDACTED: redacted_rows, "runs.parquet": earlier.runs,
+        "secrets.parquet": secrets, "weights.parquet": pl.DataFrame(drawn | {"role": roles.cast(pl.String)}),
+    }  # fmt: skip
+    runs = {"runs_on_this_data": earlier.most + (plan.rounds > 0), "unknown_runs": earlier.unknown}
+    return _put(directory, facts.model_copy(update={"redaction": redaction, **runs}), tables, model_dir)
+
+
+def _of_all_runs(
+    facts: Facts, weights: np.ndarray, edges: pl.DataFrame, bounds: pl.DataFrame, earlier: Earlier
+) -> pl.DataFrame:
+    plan = facts.plan
+    rates, sigma, rounds = plan.as_run(weights, edges)
+    together = bounds_of_all_runs(
+        edges, rates, bounds, earlier, settings=plan.settings, promised=plan.promised_runs is not None,
+        noise_multiplier=sigma, rounds=rounds, method=plan.method,
+    )  # fmt: skip
+    return without_what_is_not_reached(plan, together)
+
+
+def _refuse_what_was_not_planned(
+    facts: Facts, bounds: pl.DataFrame, weights: np.ndarray, roles: pl.Series
+) -> None:
     missed = bounds.filter(pl.col("bound") > pl.col("posterior"))
     if missed.height:
         raise CertificationError(f"{missed.height} secrets miss their target; no certificate is written")
     if facts.training.rounds_released > facts.plan.rounds:
         raise CertificationError("more rounds were released than the plan covers; no certificate is written")
-    earlier = earlier or Earlier.none(secrets.height)
-    roles = assign_roles(
-        edges,
-        n_examples=len(weights),
-        without_secret=facts.plan.without_secret,
-        held_back=facts.plan.held_back,
-        order=order,
-    )
-    if np.any(np.asarray(weights)[(roles != CERTIFIED).to_numpy()] > 0):
+    if np.any(weights[(roles != CERTIFIED).to_numpy()] > 0):
         raise CertificationError(
             "an example that is not drawn by its role has a weight; no certificate is written"
         )
     if facts.training.trained_without_noise != (roles == PLAIN).sum():
         raise CertificationError("trained_without_noise is not the number of examples whose role is plain")
-    plan = facts.plan
-    rates, sigma, rounds = plan.as_run(weights, edges)
-    mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": plan.method}
-    curves = curves_again(plan, weights, edges, secrets)
-    together = bounds_of_all_runs(
-        edges,
-        rates,
-        bounds,
-        earlier,
-        settings=plan.settings,
-        promised=plan.promised_runs is not None,
-        **mechanism,
-    )
-    together = without_what_is_not_reached(plan, together)
-    if plan.promised_runs is not None:
-        kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
-        if not kept.all() or earlier.runs.height + (plan.rounds > 0) > plan.promised_runs:
-            raise CertificationError(
-                f"{(~kept).sum()} secrets miss their target over all runs, {earlier.runs.height} earlier ones of "
-                f"{plan.promised_runs} promised; no certificate is written"
-            )
-    redacted_rows, redaction = redacted_table(redacted)
-    tables = {
-        "bounds.parquet": bounds.with_columns(
-            earlier_runs=pl.Series(earlier.counts),
-            bare=pl.Series(earlier.bare),
-            **together.drop("secret_id").to_dict(),
-            curve=pl.Series(curves.of_secret, dtype=pl.UInt32),
-        ),
-        "curves.parquet": curves.table,
-        "edges.parquet": without_reasons(edges),
-        "history.parquet": earlier.profiles,
-        REDACTED: redacted_rows,
-        "runs.parquet": earlier.runs,
-        "secrets.parquet": secrets,
-        "weights.parquet": pl.DataFrame(
-            {
-                "example_id": np.arange(len(weights), dtype=np.uint32),
-                "weight": np.asarray(weights, np.float64),
-                "role": roles.cast(pl.String),
-            }
-        ),
-    }
+
+
+def _refuse_beyond_promised_runs(
+    facts: Facts, bounds: pl.DataFrame, together: pl.DataFrame, earlier: Earlier
+) -> None:
+    promised = facts.plan.promised_runs
+    if promised is None:
+        return
+    kept = (together["all_runs"] <= bounds["posterior"]).fill_null(False)
+    if not kept.all() or earlier.runs.height + (facts.plan.rounds > 0) > promised:
+        raise CertificationError(
+            f"{(~kept).sum()} secrets miss their target over all runs, {earlier.runs.height} earlier ones of "
+            f"{promised} promised; no certificate is written"
+        )
+
+
+def _put(directory: Path, facts: Facts, tables: dict[str, pl.DataFrame], model_dir: Path) -> Certificate:
     partial = directory.with_name(directory.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for name in TABLES:
         tables[name].write_parquet(partial / name)
     certificate = Certificate(
-        facts=facts.model_copy(
-            update={
-                "redaction": redaction,
-                "runs_on_this_data": earlier.most + (plan.rounds > 0),
-                "unknown_runs": earlier.unknown,
-            }
-        ),
+        facts=facts,
         tables={name: file_sha256(partial / name) for name in TABLES},
         model_files=hash_directory(model_dir),
     ).sealed()

@@ -19,11 +19,15 @@ WHICH_TEXT = (
 )
 MODEL = "how a model is made of what is drawn: post-processing of the releases (Propositions 12 and 13)"
 WORK = "how the work is done or shown; nothing of it is released"
+CHOSEN = 1
+"""The version of what chooses `weights.c`, `train.rounds` and `train.batch` where the file leaves them to the plan
+(`hush_core/weights/choice.py`, `recommendation.py`). They follow from graph and file, so null and this number say
+of them what a number would."""
 LEFT_OUT = {
     "version": "has one value",
     "repos.path": WHICH_TEXT, "repos.rev": WHICH_TEXT, "repos.name": WHICH_TEXT,
     "tables.path": WHICH_TEXT, "tables.name": WHICH_TEXT,
-    "public": WHICH_TEXT, "secrets": WHICH_TEXT,
+    "public": WHICH_TEXT, "secrets": WHICH_TEXT + "; so does `protect: auto`, which the graph decides",
     "promise.since": "`promise.runs` follows from it", "promise.until": "`promise.runs` follows from it",
     "promise.cron": "`promise.runs` follows from it", "promise.timezone": "`promise.runs` follows from it",
     "model": MODEL, "pretrain": MODEL, "untagged": MODEL,

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from string import Template
 
 WIDE = 0.25
-"""An entry that holds more of the examples than this is written as a comment: noise would cover all of them."""
-FEW = 64
-"""Fewer examples than this are too few to hide in one another."""
+"""An entry that holds more of the examples than this is written as a comment: all of them would be left out."""
 LEVELS = {"credentials": "high"}
 """Of the other kinds: normal."""
 
@@ -75,13 +73,8 @@ def entry_id(name: str, taken: set[str]) -> str:
     return next(one for one in numbers if one not in taken)
 
 
-def first_config(found: Found, drawn: int) -> str:
-    """The whole file.
-
-    Args:
-        found: what was counted.
-        drawn: how many examples hold one of the entries that are taken: the most that a round can draw.
-    """
+def first_config(found: Found) -> str:
+    """The whole file."""
     large = found.chunk_bytes > 512
     return _FILE.substitute(
         repository=f"{{path: {_quoted(found.path)}, name: {_quoted(found.name)}}}",
@@ -92,8 +85,6 @@ def first_config(found: Found, drawn: int) -> str:
         ),
         chunk_bytes=found.chunk_bytes,
         model="{layers: 4, width: 256, heads: 4}" if large else "{layers: 2, width: 128, heads: 4}",
-        drawn=f"{drawn:,}",
-        batch=max(1, min(64, drawn // 4)),
         tracked=_quoted(re.sub(r"[^A-Za-z0-9._-]+", "-", found.name).strip("-._")[:80] or "hush"),
     )
 
@@ -107,8 +98,7 @@ def _entry(found: Found, one: Candidate) -> str:
     taken = found.taken(one)
     if one.kind == "credentials":
         comment.append("Which they are, and on which lines: `hush secrets`. Rotate what is real.")
-        if 0 < one.examples < FEW:
-            comment.append("So few are cheaper to replace: `protect: redact` in the entry costs no noise.")
+        comment.append("Every copy that the search finds is replaced before training.")
     elif one is found.least:
         comment.append(
             "Wide, and taken only because nothing else is found: put in its place what is confidential."
@@ -118,7 +108,7 @@ def _entry(found: Found, one: Candidate) -> str:
             "Keep it if these files are confidential. Delete it if anyone in the company may read them."
         )
     elif one.examples:
-        comment.append(f"Off: above {WIDE:.0%} of the text, all of which would be learned under noise.")
+        comment.append(f"Off: above {WIDE:.0%} of the text, all of which would be left out of training.")
         comment.append(_NARROWER[one.kind])
     else:
         comment.append("Off: no text that is trained on is theirs.")
@@ -151,12 +141,11 @@ levels: {high: 1.0e-4, normal: 1.0e-3}
 
 secrets:
 $entries
-# Text that no entry names is learned without noise; `noise` in place of `plain` adds noise to all text.
-weights: {c: 0.3, without_secret: plain}
+# `hush plan` says which way each entry goes (replaced, left out or learned under noise) and why; an entry overrides
+# it by `protect: redact`, `drop` or `noise`. Text that no entry names is learned as usual, without noise.
 
-# Sizes for two CPU cores. A round draws from the $drawn examples that an active entry names.
+# Sizes for two CPU cores.
 chunk_bytes: $chunk_bytes
 model: $model
-train: {rounds: 100, batch: $batch}
 tracking: {experiment: $tracked, model: $tracked}
 """)

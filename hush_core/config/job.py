@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from hush_core.config.digest import read_otherwise
+from hush_core.config.digest import CHOSEN, read_otherwise
 from hush_core.config.mechanism import (
     HushMechanism,
     MechanismConfig,
@@ -36,14 +37,14 @@ from hush_core.config.settings import (
     WarmUp,
     WeightsConfig,
 )
-from hush_core.config.sources import Repository, Table
+from hush_core.config.sources import RepositoryOrPath, Table
 
 
 class HushConfig(Section):
     """One job. See `examples/` for whole files and `docs/configuration.md` for every key."""
 
     version: Literal[1]
-    repos: tuple[Repository, ...] = ()
+    repos: tuple[RepositoryOrPath, ...] = ()
     tables: tuple[Table, ...] = ()
     levels: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
     prior_cap_bits: Annotated[float, Field(gt=0, le=99)] = 33.2
@@ -59,9 +60,11 @@ class HushConfig(Section):
     model: ModelConfig = ByteGptModel()
     pretrain: PretrainConfig = PretrainConfig()
     untagged: UntaggedConfig = UntaggedConfig()
-    train: TrainConfig
+    train: TrainConfig = TrainConfig()
     audit: AuditConfig = AuditConfig()
     tracking: TrackingConfig = TrackingConfig()
+    _chosen: frozenset[str] = PrivateAttr(frozenset())
+    """Dotted keys whose values are the plan's and not the file's (`with_chosen`)."""
 
     @field_validator("secrets")
     @classmethod
@@ -85,14 +88,14 @@ class HushConfig(Section):
             )
         if self.train.start == "champion":
             for secret in self.secrets:
-                if getattr(secret, "protect", "noise") == "redact":
+                if secret.protect == "redact":
                     raise ValueError(
                         f"secrets.{secret.id}: protect: redact promises that no copy was trained on, and nothing "
                         "says so of the model that train.start: champion goes on from; protect it by noise, or "
                         "begin anew"
                     )
         several = not isinstance(self.train.learning_rate, float)
-        plain = self.weights.without_secret == "plain"
+        plain = self.without_secret == "plain"
         if self.train.untagged_batch and not plain:
             raise ValueError(
                 "train.untagged_batch: mixes in text that is trained on without noise; "
@@ -135,8 +138,7 @@ class HushConfig(Section):
                     f"weights.{key}: mechanism {kind} solves no program for weights; leave it out, or take "
                     "mechanism hush"
                 )
-        asked = "without_secret" in self.weights.model_fields_set and self.weights.without_secret != "plain"
-        if asked and not makes_noise(self.mechanism):
+        if self.weights.without_secret in ("noise", "drop") and not makes_noise(self.mechanism):
             raise ValueError(
                 f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on plainly; "
                 "leave it out"
@@ -172,6 +174,45 @@ class HushConfig(Section):
                 for entry in self.secrets
             )
         return self.model_copy(update=changed)
+
+    @property
+    def asks_for_noise(self) -> str:
+        """The key by which a person asks for certified rounds, so that `protect: auto` is noise; else empty."""
+        if self.mechanism != HushMechanism():
+            return f"mechanism: {self.mechanism.kind}"
+        if self.promise is not None:
+            return "promise"
+        without = self.weights.without_secret
+        return f"weights.without_secret: {without}" if without in ("noise", "drop") else ""
+
+    @property
+    def without_secret(self) -> Literal["noise", "plain", "drop"]:
+        """What becomes of examples without a secret: the file's word, or `noise` where it asks for certified rounds
+        in any other way, else `plain`."""
+        if self.weights.without_secret is not None:
+            return self.weights.without_secret
+        asked = self.asks_for_noise or any(entry.protect == "noise" for entry in self.secrets)
+        return "noise" if asked else "plain"
+
+    @property
+    def c_of_promise(self) -> float | None:
+        """`weights.c` of a promise of several runs whose file leaves it open: what it was before the plan chose, so
+        that a promise that is being kept goes on. None without a promise."""
+        return 0.5 if self.promise is not None and self.weights.c is None else None
+
+    def with_chosen(self, chosen: Mapping[str, Any]) -> HushConfig:
+        """The job with values that the plan chose: dotted keys of a section → value. The digest of its settings
+        stays that of the file: a choice follows from the graph and the file."""
+        data: dict[str, Any] = {}
+        for key, value in chosen.items():
+            section, _, name = key.partition(".")
+            if not name:
+                data[section] = value
+                continue
+            data[section] = data.get(section, getattr(self, section)).model_copy(update={name: value})
+        changed = self.model_copy(update=data)
+        changed._chosen = self._chosen | chosen.keys()
+        return changed
 
     def posterior(self, secret: SecretEntry) -> float:
         """The target r_j of a secret of this config."""
@@ -218,16 +259,25 @@ class HushConfig(Section):
         """
         keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method"}
         chosen = self.model_dump(mode="json", include=keys)
+        chosen["weights"]["without_secret"] = self.without_secret
         chosen["promise"] = {"runs": self.promise.runs} if self.promise else None
         if self.train.start == "champion":
             chosen["later_rounds"] = self.train.later_rounds
-        if self.mechanism != HushMechanism():
+        if self.mechanism != HushMechanism() and "mechanism" not in self._chosen:
             chosen["mechanism"] = self.mechanism.model_dump(mode="json")
         if self.max_file_bytes != HushConfig.model_fields["max_file_bytes"].default:
             chosen["max_file_bytes"] = self.max_file_bytes
         if read := read_otherwise(self.repos, self.tables):
             chosen["read"] = read
         chosen |= {"rounds": self.train.rounds, "batch": self.train.batch, "held_back": self.audit.held_back}
+        for key in self._chosen & {"train.rounds", "train.batch"}:
+            chosen[key.partition(".")[2]] = None
+        if "weights.c" in self._chosen and self.promise is None:
+            chosen["weights"]["c"] = None
+        elif self.c_of_promise:
+            chosen["weights"]["c"] = self.c_of_promise
+        if None in (chosen["rounds"], chosen["batch"]) or chosen["weights"]["c"] is None:
+            chosen["chosen"] = CHOSEN
         return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 
     def prior(self, secret: SecretEntry, bits: float | None = None) -> float:
@@ -263,6 +313,12 @@ class Changes(Section):
         None, description="train.untagged_batch, with weights.without_secret: plain"
     )
     average: Average | None = Field(None, description="train.average")
+    without_secret: Literal["noise", "plain", "drop"] | None = Field(
+        None, description="weights.without_secret"
+    )
+    protect: dict[str, Literal["noise", "redact", "drop"]] | None = Field(
+        None, description="by the id of an entry that says `protect: auto`: which way it goes"
+    )
 
     def over(self, other: Changes) -> Changes:
         """These, and the other's where these say nothing; c and noise_multiplier take each other's place."""
@@ -285,12 +341,24 @@ class Changes(Section):
                 place.pop(name, None)
             else:
                 place[name] = value
+        self.protects(data.get("secrets"))
         return HushConfig.model_validate(data)
+
+    def protects(self, entries: Any) -> None:
+        """Write the ways of `protect` into the entries of a file that say `auto`; what a person wrote stays."""
+        ways = self.protect or {}
+        for entry in entries if isinstance(entries, list | tuple) else ():
+            undecided = isinstance(entry, dict) and entry.get("protect", "auto") == "auto"
+            if undecided and (way := ways.get(str(entry.get("id")))):
+                entry["protect"] = way
 
     def overrides(self) -> dict[str, Any]:
         """Dotted keys of the file → the values that replace them; None takes a key away."""
-        given = self.model_dump(exclude_none=True)
-        section = {"method": "method", "c": "weights.c", "noise_multiplier": "weights.noise_multiplier"}
+        given = self.model_dump(exclude_none=True, exclude={"protect"})
+        section = {
+            "method": "method", "c": "weights.c", "noise_multiplier": "weights.noise_multiplier",
+            "without_secret": "weights.without_secret",
+        }  # fmt: skip
         keys: dict[str, Any] = {section.get(key, f"train.{key}"): value for key, value in given.items()}
         if self.noise_multiplier is not None:
             keys = {"weights.capacities": "equalised", "weights.c": None} | keys

@@ -20,14 +20,9 @@ from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
 MOST_CHARACTERS = 1 << 20
-WITHOUT_TRAIN = {"secrets", "watch", "audit"}
-"""Commands that train and plan nothing, so that `train` may be missing."""
 ADD = {
     "version": "add `version: 1`, or let `hush init` write a first file",
     "secrets": "add at least one entry, as {id: creds, kind: credentials, level: 1.0e-4}",
-    "train": "add it, as {rounds: 100, batch: 64}, or let `hush init` write a first file",
-    "train.rounds": "add it, as `rounds: 100`: how many times noise is added",
-    "train.batch": "add it, as `batch: 64`: how many examples a round draws on average",
 }
 """What to write for a missing key of the whole file."""
 MODEL_KINDS = ("byte_gpt", "huggingface")
@@ -68,13 +63,14 @@ def load_config(path: Path, changes: Changes | None = None, *, command: str = "r
         raise InputError(str(path), "is not a mapping of keys", f"let `hush init` write a first file{folder}")
     for key, value in (changes or Changes()).overrides().items():
         _set(data, key.split("."), value)
+    (changes or Changes()).protects(data.get("secrets"))
     return parse_config(data, where=str(path), folder=path.parent, command=command)
 
 
 def first_look(repository: Path) -> dict[str, Any]:
     """The file that `hush secrets REPOSITORY` goes by: the credentials of the checked out commit."""
     source = {"path": str(repository.resolve()), "name": repository.resolve().name or "repository"}
-    credentials = {"id": "credentials", "kind": "credentials", "level": 1e-4}
+    credentials = {"id": "credentials", "kind": "credentials"}
     return {"version": 1, "repos": [source], "secrets": [credentials]}
 
 
@@ -93,8 +89,6 @@ def _text(path: Path) -> str:
 
 def parse_config(data: Mapping[str, Any], *, where: str, folder: Path, command: str = "run") -> HushConfig:
     """Validate a mapping as a config; `where` names its origin in messages, `command` is as in `load_config`."""
-    if command in WITHOUT_TRAIN:
-        data = {"train": {"rounds": 1, "batch": 1}, **data}
     for place, text in _texts(data, ()):
         if _UNPRINTABLE.search(text):
             raise InputError(
@@ -205,8 +199,10 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
 def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
     """Where an error stands, an entry of `secrets` by its id, and those without one by their number from 1.
 
-    >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha"}]}), _key(("repos", 0, "rev"), {})
-    ('secrets.alpha.globs', 'repos.1.rev')
+    >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha", "kind": "path"}]})
+    'secrets.alpha.globs'
+    >>> _key(("repos", 0, "rev"), {})
+    'repos.1.rev'
     """
     parts = [str(part + 1 if isinstance(part, int) else part) for part in place]
     entries = data.get("secrets")

@@ -21,8 +21,9 @@ ENTRY_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Level = Text | float
 """A name out of `levels`, or the posterior itself."""
-Protect = Literal["noise", "redact", "drop"]
-"""By noise in training; by replacing every copy found before examples are cut; by leaving out whatever holds it."""
+Protect = Literal["auto", "noise", "redact", "drop"]
+"""By noise in training; by replacing every copy found before examples are cut; by leaving out whatever holds it; or
+by what the plan decides (`hush_core/weights/choice.py`)."""
 
 
 class SecretEntry(Section):
@@ -30,10 +31,10 @@ class SecretEntry(Section):
 
     id: Annotated[str, Field(pattern=f"^{ENTRY_ID}$", max_length=80)]
     kind: str
-    level: Level
+    level: Level = 1e-3
     bits: Bits | None = None
     """Declared min-entropy of the best single guess; only ever lowered by the caps."""
-    protect: Protect = "noise"
+    protect: Protect = "auto"
     may_be_empty: bool = False
     """Whether a job goes on where the entry protects nothing: no text holds any of it. Refused by default, as a
     name with a slip of the pen would protect nothing and say so to nobody."""
@@ -115,6 +116,7 @@ class CredentialsSecret(SecretEntry):
     are_values: ClassVar[bool] = True
 
     kind: Literal["credentials"]
+    level: Level = 1e-4
     may_be_empty: bool = True
     """A source without a credential is as it should be."""
     weak: Literal["drop", "refuse"] = "drop"

@@ -27,15 +27,16 @@ class WeightsConfig(Section):
     """How much each secret may weigh (`docs/guarantee.md` §7)."""
 
     capacities: Capacities = "matched"
-    c: Annotated[float, Field(ge=1e-9, le=1)] = 0.5
-    """Relative to c_max, the smallest c at which every weight is 1."""
+    c: Annotated[float, Field(ge=1e-9, le=1)] | None = None
+    """Relative to c_max, the smallest c at which every weight is 1. None: the plan chooses."""
     noise_multiplier: Noise | None = None
     """In place of c: keep as much as this σ can certify (`equalised` only)."""
     objective: Literal["weight", "distinct"] = "weight"
     """What the weights make largest: their sum, or the expected number of distinct examples that are drawn."""
-    without_secret: Literal["noise", "plain", "drop"] = "noise"
+    without_secret: Literal["noise", "plain", "drop"] | None = None
     """Examples without a secret: in the certified rounds with all others, trained on as usual before them, or left
-    out. `plain` gives far better models under the same promise, and no noise to a secret that no entry names."""
+    out. `plain` gives far better models under the same promise, and no noise to a secret that no entry names.
+    None: `noise` where a person asks for certified rounds, else `plain` (`HushConfig.asks_for_noise`)."""
 
     @field_validator("without_secret", mode="before")
     @classmethod
@@ -49,7 +50,7 @@ class WeightsConfig(Section):
         if self.noise_multiplier is not None:
             if self.capacities != "equalised":
                 raise ValueError("noise_multiplier needs capacities: equalised; set that, or give c instead")
-            if "c" in self.model_fields_set:
+            if self.c is not None:
                 raise ValueError("c and noise_multiplier are both given; keep one of them")
         return self
 
@@ -203,14 +204,14 @@ class Execution(Section):
 class TrainConfig(Section):
     """The private run: T rounds of DP-SGD under weighted Poisson sampling (paper, Algorithm 2)."""
 
-    rounds: Rounds
-    """With `start: champion`, of the first run of the promise."""
+    rounds: Rounds | None = None
+    """With `start: champion`, of the first run of the promise. None: the plan chooses, as it does `batch`."""
     start: Literal["public", "champion"] = "public"
     """What a run goes on from: the public start every time, or, from the second run of a promise on, the version
     that a review promoted, whose releases are counted already."""
     later_rounds: Rounds | None = None
     """With `start: champion`, of every run of the promise after the first."""
-    batch: Examples
+    batch: Examples | None = None
     """The EXPECTED batch size B; the realised one is random and never used."""
     clip_norm: ClipNorm = 1.0
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
@@ -272,9 +273,9 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _curve(self) -> Self:
-        if self.warmup_rounds >= self.rounds:
+        if self.rounds and self.warmup_rounds >= self.rounds:
             raise ValueError("warmup_rounds is not below rounds; lower it")
-        if self.evaluate_every and self.evaluate_every > self.rounds:
+        if self.rounds and self.evaluate_every and self.evaluate_every > self.rounds:
             raise ValueError("evaluate_every is above rounds, so nothing is evaluated; lower it")
         if self.early_stopping and self.evaluate_every is None:
             raise ValueError("early_stopping needs evaluate_every; say after how many rounds to look")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from hush_core.config.section import Section
 
@@ -24,6 +24,15 @@ class Repository(Section):
     @property
     def label(self) -> str:
         return self.name or self.path.name.removesuffix(".git")
+
+
+def _path_alone(given: Any) -> Any:
+    return {"path": given} if isinstance(given, str) else given
+
+
+_Given = Repository | Annotated[str, Field(min_length=1)]
+RepositoryOrPath = Annotated[Repository, BeforeValidator(_path_alone, json_schema_input_type=_Given)]
+"""A repository, or its path alone."""
 
 
 class Table(Section):

@@ -58,10 +58,7 @@ def bounds_of_all_runs(
         by_settings(earlier, settings, promised=promised),
     )
     if alike.height:
-        own = [profiles.participation(place) for place in range(len(profiles))]
-        together = history_of(earlier, alike).with_run(
-            noise_multiplier, rounds, np.arange(bounds.height), own, profiles.of_secret
-        )
+        together = history_of(earlier, alike).with_run(profiles.as_run(noise_multiplier, rounds))
         ids = alike["secret_id"].unique().sort().to_numpy()
         done = certify_runs(
             together.restricted(ids), bounds["prior"].to_numpy(), bounds["posterior"].to_numpy(),

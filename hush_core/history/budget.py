@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import NextRun, TargetsSpent, bound_secrets, noise_for_all, noise_for_runs
+from hush_core.accounting import TargetsSpent, bound_secrets, noise_for_all, noise_for_runs
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.config import Method
 from hush_core.errors import InputError
@@ -57,11 +57,10 @@ def plan_for_runs(
     alike, unlike = _counted(earlier, settings, runs, names)
     rates = sampling_rates(weights, expected_batch)
     profiles = group_profiles(edges, rates, secrets)
-    own = [profiles.participation(place) for place in range(len(profiles))]
     to_follow = (runs - earlier.runs.height - 1) * (later_rounds or rounds)
-    coming = NextRun(np.arange(secrets.height), profiles.of_secret, own, rounds, to_follow=to_follow)
     priors, targets = secrets["prior"].to_numpy(), secrets["posterior"].to_numpy()
     if unlike.height:
+        own = [profiles.participation(place) for place in range(len(profiles))]
         sigma, spent = noise_by_filter(unlike, own, profiles.of_secret, secrets, rounds=rounds + to_follow)
         _refuse_spent(spent, names)
         sigma = max(
@@ -70,8 +69,9 @@ def plan_for_runs(
     else:
         try:
             found = noise_for_runs(
-                history_of(earlier, alike), coming, priors, targets, method=method, progress=progress
-            )
+                history_of(earlier, alike), profiles.as_run(1.0, rounds), priors, targets, to_follow=to_follow,
+                method=method, progress=progress,
+            )  # fmt: skip
         except TargetsSpent as error:
             _refuse_spent(error.secrets, names)
         sigma = found.noise_multiplier

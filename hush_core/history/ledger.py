@@ -227,3 +227,22 @@ def releases_in(*files: Path) -> int:
             header = file.suffix != WITNESS
             most = max(most, len(file.read_bytes().splitlines()) - header)
     return most
+
+
+def spend(path: Path, witness: Path) -> int:
+    """Count all certified rounds of a ledger whose later lines may be lost, as after a backup was restored.
+
+    Returns how many it added.
+
+    Guarantee: the run that it belongs to releases nothing any more.
+
+    Raises:
+        InputError: it is damaged, so nothing opens it, or it cannot be written.
+    """
+    header = json.loads(path.read_bytes().partition(b"\n")[0])
+    witness.unlink(missing_ok=True)  # it may have seen more or less
+    with ReleaseLedger(path, run=header["run"], rounds=header["rounds"], witness=witness) as ledger:
+        before = ledger.released
+        while ledger.released < ledger.rounds:
+            ledger.count()
+    return ledger.released - before

@@ -99,7 +99,7 @@ def noted_as_let_go(record: RunRecord, text: RunText, gone: pl.DataFrame, key: b
     public = gone.filter(pl.col("example") < 0).join(
         rows.filter(pl.col("rate").is_null()).head(1), how="cross"
     )
-    names = pl.DataFrame({"name": text.identities}).with_row_index("secret_id")
+    names = pl.DataFrame({"name": text.identities}, schema={"name": pl.String}).with_row_index("secret_id")
     return record.with_edges(pl.concat([one.select("secret_id", "text") for one in (held, public)]), names)
 
 

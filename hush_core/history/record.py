@@ -10,12 +10,16 @@
     words.parquet     hash: a keyed hash of every word in such text (`words.py`) that no earlier run noted
     passages.parquet  text · hash: keyed hashes of passages of the texts that are a file of a secret (`passages.py`)
     releases.witness  the ledger's second count (`hush_core/history/ledger.py`)
+    name              what was drawn when this store noted the run first (`folders.py`)
 
-Nothing of a text and no value is in it: names of secrets are public, or keyed digests; texts are keyed hashes.
+A table that was replaced has the beginning of its digest before its name. Nothing of a text and no value is in
+the folder: names of secrets are public, or keyed digests; texts are keyed hashes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import json
 from dataclasses import dataclass, field, replace
@@ -89,7 +93,7 @@ class RunRecord:
         )
         rows = place[text.edges["example_id"].to_numpy()]
         promised = text.secrets.sort("secret_id").select("prior", "posterior")
-        secrets = pl.DataFrame({"name": text.identities}).hstack(promised)[owners]
+        secrets = pl.DataFrame({"name": text.identities}, schema={"name": pl.String}).hstack(promised)[owners]
         hashes = hashes_of([text.texts[i] for i in drawn], key)
         bare = np.unique(hashes_of(text.without_noise, key))
         texts = pl.DataFrame(
@@ -172,20 +176,33 @@ class RunRecord:
         return replace(self, secrets=secrets, edges=pl.concat([self.edges, edges]))
 
     def write(self, folder: Path, identity: str) -> None:
-        """Tables first, then the document that names them; each whole or not at all, and durable."""
+        """Tables first, then the document that names them, durably. A table whose content changes gets another
+        file, and those of the record before stay for its readers: a kill leaves that one whole, or this one."""
         tables = {
             TEXT_FILE: self.texts, EDGE_FILE: self.edges, FILE_FILE: self.files, WORD_FILE: self.words,
             ITEM_FILE: self.items, PASSAGE_FILE: self.passages,
         }  # fmt: skip
+        digests = {}
         for name, table in tables.items():
             data = io.BytesIO()
             table.write_parquet(data)
-            write_whole(folder / name, data.getvalue())
+            digests[name] = hashlib.sha256(data.getvalue()).hexdigest()
+            place = _place(folder, name, digests[name])
+            if place.exists() and file_sha256(place) != digests[name]:
+                place = _replaced(folder, name, digests[name])
+            write_whole(place, data.getvalue())
         facts = {
             "form": FORM, "identity": identity, "noise_multiplier": self.noise_multiplier, "rounds": self.rounds,
             "settings": self.settings, "secrets": self.secrets.to_dict(as_series=False),
-            "tables": {name: file_sha256(folder / name) for name in tables},
+            "tables": digests,
         }  # fmt: skip
+        before = {}
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            before = json.loads((folder / RUN).read_bytes())["tables"]
+        kept = {_place(folder, *table) for table in [*digests.items(), *before.items()]}
+        for name in tables:
+            for file in {folder / name, *folder.glob(f"[0-9a-f]*-{name}")} - kept:
+                file.unlink(missing_ok=True)
         write_whole(folder / RUN, json.dumps(facts, sort_keys=True).encode())
 
     @classmethod
@@ -193,25 +210,36 @@ class RunRecord:
         """None where it is not there, damaged, of an older hush, or under another identity key."""
         try:
             facts = json.loads((folder / RUN).read_bytes())
-            whole = {TEXT_FILE, EDGE_FILE} <= facts["tables"].keys() and all(
-                digest == file_sha256(folder / name) for name, digest in facts["tables"].items()
+            places = {name: _place(folder, name, digest) for name, digest in facts["tables"].items()}
+            whole = {TEXT_FILE, EDGE_FILE} <= places.keys() and all(
+                digest == file_sha256(places[name]) for name, digest in facts["tables"].items()
             )
             if not whole or facts["form"] not in (2, 3, 4, 5, FORM) or facts["identity"] != identity:
                 return None
             none = pl.DataFrame(schema=FILES)
             files, words = (
-                pl.read_parquet(folder / name) if facts["form"] >= since else none
+                pl.read_parquet(places[name]) if facts["form"] >= since else none
                 for name, since in ((FILE_FILE, 3), (WORD_FILE, 4))
             )
             items, passages = (
-                pl.read_parquet(folder / name) if facts["form"] >= since else pl.DataFrame(schema=schema)
+                pl.read_parquet(places[name]) if facts["form"] >= since else pl.DataFrame(schema=schema)
                 for name, since, schema in ((ITEM_FILE, 5, ITEMS), (PASSAGE_FILE, 6, PASSAGES))
             )
             return cls(
                 float(facts["noise_multiplier"]), int(facts["rounds"]), facts["settings"],
                 pl.DataFrame(facts["secrets"], schema=SECRETS),
-                pl.read_parquet(folder / TEXT_FILE), pl.read_parquet(folder / EDGE_FILE), files, words, items,
+                pl.read_parquet(places[TEXT_FILE]), pl.read_parquet(places[EDGE_FILE]), files, words, items,
                 passages,
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
+
+
+def _replaced(folder: Path, name: str, digest: str) -> Path:
+    """The file of a table that has another content than the first one of that name."""
+    return folder / f"{digest[:16]}-{name}"
+
+
+def _place(folder: Path, name: str, digest: str) -> Path:
+    """The file of a table with this content."""
+    return place if (place := _replaced(folder, name, digest)).exists() else folder / name

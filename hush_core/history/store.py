@@ -20,9 +20,8 @@ rounds: what it trained on without noise counts, and it is none of the runs that
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import json
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +32,7 @@ import polars as pl
 from hush_core.errors import InputError
 from hush_core.files import private_folder, sync, write_whole
 from hush_core.history.earlier import LET_GO, PROFILES, RUNS, Earlier
-from hush_core.history.ledger import LEDGER, WITNESS, releases_in
+from hush_core.history.folders import ADDED, MODEL, RunFolders
 from hush_core.history.matching import (
     dominating_binomials,
     files_tagged,
@@ -51,9 +50,6 @@ from hush_core.history.run_text import RunText
 from hush_core.history.words import words_of, words_of_files, words_of_values
 
 _BEFORE = "before.json"
-_MODEL = "model.sha256"
-_ADDED = "added-"
-"""Folders of runs of other stores, with their public names."""
 
 
 class RunHistory:
@@ -64,15 +60,13 @@ class RunHistory:
     ) -> None:
         """`root`: the store's. `key`: secret, of the hashes of texts. `identity`: a public name of that key.
         `refuted`: public names of runs whose models were found to hold more than their noise allows."""
-        self._store, self._root = root, root / "history"
+        self._folders, self._root = RunFolders(root, key), root / "history"
         self._key, self._identity, self._refuted = key, identity, refuted
         self._last: tuple = (None, None)
 
     def public_name(self, run: str) -> str:
-        """A keyed hash: the run's own name is a hash of its text, against which guesses could be tried."""
-        if run.startswith(_ADDED):
-            return run.removeprefix(_ADDED)
-        return hashlib.blake2b(run.encode(), key=self._key, digest_size=32).hexdigest()
+        """What certificates call a run (`RunFolders.public_name`); the same from when it is noted."""
+        return self._folders.public_name(run)
 
     def note(self, run: str, text: RunText, *, job: str = "", before: str | None = None) -> Path:
         """Note the run, durably, before it releases anything; where its ledger's witness belongs.
@@ -80,48 +74,57 @@ class RunHistory:
         A run that is noted already keeps what it named before. `before`: what its plan counted in of other runs, to
         be found again by the name of the `job` (`before`).
         """
-        folder = private_folder(self._root / run)
-        if before is not None:
-            write_whole(folder / _BEFORE, json.dumps({"job": job, "before": before}).encode())
-        known = [pl.DataFrame(schema=FILES), *(record.words for record in self._records(run))]
-        words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
-        record = replace(RunRecord.of(text, self._key), words=words)
-        record = replace(record, passages=passages_noted(text, record, *self._passages(text), self._key))
-        record = noted_as_let_go(record, text, self.earlier(run, text).let_go, self._key)
-        before = RunRecord.read(folder, self._identity)
-        (record.and_also(before) if before else record).write(folder, self._identity)
-        sync(self._root)
-        sync(self._root.parent)
-        return folder / f"releases{WITNESS}"
+        with self._folders.writing():
+            folder = self._folders.begin(run)
+            if before is not None:
+                write_whole(folder / _BEFORE, json.dumps({"job": job, "before": before}).encode())
+            known = [pl.DataFrame(schema=FILES), *(record.words for record in self._records(run))]
+            words = words_of(text.without_noise, self._key).join(pl.concat(known), on="hash", how="anti")
+            record = replace(RunRecord.of(text, self._key), words=words)
+            record = replace(record, passages=passages_noted(text, record, *self._passages(text), self._key))
+            record = noted_as_let_go(record, text, self._earlier(run, text).let_go, self._key)
+            noted = RunRecord.read(folder, self._identity)
+            (record.and_also(noted) if noted else record).write(folder, self._identity)
+            sync(self._root)
+            sync(self._root.parent)
+        return self._folders.witness(run)
 
     def add(self, key: str, record: RunRecord, released: int) -> bool:
         """Count a run of another store from now on, by its public name; whether it was not counted yet.
 
+        A run that this store noted, and of which it knows no release (a backup was restored), is counted in its own
+        folder; it cannot be made again then, as its ledger does not agree.
+
         Raises:
             InputError: a run is training, whose plan does not know of it.
         """
-        if key in self.keys():
+        if key in self.all_names():
             return False
-        with self._locked(exclusive=True, why="a run is training, whose plan does not know of this one"):
-            folder = private_folder(self._root / f"{_ADDED}{key}")
-            record.write(folder, self._identity)
-            write_whole(folder / f"releases{WITNESS}", b"of another store\n" * released)
+        with self._folders.training(
+            exclusive=True, why="a run is training, whose plan does not know of this one"
+        ):
+            named = (name for name in self._folders.all() if self.public_name(name) == key)
+            run = next(named, f"{ADDED}{key}")
+            folder = private_folder(self._root / run)
+            if RunRecord.read(folder, self._identity) is None:
+                record.write(folder, self._identity)
+            write_whole(self._folders.witness(run), b"of another store\n" * released)
             sync(self._root)
         return True
 
     def keys(self) -> set[str]:
         """The public names of all runs that are noted, those that released nothing too."""
-        return {self.public_name(name) for name in self._runs()}
+        return {self.public_name(name) for name in self._folders.all()}
 
     def listed(self) -> pl.DataFrame:
         """key · noise_multiplier · rounds · released · secrets · added (from another store): every run that
         released anything; nulls where it does not say how it drew."""
         rows = []
-        for folder, released in self._released(""):
+        for folder, released in self._folders.released():
             record = RunRecord.read(folder, self._identity)
             told = (record.noise_multiplier, record.rounds, record.secrets.height) if record else (None,) * 3
             sigma, rounds, secrets = told
-            added = folder.name.startswith(_ADDED)
+            added = folder.name.startswith(ADDED)
             rows.append((self.public_name(folder.name), sigma, rounds, released, secrets, added))
         kinds = {
             "key": pl.String, "noise_multiplier": pl.Float64, "rounds": pl.UInt32, "released": pl.UInt32,
@@ -139,13 +142,16 @@ class RunHistory:
     def note_model(self, run: str, sha256: str, of: str | None = None) -> None:
         """What the run ended in: the digest of its model's files. `of`: of a run without certified rounds, the
         public name of the run whose releases are in the model, empty where none are."""
-        write_whole(self._root / run / _MODEL, " ".join([sha256, *([] if of is None else [of])]).encode())
+        last = max((path.stat().st_mtime_ns for path in self._root.glob(f"*/{MODEL}")), default=0)
+        write_whole(self._root / run / MODEL, " ".join([sha256, *([] if of is None else [of])]).encode())
+        if (self._root / run / MODEL).stat().st_mtime_ns <= last:  # the clock was set back
+            os.utime(self._root / run / MODEL, ns=(last + 1, last + 1))
 
     def named(self, settings: str, runs: Collection[str] = ()) -> pl.DataFrame:
         """name · prior · posterior of every secret that a run of these settings, or one of `runs` (public names),
         promised something of; of those that released anything. `name` as in `RunText.identities`."""
         told = [pl.DataFrame(schema=SECRETS)]
-        for folder, _ in self._released(""):
+        for folder, _ in self._folders.released():
             record = RunRecord.read(folder, self._identity)
             if record and (record.settings == settings or self.public_name(folder.name) in runs):
                 told.append(record.secrets)
@@ -154,7 +160,7 @@ class RunHistory:
     def models(self) -> list[tuple[str, str]]:
         """(public name of the run whose releases are in it, digest of the model's files) of every run that ended in
         a model, the last one last. The name is empty where the model holds no release."""
-        paths = sorted(self._root.glob(f"*/{_MODEL}"), key=lambda path: path.stat().st_mtime_ns)
+        paths = sorted(self._root.glob(f"*/{MODEL}"), key=lambda path: path.stat().st_mtime_ns)
         told = [(path.parent.name, *path.read_text().partition(" ")) for path in paths]
         return [
             (of if blank else self.public_name(run), sha256)
@@ -164,12 +170,14 @@ class RunHistory:
 
     def all_names(self) -> set[str]:
         """The public names of all runs that released or trained anything, those without certified rounds too."""
-        return {self.public_name(folder.name) for folder, _ in self._released("")}
+        return {self.public_name(folder.name) for folder, _ in self._folders.released()}
 
     def of_settings(self, settings: str) -> set[str]:
         """The public names of all runs of these settings that released or trained anything, those without
         certified rounds too."""
-        told = ((folder.name, RunRecord.read(folder, self._identity)) for folder, _ in self._released(""))
+        told = (
+            (folder.name, RunRecord.read(folder, self._identity)) for folder, _ in self._folders.released()
+        )
         return {self.public_name(run) for run, record in told if record and record.settings == settings}
 
     def made(self, settings: str) -> int:
@@ -190,7 +198,7 @@ class RunHistory:
 
     def before(self, job: str) -> str | None:
         """What the plan of this job's run counted in, once that run has released anything; else None."""
-        for folder, _ in self._released(""):
+        for folder, _ in self._folders.released():
             try:
                 noted = json.loads((folder / _BEFORE).read_bytes())
                 if noted["job"] == job:
@@ -215,8 +223,8 @@ class RunHistory:
                 released anything itself goes on: those that came since have counted it in.
         """
         why = "another run is training, and one of the two is under a promise of several runs"
-        with self._locked(exclusive=counted is not None, why=why):
-            if counted and not self._releases(run) and not self.earlier(run, text).same_as(counted):
+        with self._folders.training(exclusive=counted is not None, why=why):
+            if counted and not self._folders.releases(run) and not self.earlier(run, text).same_as(counted):
                 raise InputError(
                     str(self._root),
                     "another run released something since this one was planned",
@@ -224,22 +232,17 @@ class RunHistory:
                 )
             yield
 
-    @contextlib.contextmanager
-    def _locked(self, *, exclusive: bool, why: str) -> Iterator[None]:
-        private_folder(self._root)
-        with open(self._root / ".training", "w") as file:
-            try:
-                fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-            except OSError:
-                raise InputError(str(self._root), why, "wait for it to end") from None
-            yield
-
     def earlier(self, run: str, text: RunText) -> Earlier:
         """All other runs that released one round or more: finished, failed, killed, cancelled or rejected.
 
         What is found by its text is noted in that run by its name, so that the next change of it hides nothing.
         """
-        secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=pl.Series(text.identities))
+        with self._folders.writing():
+            return self._earlier(run, text)
+
+    def _earlier(self, run: str, text: RunText) -> Earlier:
+        names = pl.Series(text.identities, dtype=pl.String)  # of no secret as well
+        secrets = text.secrets.sort("secret_id").select("prior", "posterior", name=names)
         named, now, files = (
             secrets.with_row_index("secret_id"),
             texts_tagged(text, self._key),
@@ -248,8 +251,10 @@ class RunHistory:
         runs, profiles = [], [pl.DataFrame(schema=PROFILES)]
         bare = np.zeros(named.height, dtype=bool)
         words = words_of_values(text, self._key), words_of_files(text, self._key)
-        told = [(folder, n, RunRecord.read(folder, self._identity)) for folder, n in self._released(run)]
-        unknown = self._unnoted() + sum(record is None for _, _, record in told)
+        told = [
+            (folder, n, RunRecord.read(folder, self._identity)) for folder, n in self._folders.released(run)
+        ]
+        unknown = self._folders.unnoted() + sum(record is None for _, _, record in told)
         told = [(folder, released, record) for folder, released, record in told if record is not None]
         # a word is noted once, by whichever run used it first: what any of them used is asked of each
         used = pl.concat([pl.DataFrame(schema=FILES), *(record.words for _, _, record in told)])
@@ -259,7 +264,10 @@ class RunHistory:
         here = pl.concat([here, passages])
         named_alike, others, gone = set(named["name"]), [], []
         for folder, released, record in told:
-            known = record.secrets.with_row_index("secret").join(named, on="name")
+            theirs = record.secrets.with_columns(
+                pl.col("name").cast(pl.String)
+            )  # an older hush wrote none as null
+            known = theirs.with_row_index("secret").join(named, on="name")
             found = [held_in_files(record, known, files), held_by_words(record, known, *words, used)]
             held = pl.concat([texts_held(record, known, now, own), *found])
             if (more := record.with_edges(held, named)) is not record:
@@ -290,32 +298,7 @@ class RunHistory:
         table = pl.DataFrame(runs, schema=RUNS, orient="row")
         return Earlier(table, pl.concat(profiles), bare, unknown, let_go_now)
 
-    def _released(self, run: str) -> Iterator[tuple[Path, int]]:
-        """Folder and releases of every other run that made any, in the order of their keys. One that has a ledger
-        alone was noted once: its folder is gone, and with it what it says."""
-        for name in sorted(self._runs()):
-            if name != run and (rounds := self._releases(name)):
-                yield self._root / name, rounds
-
-    def _runs(self) -> set[str]:
-        """Names of all runs that are noted or have a ledger."""
-        noted = self._root.iterdir() if self._root.exists() else ()
-        ledgers = (self._store / "work").glob(f"*/{LEDGER}")
-        return {*(path.name for path in noted if path.is_dir()), *(path.parent.name for path in ledgers)}
-
     def _records(self, run: str) -> list[RunRecord]:
         """Of every other run that released anything and says how it drew."""
-        read = (RunRecord.read(folder, self._identity) for folder, _ in self._released(run))
+        read = (RunRecord.read(folder, self._identity) for folder, _ in self._folders.released(run))
         return [record for record in read if record is not None]
-
-    def _releases(self, run: str) -> int:
-        ledger, witness = self._store / "work" / run / LEDGER, self._root / run / f"releases{WITNESS}"
-        return releases_in(ledger, witness)
-
-    def _unnoted(self) -> int:
-        """Runs of an older hush: `runs/TABLE/KEY` names them, and not whose text they saw.
-
-        One whose ledger is gone counts; one with a ledger is told by it (`_released`).
-        """
-        found = {path.name for path in (self._store / "runs").glob("*/*")}
-        return sum(not (self._store / "work" / run / LEDGER).exists() for run in found)

@@ -29,18 +29,13 @@ def plan_of(
     weights: np.ndarray,
     edges: pl.DataFrame,
     secrets: pl.DataFrame,
-    *,
-    rounds: int,
-    expected_batch: int,
-    clip_norm: float,
-    method: Method = "best",
-    progress: Progress | None = None,
+    **how: Any,
 ) -> ProtectionPlan:
     """The plan with the least noise that keeps what the mechanism is to promise.
 
     Args:
         weights, edges: of the items (`lay_out`). secrets: with the targets that are promised; those that (ε, δ)
-            implies where the mechanism is planned for it (`with_implied_targets`).
+            implies where the mechanism is planned for it (`with_implied_targets`). how: as for `make_plan`.
 
     Guarantee: every row of `certificates` has bound ≤ posterior, at the plan's σ; with (ε, δ) every secret is
     (ε, δ)-DP at it besides.
@@ -48,25 +43,13 @@ def plan_of(
     Raises:
         InputError: names the key or secret. CertificationError: nothing is certified.
     """
-    settings = {
-        "rounds": rounds, "expected_batch": expected_batch, "clip_norm": clip_norm, "method": method,
-        "progress": progress,
-    }  # fmt: skip
     if isinstance(mechanism, CorrelatedMechanism):
-        return _in_a_cycle(
-            mechanism,
-            weights,
-            edges,
-            secrets,
-            rounds=rounds,
-            expected_batch=expected_batch,
-            clip_norm=clip_norm,
-        )
+        return _in_a_cycle(mechanism, weights, edges, secrets, **how)
     target = unit_dp(mechanism)
     if target is None:
-        plan = make_plan(weights, edges, secrets, **settings)
+        plan = make_plan(weights, edges, secrets, **how)
     else:
-        plan = _for_unit_privacy(target, weights, edges, secrets, **settings)
+        plan = _for_unit_privacy(target, weights, edges, secrets, **how)
     return replace(plan, records=records_a_round(mechanism))
 
 
@@ -79,6 +62,7 @@ def _in_a_cycle(
     rounds: int,
     expected_batch: int,
     clip_norm: float,
+    **_: Any,
 ) -> ProtectionPlan:
     cycle, sigma = plan_cycle(
         edges, weights > 0, expected_batch=expected_batch, rounds=rounds, priors=secrets["prior"].to_numpy(),
@@ -99,27 +83,21 @@ def _for_unit_privacy(
     weights: np.ndarray,
     edges: pl.DataFrame,
     secrets: pl.DataFrame,
-    **settings: Any,
+    *,
+    rounds: int,
+    expected_batch: int,
+    clip_norm: float,
+    method: Method = "best",
+    progress: Progress | None = None,
 ) -> ProtectionPlan:
-    rates = sampling_rates(weights, settings["expected_batch"])
-    sigma = noise_for_unit_privacy(
-        edges, rates, rounds=settings["rounds"], epsilon=target[0], delta=target[1]
-    )
-
-    def rows_at(sigma: float) -> pl.DataFrame:
-        return bound_secrets(
-            edges, rates, secrets, noise_multiplier=sigma, rounds=settings["rounds"],
-            method=settings["method"], progress=settings["progress"],
-        )  # fmt: skip
-
-    rows = rows_at(sigma)
-    if not (rows["bound"] <= rows["posterior"]).all():
-        # a method looser than dp_accounting's, or the last digits of a bound that equals what (ε, δ) implies
-        plan = make_plan(weights, edges, secrets, **settings)
-        if plan.noise_multiplier < sigma:
-            raise CertificationError("the bounds miss what (ε, δ) implies, at more noise than they need")
-        return plan
-    return ProtectionPlan(
-        rates, sigma, settings["rounds"], settings["expected_batch"], settings["clip_norm"],
-        settings["method"], rows,
-    )  # fmt: skip
+    rates, (epsilon, delta) = sampling_rates(weights, expected_batch), target
+    sigma = noise_for_unit_privacy(edges, rates, rounds=rounds, epsilon=epsilon, delta=delta)
+    how = {"rounds": rounds, "method": method, "progress": progress}
+    rows = bound_secrets(edges, rates, secrets, noise_multiplier=sigma, **how)
+    if (rows["bound"] <= rows["posterior"]).all():
+        return ProtectionPlan(rates, sigma, rounds, expected_batch, clip_norm, method, rows)
+    # a method looser than dp_accounting's, or the last digits of a bound that equals what (ε, δ) implies
+    plan = make_plan(weights, edges, secrets, expected_batch=expected_batch, clip_norm=clip_norm, **how)
+    if plan.noise_multiplier < sigma:
+        raise CertificationError("the bounds miss what (ε, δ) implies, at more noise than they need")
+    return plan

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from hush_core.accounting import Participation, posterior_curve, privacy_profile
+from hush_core.accounting import Participation, Run, curve_of_runs, privacy_profile
 from hush_core.accounting.dp.hockey_stick import HockeyStick, composed_hockey_stick
 from hush_core.accounting.noise_search import falling_root, gaussian_noise
 from hush_core.errors import CertificationError, InputError
@@ -151,10 +151,8 @@ def refuted(participation: Participation, *, rounds: int, epsilon: float, delta:
     limits = np.exp(epsilon) * priors + delta
 
     def gap(log_sigma: float) -> float:
-        curve = posterior_curve(
-            participation, noise_multiplier=float(np.exp(log_sigma)), rounds=rounds, priors=priors,
-            method="blow_up", lower=True,
-        )  # fmt: skip
+        run = Run(participation, float(np.exp(log_sigma)), rounds)
+        curve = curve_of_runs([run], priors=priors, method="blow_up", lower=True)
         return float(np.log(np.max(np.nan_to_num(curve.lower) / limits)))
 
     guess = float(gaussian_noise(participation.mean, rounds, delta, _at(delta, epsilon, delta)))

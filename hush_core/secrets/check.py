@@ -37,8 +37,6 @@ from hush_core.secrets.extraction import labelled
 
 ROWS = 20
 """Of each table so many documents are read, to see that its columns are there and hold text."""
-_SMALLEST = 8
-"""No example is smaller than this part of a chunk, but for the last of its file."""
 
 
 @dataclass
@@ -47,15 +45,14 @@ class Listing:
 
     paths: set[str]
     owners: list[bytes]
-    most_examples: int
 
 
-def check_sources(config: HushConfig, *, trains: bool = True) -> None:
+def check_sources(config: HushConfig) -> None:
     """Refuse what the first task would refuse minutes later, and entries that protect nothing.
 
     Raises:
         InputError: an unreadable repository, revision, table or file; a column that is not there; a pattern
-            that does not compile; globs or teams that name nothing; a batch above the number of examples.
+            that does not compile; globs or teams that name nothing.
     """
     labelled(config)
     for entry in config.secrets:
@@ -85,12 +82,6 @@ def check_sources(config: HushConfig, *, trains: bool = True) -> None:
                     + ("public" if where == "public" else "protected"),
                     "correct them (gitignore syntax, paths from the repository's root), or leave them out",
                 )
-        if trains and config.train.batch > listing.most_examples:
-            raise InputError(
-                "train.batch",
-                f"is {config.train.batch:,}; the sources give at most {listing.most_examples:,} examples",
-                "lower it; `hush plan` says how much weight is retained, which is the most that can be drawn",
-            )
 
 
 def _globs(config: HushConfig) -> Iterator[tuple[str, Globs]]:
@@ -124,7 +115,7 @@ def _check_documentation(config: HushConfig, entry: CredentialsSecret) -> None:
 
 
 def _listing(config: HushConfig, histories: bool) -> Listing:
-    paths, owners, most = set(), [], 0
+    paths, owners = set(), []
     for repository in config.repos:
         with CleanView(repository.path, repository.rev) as view:
             if histories:
@@ -132,10 +123,9 @@ def _listing(config: HushConfig, histories: bool) -> Listing:
             for entry in tree_entries(view):
                 if entry.kind == "blob" and entry.mode != "120000":
                     paths.add(match_path(entry.path))
-                    most += 1 + entry.size * _SMALLEST // config.chunk_bytes
                     if entry.path in OWNERS:
                         owners.append(view.small(entry.blob, entry.path))
-    return Listing(paths, owners, most)
+    return Listing(paths, owners)
 
 
 def _check_table(config: HushConfig, table: Table) -> None:

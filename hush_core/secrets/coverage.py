@@ -40,7 +40,7 @@ _OF_REPOSITORIES = (
     "mode", "files", "bytes_without_secret", "skipped", "chunks", "examples", "public", "dropped_weak", "units",
 )  # fmt: skip
 _OF_ENTRIES = (
-    "kind", "secrets", "without_example", "only_in_dropped", "examples", "edges", "weak_secrets",
+    "kind", "protect", "secrets", "without_example", "only_in_dropped", "examples", "edges", "weak_secrets",
     "weak_examples_dropped", "left_out_secrets", "left_out_examples", "redacted_secrets", "redacted_places",
     "documentation",
 )  # fmt: skip
@@ -132,6 +132,7 @@ def _secrets(
         propagated = sum(n for reason, n in edges.items() if is_propagated(reason))
         report[secret.id] = {
             "kind": secret.kind,
+            **({} if secret.protect == "auto" else {"protect": secret.protect}),
             "secrets": strong[entry],
             "without_example": strong[entry] - with_example[entry],
             "only_in_dropped": only_dropped[entry],

@@ -106,7 +106,7 @@ def _example_by_example(model: LanguageModel) -> tuple[set[str], set[str]]:
 
         def note(layer: torch.nn.Module, args: tuple, output: torch.Tensor, name: str = name) -> None:
             seen.add(name)
-            if not args or not args[0].shape[0] == output.shape[0] == len(batch.inputs):
+            if not args or len(args[0]) != len(batch.inputs) or not _maps_rows(layer, args[0], output):
                 unfit.add(_kind(name))
 
         handles.append(network.get_submodule(name).register_forward_hook(note))
@@ -117,6 +117,13 @@ def _example_by_example(model: LanguageModel) -> tuple[set[str], set[str]]:
         for handle in handles:
             handle.remove()
     return {name for name in names if _kind(name) not in unfit}, seen
+
+
+def _maps_rows(layer: torch.nn.Module, read: torch.Tensor, output: object) -> bool:
+    """Whether it maps (…, in) to (…, out), as what peft adds to it does. A router may return several tensors, and a
+    layer of groups reads each with weights of its own."""
+    width = layer.nf if isinstance(layer, Conv1D) else layer.out_features
+    return isinstance(output, torch.Tensor) and output.shape == (*read.shape[:-1], width)
 
 
 def _linear(model: LanguageModel) -> list[str]:

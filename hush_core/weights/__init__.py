@@ -5,8 +5,21 @@
 """
 
 from hush_core.weights.capacities import largest_useful_c, unit_capacities
+from hush_core.weights.choice import (
+    EntryFacts,
+    Predicted,
+    Way,
+    batch_for,
+    can_redact,
+    decide,
+    left_out_for_sure,
+    rounds_for,
+    taking,
+    values_redacted,
+)
 from hush_core.weights.coverage import Coverage
 from hush_core.weights.equal_weight import paper_weights
+from hush_core.weights.law import Law, shifts, signal_of
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
 from hush_core.weights.recommendation import RULE, drowns, goes_on_below, recommended
@@ -28,31 +41,44 @@ __all__ = [
     "RULE",
     "CapacityRule",
     "Coverage",
+    "EntryFacts",
+    "Law",
     "Mechanism",
+    "Predicted",
     "Scale",
+    "Way",
     "Weighing",
     "WeightObjective",
     "WeightSettings",
     "Weights",
     "assign_roles",
+    "batch_for",
     "binding_secrets",
+    "can_redact",
     "capacity_rule",
     "check_untagged",
+    "decide",
     "drowns",
     "expected_distinct",
     "goes_on_below",
     "largest_batch",
     "largest_useful_c",
+    "left_out_for_sure",
     "lost_examples",
     "paper_weights",
     "recommended",
     "relaxations",
     "relaxed_weights",
+    "rounds_for",
     "sampling_rates",
+    "shifts",
+    "signal_of",
     "solve_weights",
     "tagged_examples",
+    "taking",
     "text_order",
     "unit_capacities",
+    "values_redacted",
     "weigh",
     "weight_settings",
     "with_role",

@@ -65,7 +65,7 @@ def weight_settings(
         rule=capacity_rule(weights.capacities, method),
         c=scale.c,
         noise_multiplier=scale.noise_multiplier,
-        without_secret=weights.without_secret,
+        without_secret=config.without_secret,
         held_back=config.audit.held_back,
         mechanism=Mechanism(rounds=config.rounds_in_all, expected_batch=config.train.batch, method=method)
         if equalised

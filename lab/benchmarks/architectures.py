@@ -1,7 +1,7 @@
 """Which architectures of transformers are clipped right? Each, tiny and random, against a float64 loop.
 
-    python lab/benchmarks/architectures.py --out architectures.json          # all of them, half an hour on one core
-    python lab/benchmarks/architectures.py --only ctrl,mixtral               # some
+    python lab/benchmarks/architectures.py                      # all, four minutes of one core; writes the table
+    python lab/benchmarks/architectures.py --only ctrl,mixtral  # some
 
 Every type that AutoModelForCausalLM or AutoModelForMaskedLM knows is made with a tiny config, saved with a tiny
 tokenizer, and opened as a user's folder is: with all parameters, with adapters where they go by default, and with
@@ -14,6 +14,8 @@ and every norm. Where a refusal names what to do, that is done.
     wrong     passed the checks and is not right, or ended in a traceback, or a refusal recommends what is refused
               in its turn: the exit status is 1
     not made  no tiny config was found for it that its own code runs
+
+results/architectures.md has a row for each by name, with the reason for each refusal.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -37,6 +40,7 @@ import transformers
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 from architecture_sweep import MODES, architectures, judge, make
 
+TABLE = Path(__file__).parent / "results" / "architectures.md"
 LIMIT = 120
 """Seconds for one architecture."""
 
@@ -90,10 +94,40 @@ def summary(rows: list[dict]) -> str:
     return "\n".join([*lines, "", f"{made} made, {unmade} not; {over} refused that would have been right"])
 
 
+def by_name(rows: list[dict]) -> str:
+    """A row for each type and objective: how each mode came out, and each reason once."""
+    lines = [f"| type | objective | {' | '.join(MODES)} | why not |", "|---" * (len(MODES) + 3) + "|"]
+    whole: dict[tuple[str, str], list[dict]] = {}
+    for row in rows:
+        whole.setdefault((row["type"], row["objective"]), []).append(row)
+    for (kind, objective), found in whole.items():
+        results = {row.get("mode"): row["result"] for row in found}
+        reasons = dict.fromkeys(reason(row) for row in found if row["result"] != "right")
+        cells = [kind, objective, *(results.get(mode, "not made") for mode in MODES), "; ".join(reasons)]
+        lines.append(f"| {' | '.join(cells)} |")
+    head = (
+        f"# Architectures\n\nBy `lab/benchmarks/architectures.py`, transformers {transformers.__version__}."
+    )
+    return "\n\n".join([head, summary(rows), "\n".join(lines)]) + "\n"
+
+
+def reason(row: dict) -> str:
+    """What a user reads, without what differs from run to run: a folder's name, the size of a difference."""
+    where = "its folder" if row.get("where", "").startswith(tempfile.gettempdir()) else row.get("where", "")
+    what = re.sub(r" differs by \S+ from", " differs from", row["what"])
+    what = re.sub(r"lora_[AB]\.default\.weight", "its adapter", what.removesuffix(" (0.001 is allowed)"))
+    return " ".join(
+        f"{where}: {what}".removeprefix(": ").replace("base_model.model.", "").replace("|", "/").split()
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="types, separated by commas")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="every row, as JSON")
+    parser.add_argument(
+        "--table", type=Path, default=TABLE, help="the table by name; not written with --only"
+    )
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one architecture")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -108,6 +142,8 @@ def main() -> int:
             print(" | ".join(told), flush=True)
         if args.out:
             args.out.write_text(json.dumps(rows, indent=1) + "\n")
+    if not wanted:
+        args.table.write_text(by_name(rows))
     print(summary(rows))
     return int(any(row["result"] == "wrong" for row in rows))
 

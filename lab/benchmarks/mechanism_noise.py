@@ -15,9 +15,13 @@ so no accountant of the same mechanism can be below it. The peers:
 User-wise DP-SGD is k = 1, where the lemma says nothing else than the mixture, and neither is asked again. One
 process, one case after the other; JSON with --out. Exit 1 where ours is above a peer's by more than 1e-6 of itself,
 the precision of the search, or below what is refuted.
+
+--grid: 72 settings of one record. dp_accounting's pessimistic δ(ε) must be at most δ at our noise, and above
+δ at 0.999 of it. Its interval is made finer until the first holds. Exit 1 where one does not.
 """
 
 import argparse
+import itertools
 import json
 import math
 import subprocess
@@ -27,6 +31,7 @@ from pathlib import Path
 import dp_accounting
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 from hush_core.accounting import Participation
 from hush_core.mechanisms import noise_by_lemma, noise_of, one_item, refuted
@@ -125,6 +130,29 @@ def asked(python: Path, program: str, given: list[float]) -> float:
     return float(done.stdout.strip().splitlines()[-1])
 
 
+GRID = list(itertools.product((1e-3, 1e-2, 0.1, 1.0), (1, 50, 1000), (0.5, 2.0, 8.0), (1e-5, 1e-9)))
+"""q, T, ε and δ."""
+INTERVALS = (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
+
+
+def on_grid(q: float, rounds: int, epsilon: float, delta: float) -> bool:
+    """Whether our noise is enough by dp_accounting, and a thousandth less is not; one row printed."""
+    sigma = noise_of(Participation.binomial(1, q), rounds=rounds, epsilon=epsilon, delta=delta)
+
+    def share(noise: float, interval: float) -> float:
+        one = pld.from_gaussian_mechanism(noise, sampling_prob=q, value_discretization_interval=interval)
+        return one.self_compose(rounds, tail_mass_truncation=1e-18).get_delta_for_epsilon(epsilon) / delta
+
+    for interval in INTERVALS:
+        if (at := share(sigma, interval)) <= 1:
+            break
+    below = share(0.999 * sigma, interval)
+    right = at <= 1 < below
+    print(f"| {q:g} | {rounds} | {epsilon:g} | {delta:g} | {sigma:.6g} | {at:.6f} | {below:.4f} | {interval:g} |"
+          + " WRONG" * (not right), flush=True)  # fmt: skip
+    return right
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
@@ -133,7 +161,11 @@ def main() -> None:
     parser.add_argument(
         "--records", type=int, nargs="*", help="only cases of so many records, k, and in this order"
     )
+    parser.add_argument("--grid", action="store_true", help="one record, against dp_accounting's δ(ε)")
     given = parser.parse_args()
+    if given.grid:
+        print("| q | T | ε | δ | σ | its δ(ε)/δ | at 0.999·σ | interval |\n|---|---|---|---|---|---|---|---|")
+        raise SystemExit(False in [on_grid(*case) for case in GRID])
     rows, wrong = [], 0
     cases = [case for case in CASES if not given.epsilon or case[3] in given.epsilon]
     if given.records:

@@ -52,7 +52,7 @@ prior_cap_bits: 33.2
 public: ["third_party/**"]
 secrets:
 {entries}
-  - {{id: creds, kind: credentials, level: critical, weak: drop}}
+  - {{id: creds, kind: credentials, level: critical, weak: drop, protect: noise}}
 chunk_bytes: 256
 weights: {{capacities: matched, c: 0.05, without_secret: plain}}
 promise: {{runs: {nights}}}
@@ -65,7 +65,9 @@ train:
 audit: {{alternatives: 1}}
 tracking: {{experiment: nightly, model: nightly}}
 """
-ENTRY = '  - {{id: "{name}", kind: path, globs: ["{path}"], level: high, spread: {{imports: 0}}}}'
+ENTRY = (
+    '  - {{id: "{name}", kind: path, globs: ["{path}"], level: high, spread: {{imports: 0}}, protect: noise}}'
+)
 SEED, SHOWN, ASKED, TEXTS = 7, 64, 16, 300
 
 

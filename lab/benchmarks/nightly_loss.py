@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENTRY = '  - {{id: "{name}", kind: path, globs: ["{path}"], level: high}}'
+ENTRY = '  - {{id: "{name}", kind: path, globs: ["{path}"], level: high, protect: noise}}'
 CONFIG = """\
 version: 1
 repos: [{{path: repository, rev: {rev}}}]

@@ -31,8 +31,8 @@ version: 1
 repos: [{{path: mono.git, rev: main}}]
 levels: {{critical: 1.0e-5, high: 2.0e-4, normal: 1.0e-3}}
 secrets:
-  - {{id: codenames, kind: literals, file: codenames.txt, bits: 30, level: high}}
-  - {{id: creds, kind: credentials, level: high, weak: drop}}
+  - {{id: codenames, kind: literals, file: codenames.txt, bits: 30, level: high, protect: noise}}
+  - {{id: creds, kind: credentials, level: high, weak: drop, protect: noise}}
 {entries}
 weights: {{c: 0.3}}
 train: {{rounds: 2000, batch: 512}}
@@ -90,7 +90,7 @@ def build(folder: Path, files: int, size: int, exact: bool) -> tuple[int, int]:
     kinds = [f'kind: codeowners, teams: ["@acme/{top}"], level: high' for top in tops[::6]]
     kinds += [f'kind: path, globs: ["{top}/**"], level: normal' for top in tops[3::6]]
     spread = ", spread: {imports: 0, copies: false}" if exact else ""
-    entries = "\n".join(f"  - {{id: e{i}, {kind}{spread}}}" for i, kind in enumerate(kinds))
+    entries = "\n".join(f"  - {{id: e{i}, {kind}{spread}, protect: noise}}" for i, kind in enumerate(kinds))
     (folder / "job.yaml").write_text(CONFIG.format(entries=entries))
     return len(chosen), sum(len(data) for _, data in chosen)
 

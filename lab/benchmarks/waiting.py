@@ -37,7 +37,7 @@ version: 1
 repos: [{path: repository}]
 levels: {high: 1.0e-3}
 secrets:
-  - {id: creds, kind: credentials, level: high}
+  - {id: creds, kind: credentials, level: high, protect: noise}
 chunk_bytes: 128
 weights: {c: 0.4}
 model: {layers: 1, width: 32, heads: 2}

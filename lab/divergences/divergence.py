@@ -1,6 +1,7 @@
 """A convex f, and what is read of it: divergences by name, by formula, and what is refused.
 
->>> Divergence("JS", lambda y: y * np.log(y) - (y + 1) * np.log((y + 1) / 2), np.log(2), np.log(2)).limits[0] > 0
+>>> one = Divergence("JS", lambda y: y * np.log(y) - (y + 1) * np.log((y + 1) / 2), np.log(2), np.log(2))
+>>> bool(one.limits[0] > 0)
 True
 """
 

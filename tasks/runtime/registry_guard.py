@@ -29,7 +29,7 @@ CHAMPION = "champion"
 GUARDED_TAGS = frozenset(
     {
         "validation_status", "reviewed_by", "reviewed_at", "review_reason", "review_signature", "audit",
-        "certificate_sha256", "certificate_digest", "signed_by",
+        "certificate_sha256", "certificate_digest", "made_by", "signed_by",
     }
 )  # fmt: skip
 GUARDED_PREFIX = "decision_"

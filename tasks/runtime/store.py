@@ -20,6 +20,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,17 @@ class Store:
     def scratch(self) -> tempfile.TemporaryDirectory[str]:
         """A folder on the store's disk, gone at the end of a `with`, or at the start after a kill."""
         return tempfile.TemporaryDirectory(dir=temporary_folder(home(), self.root))
+
+    @contextmanager
+    def all_temporary(self) -> Iterator[None]:
+        """In here libraries keep their temporary files, MLflow a whole model, where a kill leaves none for good."""
+        before = tempfile.tempdir
+        with self.scratch() as folder:
+            tempfile.tempdir = folder
+            try:
+                yield
+            finally:
+                tempfile.tempdir = before
 
     def work_dir(self, key: str) -> Path:
         """A private folder that survives a killed run, for checkpoints; `key` is a content key."""

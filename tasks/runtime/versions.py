@@ -20,11 +20,14 @@ from tasks.runtime.tracking import has_tracker, tracker
 
 DIGEST = "certificate_sha256"
 STATUS = "validation_status"
+MADE_BY = "made_by"
+"""The tag of a version with the public names of the store and the run, as its certificate has them; it finds, and
+proves nothing."""
 CHAMPION = "champion"
 LARGEST = 2**31 - 1
 """Beyond it the databases hold no number of a version."""
-FEW = 25
-"""Versions an answer, where the first mostly does."""
+PAGE = 500
+"""Versions an answer."""
 
 
 def find_version(model_uri: str) -> ModelVersion:
@@ -63,12 +66,13 @@ def find_version(model_uri: str) -> ModelVersion:
     return found
 
 
-def earlier_versions(model_uri: str) -> Iterator[str]:
-    """The versions of the same model that were registered before, the latest first; asked for as needed."""
+def earlier_versions(model_uri: str) -> Iterator[tuple[str, str]]:
+    """(URI, the tag MADE_BY) of the versions of the same model that were registered before, the latest first; asked
+    for as needed."""
     entry = find_version(model_uri)
     query = f"name = '{entry.name}' and version_number < {int(entry.version)}"
-    for version in _search(query, order_by=["version_number DESC"], max_results=FEW):
-        yield f"models:/{entry.name}/{version.version}"
+    for version in _search(query, order_by=["version_number DESC"], max_results=PAGE):
+        yield f"models:/{entry.name}/{version.version}", version.tags.get(MADE_BY, "")
 
 
 def earlier_tags(model_name: str) -> list[dict[str, str]]:

@@ -106,7 +106,6 @@ CASES |= {
     "another version": (at(version=2), "version"),
     "an unknown key": (at(rouns=3), "unknown key rouns"),
     "an unknown key inside": (at(train__round=3), "unknown key train.round"),
-    "no train": (at(train=None), "missing key train"),
     "train is a word": (at(train=CANARY), "train"),
     "model is a word": (at(model=CANARY), "model"),
     "model is a list": (at(model=[1]), "model"),
@@ -148,7 +147,9 @@ CASES |= {
     "a true rate in a list": (at(train__learning_rate=[0.1, True]), "learning_rate"),
     "an infinite rate in a list": (at(train__learning_rate=[0.1, INF]), "learning_rate"),
     "rates without public text": (at(public=None, train__learning_rate=[0.1, 0.2]), "public text"),
-    "a curve without public text": (at(public=None, train__evaluate_every=2), "public text"),
+    "a curve without public text": (
+        at(public=None, train__evaluate_every=2, secrets__alpha__protect="noise"), "public text",
+    ),
     "a curve beyond the end": (at(train__evaluate_every=11), "evaluate_every"),
     "stopping without a curve": (at(train__early_stopping={}), "evaluate_every"),
     "patience without end": (at(train__evaluate_every=1, train__early_stopping={"patience": INF}), "patience"),
@@ -205,7 +206,6 @@ CASES |= {
     "public that matches nothing": (at(public=["vendored/**"]), "public"),
     "a bad glob of removed": (at(secrets=[{"id": "r", "kind": "removed", "paths": ["#"], "level": 0.1}]), "paths"),
     "a team that owns nothing": (at(secrets__owners__teams=["@acme/riks"]), "CODEOWNERS"),
-    "a batch that cannot be": (at(train__batch=100_000), "train.batch"),
     # files of secrets
     "no such literals": (at(secrets__names__file="nowhere.txt"), "nowhere.txt"),
     "a folder of literals": (at(secrets__names__file="empty"), "empty"),
@@ -299,7 +299,9 @@ CASES |= {
     "another average": (at(train__average="mean"), "train.average"),
     "a decay of 1": (at(train__average_decay=1), "average_decay"),
     "frozen layers of no kind": (at(train__freeze=["head"]), "freeze"),
-    "untagged text where all is noised": (at(train__untagged_batch=4), "untagged_batch"),
+    "untagged text where all is noised": (
+        at(train__untagged_batch=4, secrets__alpha__protect="noise"), "untagged_batch",
+    ),
     "the best without a curve": (at(train__keep="best"), "keep"),
     "untagged is a word": (at(untagged=CANARY), "untagged"),
     "no untagged steps": (at(untagged={"steps": 0}), "untagged.steps"),
@@ -407,7 +409,8 @@ def test_every_key_has_a_mistake_in_the_table():
 def test_the_examples_still_load(name):
     from hush_core.config import load_config
 
-    assert load_config(ROOT / "examples" / f"{name}.yaml").train.rounds >= 20
+    rounds = load_config(ROOT / "examples" / f"{name}.yaml").train.rounds
+    assert rounds is None if name == "company" else rounds >= 20
 
 
 @pytest.mark.parametrize(

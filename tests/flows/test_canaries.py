@@ -20,15 +20,16 @@ tables: [{{path: tickets.csv, name: tickets, text: [text], unit: customer}}]
 levels: {{critical: 1.0e-4, high: 1.0e-3}}
 public: ["third_party/**"]
 secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, spread: {{imports: 2, identifiers: 20}}}}
-  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high}}
-  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high}}
-  - {{id: creds, kind: credentials, level: critical}}
-  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20}}
-  - {{id: tickets, kind: patterns, file: patterns.txt, level: high, bits: 20}}
-  - {{id: jargon, kind: rare_words, document_frequency: [3, 5], level: high, bits: 20}}
-  - {{id: gone, kind: removed, paths: ["old/**"], level: high}}
-  - {{id: people, kind: unit, table: tickets, level: high}}
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise,
+     spread: {{imports: 2, identifiers: 20}}}}
+  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high, protect: noise}}
+  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high, protect: noise}}
+  - {{id: creds, kind: credentials, level: critical, protect: noise}}
+  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20, protect: noise}}
+  - {{id: tickets, kind: patterns, file: patterns.txt, level: high, bits: 20, protect: noise}}
+  - {{id: jargon, kind: rare_words, document_frequency: [3, 5], level: high, bits: 20, protect: noise}}
+  - {{id: gone, kind: removed, paths: ["old/**"], level: high, protect: noise}}
+  - {{id: people, kind: unit, table: tickets, level: high, protect: noise}}
 chunk_bytes: 128
 weights: {{c: 0.4}}
 model: {{layers: 1, width: 32, heads: 2}}

@@ -22,8 +22,8 @@ repos: [{{path: {repository}, rev: {rev}}}]
 levels: {{critical: 1.0e-4, high: 1.0e-3}}
 public: ["third_party/**"]
 secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high}}
-  - {{id: creds, kind: credentials, level: critical}}
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise}}
+  - {{id: creds, kind: credentials, level: critical, protect: noise}}
 chunk_bytes: 128
 weights: {{c: 0.4, without_secret: plain}}
 promise: {{runs: 2}}

@@ -23,7 +23,7 @@ CONFIG = """\
 version: 1
 tables: [{{path: chat.jsonl, name: chat, messages: messages, loss_on: completions}}]
 secrets:
-  - {{id: names, kind: literals, file: codenames.txt, level: 1.0e-3, bits: 20}}
+  - {{id: names, kind: literals, file: codenames.txt, level: 1.0e-3, bits: 20, protect: noise}}
   - {{id: creds, kind: credentials, level: 1.0e-3, protect: redact}}
 chunk_bytes: 256
 weights: {{c: 0.4, without_secret: plain}}

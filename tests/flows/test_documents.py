@@ -15,8 +15,8 @@ CONFIG = """\
 version: 1
 tables: [{{path: mails.mbox, name: mails}}]
 secrets:
-  - {{id: people, kind: unit, table: mails, level: 1.0e-3}}
-  - {{id: names, kind: literals, file: codenames.txt, level: 1.0e-3, bits: 20}}
+  - {{id: people, kind: unit, table: mails, level: 1.0e-3, protect: noise}}
+  - {{id: names, kind: literals, file: codenames.txt, level: 1.0e-3, bits: 20, protect: noise}}
 chunk_bytes: 128
 weights: {{c: 0.4}}
 model: {{layers: 1, width: 32, heads: 2}}

@@ -14,7 +14,7 @@ version: 1
 tables: [{{path: mails.jsonl, unit: sender}}]
 levels: {{high: 1.0e-3}}
 secrets:
-  - {{id: senders, kind: unit, level: high}}
+  - {{id: senders, kind: unit, level: high, protect: noise}}
 chunk_bytes: 64
 mechanism: {{{mechanism}}}
 model: {{layers: 1, width: 16, heads: 2}}

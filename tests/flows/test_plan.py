@@ -187,7 +187,7 @@ def test_people_can_look_at_it(job, planned):
         texts = [row[0] for row in database.execute("select data from artifact where key = 'hush-plan'")]
     assert len(texts) == 1 and "weights.c = " in texts[0] and "| c | noise" in texts[0]
     logged = {path.name for path in (job.home / "mlartifacts").rglob("*") if path.is_file()}
-    tables = {f"{name}.csv" for name in ("frontier", "runs", "secrets", "reliefs")}
+    tables = {f"{name}.csv" for name in ("ways", "frontier", "runs", "secrets", "reliefs")}
     assert logged == tables | {"frontier.png", "runs.png"}
 
 
@@ -210,13 +210,14 @@ def test_a_sweep_of_noise_multipliers(job):
 
 def test_a_batch_that_cannot_be_drawn_is_told_with_the_largest_that_can(job):
     output = job.hush("plan", job.config, "--c", "0.1", "--batch", "5000", "--out", job.folder / "batch")
-    own = (
-        pl.read_csv(job.folder / "batch" / "frontier.csv")
-        .filter(pl.col("method") == "best")
-        .row(0, named=True)
-    )
-    assert own["noise_multiplier"] is None and f"at most {own['largest_batch']}" in own["note"]
-    assert 10 < own["largest_batch"] < 5000 and "nothing can be recommended" in output
+    rows = pl.read_csv(job.folder / "batch" / "frontier.csv").filter(pl.col("method") == "best")
+    swept, own = rows.sort("c").to_dicts()
+    assert swept["noise_multiplier"] is None and f"at most {swept['largest_batch']}" in swept["note"]
+    assert 10 < own["largest_batch"] < 5000 and own["c"] == 0.4 and own["recommended"]
+    said = " ".join(output.split())
+    assert f"train.batch: 5,000 cannot be drawn from these weights; {own['largest_batch']}, the most" in said
+    assert f"take weights.c = 0.4: noise multiplier {own['noise_multiplier']:.3g}" in said
+    assert f"rounds of B = {own['largest_batch']}" in said
 
 
 def test_no_value_leaves_the_private_store(job, planned):

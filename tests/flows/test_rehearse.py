@@ -2,12 +2,17 @@
 
 import json
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
 from jobs import CONFIG, Job
 from PIL import Image
+
+from flows.rehearse import taken_point
+from hush_core.config import Changes, parse_config
+from hush_core.weights import taking
 
 PLAIN = CONFIG.replace("weights: {{c: 0.4}}", "weights: {{c: 0.4, without_secret: plain}}").replace(
     "pretrain: {{steps: 2, batch: 4}}",
@@ -34,6 +39,35 @@ def states(output):
     for name, state in re.findall(r"Task run '([\w-]+)-\w+' - Finished in state (\w+)", output):
         ended.setdefault(name, []).append(state)
     return ended
+
+
+def test_what_was_measured_decides_what_the_config_leaves_open_and_nothing_else():
+    """The law is not asked: a gain on stand-ins makes rounds, none leaves out; values and a person's word stay."""
+    files = {"kind": "path", "globs": ["a/**"]}
+    asked = parse_config(
+        {"version": 1, "repos": ["."], "secrets": [{"id": "creds", "kind": "credentials"}, {"id": "team", **files},
+         {"id": "kept", "protect": "drop", **files}]},
+        where="job.yaml", folder=Path("."),
+    )  # fmt: skip
+    settled = asked.with_chosen({"weights.without_secret": "plain"})
+    point = Changes(c=0.1, rounds=9, batch=4)
+    pays, pays_not = (taken_point(asked, settled, point, gained) for gained in (0.01, 0.001))
+    assert pays.protect == {"team": "noise"} and (pays.c, pays.rounds, pays.without_secret) == (
+        0.1,
+        9,
+        "plain",
+    )
+    assert pays_not == Changes(protect={"team": "drop"}, without_secret="plain"), (
+        "no numbers of rounds not made"
+    )
+    ran = pays.applied_to(asked)
+    assert [entry.protect for entry in ran.secrets] == [
+        "auto",
+        "noise",
+        "drop",
+    ] and ran.without_secret == "plain"
+    asks = asked.model_copy(update={"secrets": taking(asked, {"team": "noise"}).secrets})
+    assert taken_point(asks, settled, point, 0.0).rounds == 9, "who asks for rounds gets the best of them"
 
 
 @pytest.mark.slow

@@ -47,7 +47,6 @@ def secret(**fields):
     ("replaced", "says"),
     [
         ({"rouns": 3}, "unknown key rouns"),
-        ({"train": {"rounds": 3}}, "missing key train.batch"),
         ({"train": {"rounds": 0, "batch": 1}}, "train.rounds"),
         ({"secrets": secret(kind="canary-value")}, "secrets.alpha: unknown kind"),
         ({"secrets": secret(id="canary value", kind="odd")}, "secrets.1: unknown kind"),
@@ -89,16 +88,13 @@ def test_a_missing_file_is_named():
         load_config(Path("nowhere.yaml"))
 
 
-def test_a_command_asks_only_for_the_keys_that_it_needs(tmp_path):
-    path = tmp_path / "job.yaml"
-    path.write_text(yaml.safe_dump({key: value for key, value in GOOD.items() if key != "train"}))
-    for command in ("secrets", "watch", "audit"):
-        assert load_config(path, command=command).secrets[0].id == "alpha"
-    for command in ("plan", "run"):
-        with pytest.raises(
-            InputError, match=f"missing key train, which hush {command} needs. Hint: add it, as"
-        ):
-            load_config(path, command=command)
+def test_three_lines_are_a_job(tmp_path):
+    path = tmp_path / "hush.yaml"
+    path.write_text("version: 1\nrepos: [.]\nsecrets: [{id: creds, kind: credentials}]\n")
+    config = load_config(path)
+    assert config.repos[0].path == tmp_path and config.repos[0].label == tmp_path.name
+    assert (config.train.rounds, config.train.batch, config.weights.c) == (None, None, None)
+    assert config.secrets[0].protect == "auto" and config.without_secret == "plain"
     looked = load_config(tmp_path, command="secrets")
     assert [s.kind for s in looked.secrets] == ["credentials"] and looked.repos[0].path == tmp_path
     with pytest.raises(InputError, match="directory"):

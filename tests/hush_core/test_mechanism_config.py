@@ -92,8 +92,8 @@ def test_without_noise_the_rest_is_trained_on_plainly_and_redaction_redacts_valu
         config = load(tmp_path, mechanism={"kind": kind})
         assert config.weights.without_secret == "plain" and not makes_noise(config.mechanism)
         redacted = [entry.protect for entry in config.secrets]
-        assert redacted == (["noise", "redact"] if kind == "redaction" else ["noise", "noise"])
-    assert load(tmp_path, mechanism={"kind": "dp_sgd"}).weights.without_secret == "noise"
+        assert redacted == (["auto", "redact"] if kind == "redaction" else ["auto", "auto"])
+    assert load(tmp_path, mechanism={"kind": "dp_sgd"}).without_secret == "noise"
 
 
 def test_what_a_mechanism_is(tmp_path):

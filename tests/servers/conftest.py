@@ -222,7 +222,7 @@ def job(folder):
 version: 1
 repos: [{path: repository}]
 secrets:
-  - {id: vault, kind: path, globs: ["vault/"], level: 0.01, bits: 20}
+  - {id: vault, kind: path, globs: ["vault/"], level: 0.01, bits: 20, protect: noise}
 chunk_bytes: 64
 model: {layers: 1, width: 32, heads: 2}
 train: {rounds: 3, batch: 4, checkpoint_every: 2}

@@ -29,7 +29,7 @@ ROUNDS, CHECKPOINT = 120, 20
 CONFIG = """\
 version: 1
 repos: [{{path: {repository}}}]
-secrets: [{{id: alpha, kind: path, globs: ["trading/**"], level: 1.0e-3, bits: 20}}]
+secrets: [{{id: alpha, kind: path, globs: ["trading/**"], level: 1.0e-3, bits: 20, protect: noise}}]
 chunk_bytes: 128
 model: {{layers: 1, width: 32, heads: 2}}
 train: {{rounds: {rounds}, batch: {batch}, checkpoint_every: 20}}

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 PROMISED = """\
 version: 1
 repos: [{{path: {folder}}}]
-secrets: [{{id: a, kind: path, globs: ["a/**"], level: 1.0e-3}}]
+secrets: [{{id: a, kind: path, globs: ["a/**"], level: 1.0e-3, protect: noise}}]
 promise: {{since: 2027-01-01, until: 2027-12-31, cron: "0 2 * * *", timezone: Europe/Berlin}}
 train: {{rounds: 10, batch: 2}}
 """

@@ -17,15 +17,15 @@ tables: [{{path: mails.jsonl, name: mails, unit: who}}]
 levels: {{critical: 1.0e-4, high: 1.0e-3}}
 public: ["third_party/**"]
 secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, spread: {{identifiers: 3}}}}
-  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high}}
-  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high}}
-  - {{id: creds, kind: credentials, level: critical}}
-  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20}}
-  - {{id: orders, kind: patterns, file: patterns.txt, level: high, bits: 20}}
-  - {{id: words, kind: rare_words, document_frequency: [13, 13], level: high, bits: 20}}
-  - {{id: old, kind: removed, paths: ["old/**"], level: high}}
-  - {{id: people, kind: unit, level: high}}
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, spread: {{identifiers: 3}}, protect: noise}}
+  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high, protect: noise}}
+  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high, protect: noise}}
+  - {{id: creds, kind: credentials, level: critical, protect: noise}}
+  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20, protect: noise}}
+  - {{id: orders, kind: patterns, file: patterns.txt, level: high, bits: 20, protect: noise}}
+  - {{id: words, kind: rare_words, document_frequency: [13, 13], level: high, bits: 20, protect: noise}}
+  - {{id: old, kind: removed, paths: ["old/**"], level: high, protect: noise}}
+  - {{id: people, kind: unit, level: high, protect: noise}}
   - {{id: clients, kind: literals, file: clients.txt, level: high, bits: 20, protect: redact}}
   - {{id: sites, kind: literals, file: sites.txt, level: high, bits: 20, protect: drop}}
 chunk_bytes: 128

@@ -22,11 +22,11 @@ repos: [{{path: {repository}}}]
 levels: {{critical: 1.0e-4, high: 1.0e-3}}
 public: ["third_party/**"]
 secrets:
-  - {{id: alpha, kind: path, globs: ["trading/**"], level: high}}
-  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high}}
-  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high}}
-  - {{id: creds, kind: credentials, level: critical}}
-  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20}}
+  - {{id: alpha, kind: path, globs: ["trading/**"], level: high, protect: noise}}
+  - {{id: owners, kind: codeowners, teams: ["@acme/risk"], level: high, protect: noise}}
+  - {{id: quants, kind: contributors, emails: ["*@quant.example.com"], level: high, protect: noise}}
+  - {{id: creds, kind: credentials, level: critical, protect: noise}}
+  - {{id: names, kind: literals, file: codenames.txt, level: high, bits: 20, protect: noise}}
 chunk_bytes: 128
 weights: {{c: 0.4}}
 model: {{layers: 1, width: 32, heads: 2}}

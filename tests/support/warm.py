@@ -1,10 +1,10 @@
 """Commands in processes of their own, forked from one that has loaded the libraries of others already.
 
 Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test run
-imports them once, hush's own modules not. It forks for every test process, and that fork for every command:
-environment, folder, streams, signals, exit status and exit handlers are those of a new process. What is different:
-the hash seed is the same for all commands of a test run, and a library is there before its settings are; Prefect's
-are read again; flows send no heartbeats.
+imports them once, and `hush_core`, which reads no setting as it is imported, but no other module of hush. It forks
+for every test process, and that fork for every command: environment, folder, streams, signals, exit status and exit
+handlers are those of a new process. What is different: the hash seed is the same for all commands of a test run, a
+library is there before its settings are, Prefect's are read again; flows send no heartbeats.
 
 Tests that kill or interrupt, look at what is imported, or begin from nothing on purpose call `subprocess` instead.
 """
@@ -32,6 +32,10 @@ from template import SHARED
 
 ROOT = Path(__file__).parents[2]
 OURS = ("flows", "hush", "hush_core", "lab", "tasks", "prctl")
+CORE = (
+    "accounting", "auditing", "certificate", "config", "corpus", "history", "mechanisms", "plan", "secrets",
+    "training", "weights",
+)  # fmt: skip
 NOT_AHEAD = ("mlflow.server", "mlflow.store", "fastapi", "flask", "psycopg2")
 """What sets up servers as it is imported."""
 
@@ -206,13 +210,15 @@ def _load() -> None:
     from prefect.flow_engine import BaseFlowRunEngine
 
     BaseFlowRunEngine.heartbeat_seconds = None  # its thread looks once a second whether the flow has ended
-    _forget_ours()
+    for name in CORE:
+        importlib.import_module(f"hush_core.{name}")
+    _forget_ours(but="hush_core")
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, all of it
 
 
-def _forget_ours() -> None:
-    for name in [n for n in sys.modules if n.split(".")[0] in OURS]:
+def _forget_ours(but: str = "") -> None:
+    for name in [n for n in sys.modules if n.split(".")[0] in OURS and n.split(".")[0] != but]:
         del sys.modules[name]
 
 
@@ -301,7 +307,8 @@ def _become(request: dict, output: int, errors: int) -> None:
     if os.environ.get("HUSH_HOME"):
         given = {k: v for k, v in settings(home()).items() if not os.environ.get(k)}
         os.environ.update(given)
-    _forget_ours()
+    another = any((Path(p) / "hush_core").is_dir() for p in (request["cwd"], *added) if Path(p) != ROOT)
+    _forget_ours(but="" if another else "hush_core")
     import prefect.context
 
     with warnings.catch_warnings():

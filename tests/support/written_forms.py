@@ -88,6 +88,10 @@ def xxd(t: bytes) -> bytes:
     ).encode()
 
 
+def integer(t: bytes) -> bytes:
+    return str(int.from_bytes(t, "big")).encode()
+
+
 def wide(t: bytes) -> bytes:
     return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in t.decode()).encode()
 
@@ -197,6 +201,10 @@ FORMS = (
     Form("gzip in hexadecimal", lambda t: gzip.compress(t, mtime=0).hex().encode(), 12),
     Form("backwards", lambda t: t[::-1], 8, alone=True),
     Form("rot13", lambda t: codecs.encode(t.decode(), "rot13").encode(), 8),
+    Form("UTF-16 in a file of bytes", lambda t: t.decode().encode("utf-16-le"), 3),
+    Form("UTF-16, the high byte first", lambda t: t.decode().encode("utf-16-be"), 3),
+    Form("one decimal integer", integer, 8, alone=True),
+    Form("one decimal integer, with text around the value", integer, 0, "all digits depend on all bytes"),
     Form('`"a" "b"`', split(b'" "'), 16, alone=True),
     Form('`"a" + "b"` (JavaScript, Java, Python, Go, C++)', split(b'" + "'), 16, alone=True),
     Form("`'a' . 'b'` (PHP, Perl)", split(b"' . '"), 16, alone=True),

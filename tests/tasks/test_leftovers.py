@@ -25,6 +25,7 @@ WORK = """
 from tasks.runtime.environment import prepare_environment
 home = prepare_environment()
 import time
+from hush_core.files import beside
 from tasks.runtime.store import Store
 from tasks.runtime.tracking import log_run
 
@@ -35,6 +36,7 @@ def files():
 
 with Store(home.store).scratch() as folder:
     open(folder + "/picture.png", "w").write("a picture")
+    beside(home.store / "noted.json").write_text("half a")
     log_run(experiment="kills", run_name="one", params={}, metrics={}, files=files())
 """
 
@@ -94,17 +96,22 @@ def pictures(place):
     return len(list((place.store / "tmp").rglob("*.png")))
 
 
+def halves(place):
+    return len(list(place.store.rglob(".noted.json.*")))
+
+
 def test_a_killed_process_is_swept_and_a_living_one_is_not_touched(place, begin):
     killed, living = begin(), begin()
     kill(killed)
     assert statuses(place) == ["RUNNING", "RUNNING"] and pictures(place) == 2
     assert sweep(place) == 1
     assert statuses(place) == ["KILLED", "RUNNING"] and pictures(place) == 1
+    assert halves(place) == 2, "one of them is being written"
     assert sweep(place) == 0 and living.poll() is None
     kill(living)
     assert sweep(place) == 1
-    assert statuses(place) == ["KILLED", "KILLED"] and pictures(place) == 0
-    assert list((place.root / "run").glob("*.json")) == []
+    assert statuses(place) == ["KILLED", "KILLED"] and pictures(place) == 0 == halves(place)
+    assert [path.stem for path in (place.root / "run").glob("*.json")] == [token_of(place)]
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(place):

@@ -14,10 +14,10 @@ import polars as pl
 from hush_core.accounting.bounds import BoundMethod
 from hush_core.accounting.many_secrets.dominance import crude_binomials, dominating_binomials
 from hush_core.accounting.many_secrets.dominated import lower_bounds
-from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
+from hush_core.accounting.many_secrets.each_curve import each_curve
 from hush_core.accounting.many_secrets.profiles import Profiles, group_profiles
 from hush_core.accounting.participation import Participation
-from hush_core.accounting.runs import check_mechanism
+from hush_core.accounting.runs import Run, check_mechanism
 from hush_core.errors import CertificationError
 from hush_core.progress import Progress
 
@@ -63,53 +63,42 @@ def posterior_curves(
     if not len(profiles):  # no secret
         return Curves(pl.DataFrame(schema=_TABLE), np.empty(0, np.int64))
     priors = curve_priors(float(profiles.prior.min()))
-    participations, of_profile = _participations(profiles)
+    shapes, of_profile = _shapes(profiles)
+    own = shapes is None
+    firsts = np.unique(of_profile, return_index=True)[1].tolist()
+    laws = (
+        map(profiles.participation, firsts) if own else [Participation.binomial(*shape) for shape in shapes]
+    )
+    curves = each_curve(
+        [([Run(law, noise_multiplier, rounds)], priors) for law in laws],
+        method=method, lower=own, stage="curves", progress=progress,
+    )  # fmt: skip
     frames = []
-    asked = [Asked(participation, priors, lower=shape is None) for participation, shape in participations]
-    curves = each_curve(asked, noise_multiplier=noise_multiplier, rounds=rounds, method=method)
-    for number, ((_, shape), curve) in enumerate(zip(participations, curves, strict=True)):
-        try:
-            if isinstance(curve, CertificationError):
-                raise curve
-            lower = curve.lower
-            if shape is not None and method in ("best", "blow_up"):  # a dominating binomial's says nothing
-                lower = _lower(profiles, of_profile == number, priors, noise_multiplier, rounds, method)
-        except CertificationError as error:
-            first = int(np.flatnonzero(of_profile == number)[0])
-            raise CertificationError(f"{profiles.label(first)}: {error}") from None
+    for number, curve in enumerate(curves):
+        members = of_profile == number
+        if isinstance(curve, CertificationError):
+            raise CertificationError(f"{profiles.label(firsts[number])}: {curve}") from None
+        lower = curve.lower
+        if not own and method in ("best", "blow_up"):
+            # a dominating binomial's says nothing: that of one which all members dominate
+            hazard, largest = profiles.hazard[members].min(), profiles.largest_rate[members].max()
+            lower = lower_bounds(
+                np.full(len(priors), hazard), np.full(len(priors), largest), priors, ratio=_LOWER,
+                noise_multiplier=noise_multiplier, rounds=rounds, method=method,
+            )  # fmt: skip
+        examples, rate = (None, None) if own else shapes[number]
         frames.append(
             pl.DataFrame(
                 {
-                    "curve": pl.Series(np.full(len(priors), number), dtype=pl.UInt32),
-                    "examples": pl.Series([shape and shape[0]] * len(priors), dtype=pl.UInt32),
-                    "rate": pl.Series([shape and shape[1]] * len(priors), dtype=pl.Float64),
-                    "prior": priors,
-                    "bound": curve.values,
-                    "method": pl.Series(curve.methods.astype(str), dtype=pl.String),
-                    "numerical_error": curve.numerical_errors,
+                    "curve": [number] * len(priors), "examples": [examples] * len(priors),
+                    "rate": [rate] * len(priors), "prior": priors, "bound": curve.values,
+                    "method": curve.methods.astype(str), "numerical_error": curve.numerical_errors,
                     "lower": pl.Series(lower, nan_to_null=True),
-                }
+                },
+                schema=_TABLE,
             )
-        )
-        if progress:
-            progress("curves", number + 1, len(participations))
+        )  # fmt: skip
     return Curves(pl.concat(frames), of_profile[profiles.of_secret])
-
-
-def _lower(
-    profiles: Profiles,
-    members: np.ndarray,
-    priors: np.ndarray,
-    sigma: float,
-    rounds: int,
-    method: BoundMethod,
-) -> np.ndarray:
-    """(priors,) no proof for any of these profiles can go below it: by a binomial that all of them dominate."""
-    hazard, largest = profiles.hazard[members].min(), profiles.largest_rate[members].max()
-    return lower_bounds(
-        np.full(len(priors), hazard), np.full(len(priors), largest), priors, ratio=_LOWER,
-        noise_multiplier=sigma, rounds=rounds, method=method,
-    )  # fmt: skip
 
 
 def curve_priors(least: float) -> np.ndarray:
@@ -121,17 +110,12 @@ def curve_priors(least: float) -> np.ndarray:
     return np.append(grid, least) if least > 0.5 else grid
 
 
-Shape = tuple[int, float]
-
-
-def _participations(profiles: Profiles) -> tuple[list[tuple[Participation, Shape | None]], np.ndarray]:
-    """The participations to draw curves of, with their (n, ρ) where they dominate, and each profile's place."""
-    places: dict[bytes, int] = {}
-    own = np.array(
-        [places.setdefault(profiles.own_rates(i).tobytes(), len(places)) for i in range(len(profiles))]
-    )
-    if len(places) <= MOST_CURVES:
-        return [(Participation.from_rates(np.frombuffer(key)), None) for key in places], own
+def _shapes(profiles: Profiles) -> tuple[list[tuple[int, float]] | None, np.ndarray]:
+    """((n, ρ) of the dominating binomials to draw curves of, each profile's place); None: curves of own rates."""
+    equal = profiles.equal(np.arange(len(profiles)))
+    if len(equal) <= MOST_CURVES:
+        places = np.repeat(np.arange(len(equal)), [len(each) for each in equal])
+        return None, places[np.argsort(np.concatenate(equal))]
     sampled = profiles.mean > 0
     for ratio in _RATIOS:
         count, rate = dominating_binomials(profiles.hazard, profiles.examples, profiles.mean, ratio)
@@ -142,5 +126,4 @@ def _participations(profiles: Profiles) -> tuple[list[tuple[Participation, Shape
         distinct, which = np.unique(np.stack([count, rate], axis=1), axis=0, return_inverse=True)
         if len(distinct) <= MOST_CURVES:
             break
-    shapes = [(int(n), float(each)) for n, each in distinct]
-    return [(Participation.binomial(*shape), shape) for shape in shapes], which
+    return [(int(n), float(each)) for n, each in distinct], which

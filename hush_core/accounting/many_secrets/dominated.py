@@ -14,17 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from hush_core.accounting.bounds import BoundMethod
-from hush_core.accounting.many_secrets.dominance import binomials, on_grid_of_priors
-from hush_core.accounting.many_secrets.each_curve import Asked, each_curve
+from hush_core.accounting.bounds import BoundMethod, PosteriorCurve
+from hush_core.accounting.many_secrets.dominance import ROUND_OFF, binomials, on_grid, on_grid_of_priors
+from hush_core.accounting.many_secrets.each_curve import curves_of_groups
 from hush_core.accounting.participation import Participation
-from hush_core.errors import CertificationError
+from hush_core.accounting.runs import Run
 from hush_core.progress import Progress
 
 _MOST = 1 << 20
 """As good as a Poisson where the rates are small."""
-_ROUND_OFF = 1e-9
-"""Relative: the sum of hazards is this good."""
 
 
 def dominated_binomials(
@@ -38,11 +36,11 @@ def dominated_binomials(
     """
     count, rate = np.zeros(len(hazard), dtype=np.int64), np.zeros(len(hazard))
     some = np.isfinite(hazard) & (hazard > 0)
-    known = hazard[some] * (1 - _ROUND_OFF)
-    total = np.minimum(np.exp(np.floor(np.log(known) / np.log(ratio)) * np.log(ratio)), known)
+    known = hazard[some] * (1 - ROUND_OFF)
+    total = np.minimum(on_grid(known, ratio, np.floor), known)
     # rounding H down to less than the largest hazard leaves one example with all of it
     with np.errstate(divide="ignore"):
-        most = np.maximum(total / -np.log1p(-largest_rate[some]) * (1 - _ROUND_OFF), 1.0)
+        most = np.maximum(total / -np.log1p(-largest_rate[some]) * (1 - ROUND_OFF), 1.0)
     count[some] = 1 << np.floor(np.log2(np.minimum(most, _MOST))).astype(np.int64)
     rate[some] = -np.expm1(-total / count[some]) * (1 - 1e-15)
     return count, rate
@@ -64,18 +62,13 @@ def lower_bounds(
     More than some priors are rounded down: the blow-up function does not fall.
     """
     priors, found = on_grid_of_priors(prior, ratio, upwards=False), np.full(len(prior), np.nan)
-    groups = list(binomials(*dominated_binomials(hazard, largest_rate, ratio)))
-    places = [np.unique(priors[own], return_inverse=True) for *_, own in groups]
-    asked = [
-        Asked(Participation.binomial(count, rate), at, lower=True)
-        for (count, rate, _), (at, _) in zip(groups, places, strict=True)
+    groups = [
+        (members, [Run(Participation.binomial(count, rate), noise_multiplier, rounds)])
+        for count, rate, members in binomials(*dominated_binomials(hazard, largest_rate, ratio))
     ]
-    curves = each_curve(asked, noise_multiplier=noise_multiplier, rounds=rounds, method=method)
-    for done, ((*_, own), (_, back), curve) in enumerate(zip(groups, places, curves, strict=True)):
-        if isinstance(curve, CertificationError):
-            continue
-        # doing nothing is a test too
-        found[own] = np.maximum(curve.lower[back], prior[own])
-        if progress:
-            progress("lower bounds", done + 1, len(groups))
+    how = {"method": method, "lower": True, "stage": "lower bounds", "progress": progress}
+    for members, curve in curves_of_groups(groups, priors, **how):
+        if isinstance(curve, PosteriorCurve):
+            # doing nothing is a test too
+            found[members] = np.maximum(curve.lower, prior[members])
     return found

@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from hush_core.accounting.bounds import BoundMethod, PosteriorCurve, curve_of_runs, posterior_curve
-from hush_core.accounting.participation import Participation
+from hush_core.accounting.bounds import BoundMethod, PosteriorCurve, curve_of_runs
 from hush_core.accounting.runs import Run
 from hush_core.errors import CertificationError
 from hush_core.mapping import map_parts
+from hush_core.progress import Progress
 
-
-class Asked(NamedTuple):
-    """One curve: whose count, or which runs one after the other; at which priors; whether from below, too."""
-
-    of: Participation | list[Run]
-    priors: np.ndarray
-    lower: bool = False
+Asked = tuple[list[Run], np.ndarray]
+"""One curve: of which runs, at which priors."""
+Found = PosteriorCurve | CertificationError
+"""It, or why it was refused."""
 
 
 def each_curve(
     asked: Sequence[Asked],
     *,
     method: BoundMethod,
-    noise_multiplier: float | None = None,
-    rounds: int | None = None,
-) -> Iterable[PosteriorCurve | CertificationError]:
-    """`posterior_curve` of each, or `curve_of_runs` where runs are given; a refusal stands in its place.
+    lower: bool = False,
+    stage: str = "",
+    progress: Progress | None = None,
+) -> Iterator[Found]:
+    """`curve_of_runs` of each; `stage`: what `progress` calls them."""
+    found: Iterable[Found] = map_parts(partial(_curve, method=method, lower=lower), asked)
+    for done, curve in enumerate(found):
+        yield curve
+        if progress:
+            progress(stage, done + 1, len(asked))
+
+
+def curves_of_groups(
+    groups: Sequence[tuple[np.ndarray, list[Run]]], priors: np.ndarray, **how
+) -> Iterator[tuple[np.ndarray, Found]]:
+    """(members, their curve: one point for each member) of each group of secrets that share runs.
 
     Args:
-        noise_multiplier, rounds: of those that are a count.
+        groups: (places of the members in `priors`, runs). how: as for `each_curve`.
     """
-    mechanism = {"noise_multiplier": noise_multiplier, "rounds": rounds}
-    return map_parts(partial(_curve, method=method, mechanism=mechanism), asked)
+    places = [np.unique(priors[members], return_inverse=True) for members, _ in groups]
+    asked = [(runs, distinct) for (_, runs), (distinct, _) in zip(groups, places, strict=True)]
+    curves = each_curve(asked, **how)
+    for (members, _), (_, back), curve in zip(groups, places, curves, strict=True):
+        yield members, curve if isinstance(curve, CertificationError) else curve.at_places(back)
 
 
-def _curve(asked: Asked, *, method: BoundMethod, mechanism: dict) -> PosteriorCurve | CertificationError:
-    how = {"priors": asked.priors, "method": method, "lower": asked.lower}
+def _curve(asked: Asked, *, method: BoundMethod, lower: bool) -> Found:
+    runs, priors = asked
     try:
-        if isinstance(asked.of, Participation):
-            return posterior_curve(asked.of, **mechanism, **how)
-        return curve_of_runs(asked.of, **how)
+        return curve_of_runs(runs, priors=priors, method=method, lower=lower)
     except CertificationError as error:
         return error

@@ -11,17 +11,14 @@ proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from hush_core.accounting.many_secrets.accountant import Dominating
+from hush_core.accounting.many_secrets.dominance import ROUND_OFF, next_power_of_two, on_grid, rate_of
 from hush_core.accounting.many_secrets.history import History
-from hush_core.accounting.participation import Participation
-from hush_core.accounting.runs import Run
 
-_ROUND_OFF = 1e-9
-"""Relative: the sum of hazards is this good."""
 _BATCH = 2.0
 """Tilts so far apart are read on one grid."""
 _COLUMNS = 3
@@ -38,14 +35,12 @@ class Cases:
         place[secrets] = np.arange(len(secrets))
         own = place[history.secret] if len(history.secret) else np.empty(0, np.int64)
         mine = own >= 0
-        self.hazard = np.zeros((len(secrets), size))
+        at, law = (own[mine], history.run[mine]), history.law[mine]
+        self.hazard, mean = np.zeros((len(secrets), size)), np.zeros((len(secrets), size))
         self.examples = np.zeros((len(secrets), size), dtype=np.int64)
-        at = own[mine], history.run[mine]
-        self.hazard[at] = history.hazard[history.profile[mine]]
-        self.examples[at] = history.examples[history.profile[mine]]
+        self.hazard[at], self.examples[at] = history.laws.hazard[law], history.laws.examples[law]
         # a rate of 1 has infinite hazard; the guide takes the mean for it
-        mean = np.zeros_like(self.hazard)
-        mean[at] = history.mean[history.profile[mine]]
+        mean[at] = history.laws.mean[law]
         self.pull = np.where(np.isfinite(self.hazard), self.hazard, mean) ** 2 * self.scale
 
     @property
@@ -128,35 +123,12 @@ def _cut(pull: np.ndarray) -> np.ndarray:
     return halves
 
 
-@dataclass(frozen=True)
-class Dominating:
-    """What dominates a group: examples, rate: (R,) of a binomial in each run, 0 where none of the group is in."""
-
-    examples: np.ndarray
-    rate: np.ndarray
-
-    def runs(self, history: History) -> list[Run]:
-        """To be bounded in the place of the members' own."""
-        return [
-            Run(
-                Participation.binomial(int(n), float(rate)),
-                float(history.noise_multiplier[k]),
-                int(history.rounds[k]),
-            )
-            for k, (n, rate) in enumerate(zip(self.examples, self.rate, strict=True))
-            if n
-        ]
-
-
 def dominating(cases: Cases, members: np.ndarray, step: float) -> Dominating:
     """The binomials of a group: one n for all runs, a power of two; hazards on a geometric grid of this step, so
     that runs and groups have binomials in common."""
-    examples = cases.examples[members].max(axis=0)
-    hazard = cases.hazard[members].max(axis=0) * (1 + _ROUND_OFF)
-    n = 1 << int(np.ceil(np.log2(max(int(examples.max()), 1))))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        raised = np.exp(np.ceil(np.log(hazard) / np.log(step)) * np.log(step))
-    hazard = np.where((hazard > 0) & np.isfinite(hazard), np.maximum(raised, hazard), hazard)
-    rate = np.where(np.isinf(hazard), 1.0, np.minimum(-np.expm1(-hazard / n) * (1 + 1e-15), 1.0))
+    n = int(next_power_of_two(cases.examples[members].max()))
+    hazard = cases.hazard[members].max(axis=0) * (1 + ROUND_OFF)
+    raised = np.where((hazard > 0) & np.isfinite(hazard), np.maximum(on_grid(hazard, step), hazard), hazard)
+    rate = np.where(np.isinf(hazard), 1.0, rate_of(raised, n))
     drawn = hazard > 0
     return Dominating(np.where(drawn, n, 0), np.where(drawn, rate, 0.0))

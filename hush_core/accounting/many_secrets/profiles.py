@@ -3,61 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
+from hush_core.accounting.many_secrets.history import History
+from hush_core.accounting.many_secrets.laws import Laws
 from hush_core.accounting.noise_search import check_target
-from hush_core.accounting.participation import Participation
 from hush_core.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Profiles:
-    """Distinct profiles, in the order of their first secret. Arrays by profile unless they say otherwise.
+class Profiles(Laws):
+    """Distinct profiles, in the order of their first secret; laws of K repeat where only the priors differ.
 
     Attributes:
-        rates: all positive rates, one profile's after the other's, each ascending. starts: where each
-            profile's rates begin (one entry more than profiles).
-        mean: Σρ. hazard: Σ −log(1−ρ), infinite where a rate is 1. prior: p.
-        posterior: the least target among the profile's secrets.
+        prior: p. posterior: the least target among the profile's secrets.
         of_secret: (secrets,) each secret's profile. first_secret: one secret of each profile, to name it.
         names: (secrets,) what to call a secret in an error.
     """
 
-    rates: np.ndarray
-    starts: np.ndarray
-    mean: np.ndarray
-    hazard: np.ndarray
     prior: np.ndarray
     posterior: np.ndarray
     of_secret: np.ndarray
     first_secret: np.ndarray
     names: pl.Series
 
-    def __len__(self) -> int:
-        return len(self.prior)
-
-    @property
+    @cached_property
     def examples(self) -> np.ndarray:
-        """How many examples with a positive rate."""
+        """How many examples with a positive rate: each rate here is one's."""
         return np.diff(self.starts)
-
-    @property
-    def largest_rate(self) -> np.ndarray:
-        """0 where no example is ever drawn."""
-        padded = np.append(self.rates, 0.0)
-        return np.where(self.examples > 0, padded[self.starts[1:] - 1], 0.0)
-
-    def own_rates(self, profile: int) -> np.ndarray:
-        return self.rates[self.starts[profile] : self.starts[profile + 1]]
-
-    def participation(self, profile: int) -> Participation:
-        return Participation.from_rates(self.own_rates(profile))
 
     def label(self, profile: int) -> str:
         """The name of one of its secrets."""
         return f"secret {self.names[int(self.first_secret[profile])]}"
+
+    def as_run(self, noise_multiplier: float, rounds: int) -> History:
+        """One run that draws every secret so."""
+        laws = Laws.of([self.participation(profile) for profile in range(len(self))])
+        return History.of_run(noise_multiplier, rounds, self.of_secret, laws)
 
 
 def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame) -> Profiles:
@@ -94,18 +79,9 @@ def group_profiles(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, of_secret, posterior)
     kept = np.concatenate(own) if own else np.empty(0)
-    with np.errstate(divide="ignore"):
-        hazards = -np.log1p(-kept)
     return Profiles(
-        kept, sizes, _sums(kept, sizes), _sums(hazards, sizes), prior[first_secret], least, of_secret,
-        first_secret, names,
-    )  # fmt: skip
-
-
-def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Σ of each profile's own values."""
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.bincount(owner, values, len(starts) - 1)
+        kept, np.ones(len(kept), np.int64), sizes, prior[first_secret], least, of_secret, first_secret, names
+    )
 
 
 def _check_graph(edges: pl.DataFrame, rates: np.ndarray, secrets: pl.DataFrame, names: pl.Series) -> None:

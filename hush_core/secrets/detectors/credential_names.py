@@ -287,7 +287,7 @@ def _in_block(content: bytes, first: int, last: int) -> bool:
 def _bare(line: bytes) -> bytes:
     r"""A line of a block without the signs, quotes and escapes around it.
 
-    >>> _bare(b' + "//aGVsbG8\\\\n" +')
+    >>> _bare(b' + "//aGVsbG8\\n" +')
     b'//aGVsbG8'
     """
     start = len(line) - len(line.lstrip(_BEFORE_LINE))

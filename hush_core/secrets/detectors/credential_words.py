@@ -63,11 +63,15 @@ def _unless_telling(pair: re.Match[bytes]) -> bytes:
 
 
 def own_verdict(before: bytes) -> bool | None:
-    """`verdict` for digits and UUIDs, of which most are ids: where the value has a name of its own, other names that have
-    values of theirs say nothing of it, and nothing tells where its own is an id's.
+    """`verdict` for digits and UUIDs, of which most are ids.
 
-    >>> own_verdict(b"serial=06c9f4c44,type=sat,wwn="), own_verdict(b"api_key: prod, value="), own_verdict(b"serial: ")
-    (None, True, True)
+    A value may have a name of its own. Then another name that has its own value says nothing of it, unless that value
+    is a name itself. The name of an id says nothing.
+
+    >>> own_verdict(b"serial: "), own_verdict(b"serial=06c9f4c44,type=sat,wwn=")
+    (True, None)
+    >>> own_verdict(b"name: api_key, value="), own_verdict(b"api_key: prod, value=")
+    (True, None)
     """
     own = _OWN_NAME.search(before)
     if own is None:

@@ -261,9 +261,12 @@ def test_a_search_that_ends_too_low_is_noticed_by_the_last_certification(monkeyp
     secrets = pl.DataFrame(
         {"secret_id": np.arange(2, dtype=np.uint32), "prior": [1e-6, 1e-5], "posterior": [1e-3, 1e-2]}
     )
-    right = calibration._search_own
-    monkeypatch.setattr(
-        calibration, "_search_own", lambda *given: (right(*given)[0] * (1 - 1e-4), right(*given)[1])
-    )
+    right = calibration._Search.noise
+
+    def too_low(search):
+        sigma, most = right(search)
+        return sigma * (1 - 1e-4), most
+
+    monkeypatch.setattr(calibration._Search, "noise", too_low)
     found = calibrate(edges, np.array([0.02, 0.03, 0.04]), secrets, rounds=100)
     assert (found.table["bound"] <= found.table["posterior"]).all()

@@ -168,14 +168,14 @@ def test_what_the_method_refuses_is_not_allowed(monkeypatch):
     from hush_core.accounting import inverse
 
     whole = largest_expected_count(P, R, largest_rate=0.01, method="kl", **MECHANISM)
-    curve = inverse.posterior_curve
+    curve = inverse.curve_of_runs
 
-    def only_small(participation, **arguments):
-        if participation.mean > whole / 3:
+    def only_small(runs, **arguments):
+        if runs[0].participation.mean > whole / 3:
             raise CertificationError("no")
-        return curve(participation, **arguments)
+        return curve(runs, **arguments)
 
-    monkeypatch.setattr(inverse, "posterior_curve", only_small)
+    monkeypatch.setattr(inverse, "curve_of_runs", only_small)
     less = largest_expected_count(P, R, largest_rate=0.01, method="kl", **MECHANISM)
     assert 0 < less <= whole / 3 * (1 + 0.01)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from sizes import examples
 
-from hush_core.accounting import Bound, Participation, bounds, posterior_bound, posterior_curve
+from hush_core.accounting import Bound, Participation, Run, bounds, curve_of_runs, posterior_bound
 from hush_core.accounting.bounds import CUT, DIVERGENCE_CUT
 from hush_core.errors import CertificationError
 
@@ -172,8 +172,8 @@ def test_hardly_ever_drawn_at_tiny_priors(m, drawn, sigma, rounds, prior):
 
 def test_a_curve_never_falls_in_the_prior(monkeypatch):
     """By construction, whatever the numerics leave: a bound at a larger prior holds at a smaller one."""
-    k, priors = Participation.binomial(50, 1e-3), np.array([1e-3, 1e-6, 1e-4])
-    whole = posterior_curve(k, noise_multiplier=2.0, rounds=500, priors=priors, lower=True)
+    runs, priors = [Run(Participation.binomial(50, 1e-3), 2.0, 500)], np.array([1e-3, 1e-6, 1e-4])
+    whole = curve_of_runs(runs, priors=priors, lower=True)
     by = bounds._by
 
     def uneven(*arguments):
@@ -185,7 +185,7 @@ def test_a_curve_never_falls_in_the_prior(monkeypatch):
         )
 
     monkeypatch.setattr(bounds, "_by", uneven)
-    mended = posterior_curve(k, noise_multiplier=2.0, rounds=500, priors=priors, method="blow_up", lower=True)
+    mended = curve_of_runs(runs, priors=priors, method="blow_up", lower=True)
     np.testing.assert_allclose(mended.values, whole.values[[0, 2, 2]], rtol=1e-3)
     np.testing.assert_allclose(mended.lower, whole.lower[[2, 1, 2]], rtol=1e-3)
 

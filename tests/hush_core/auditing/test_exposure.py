@@ -163,7 +163,7 @@ def test_no_context_holds_the_value():
 @pytest.mark.parametrize(
     ("value", "prefix"),
     [
-        (b"ghp_abc", 4),
+        (b"ghp_abcd", 4),
         (b"AKIAIOSFODNN7EXAMPLE", 4),
         (b"sk-live_9aK", 8),
         (b"hunter2", 0),
@@ -172,6 +172,12 @@ def test_no_context_holds_the_value():
 )
 def test_the_prefix_of_a_type_stays(value, prefix):
     assert fixed_prefix(value) == prefix
+
+
+def test_a_name_in_parts_is_attacked_as_the_same_name_in_words_is():
+    """`project_` was taken for a type's prefix, which left two letters: too few, and the name was not attacked."""
+    for value in (b"project io", b"project_io", b"project-io"):
+        assert len(alternatives(value, 50, np.random.default_rng(0))) == 50
 
 
 def test_alternatives_keep_the_form():

@@ -135,7 +135,7 @@ def build_certificate():
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def made(tmp_path_factory, second_route_once):
     root = tmp_path_factory.mktemp("certificate")
     model = root / "model"
     model.mkdir()

@@ -1,5 +1,7 @@
 """Two certificates of one store: a run that the first knew and the second leaves out is found."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -83,6 +85,16 @@ def test_a_killed_run_that_ends_later_does_not_count_itself(made, build_certific
     build_certificate(tmp_path / "c", made / "model", run=FIRST, earlier=runs_of(own(second)))
     after = verify_certificate(tmp_path / "c")
     assert carried_on(second.certificate, second.tables, after, "x").chain.startswith("every run")
+
+
+def test_a_run_that_two_copies_of_a_store_went_on_with_is_refused(second):
+    """It has one name, and released its rounds in each of them; a second certificate of one model is fine."""
+    again = carried_on(second.certificate, second.tables, second, "the first copy's")
+    assert again.chain.startswith("every run that")
+    files = dict.fromkeys(second.certificate.model_files, "0" * 64)
+    other = replace(second, certificate=second.certificate.model_copy(update={"model_files": files}))
+    with pytest.raises(VerificationError, match="run bbbbbbbb ended in another model"):
+        carried_on(second.certificate, second.tables, other, "the first copy's")
 
 
 def test_two_stores_that_meet_are_told(made, build_certificate, second, tmp_path):

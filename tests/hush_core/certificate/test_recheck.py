@@ -12,8 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from hush_core import plan
 from hush_core.accounting import Participation, Run, bound_of_runs, posterior_bound
-from hush_core.accounting.many_secrets import calibration, curves, profiles
-from hush_core.accounting.many_secrets import secret_bounds as certification
+from hush_core.accounting.many_secrets import calibration, curves, each_curve, laws, one_run
 from hush_core.certificate import document, verify_certificate
 from hush_core.certificate.recheck import (
     BY_BINOMIAL,
@@ -167,8 +166,13 @@ def lost_tail(monkeypatch):
 
 
 def lost_rate(monkeypatch):
-    whole = profiles.Profiles.own_rates
-    monkeypatch.setattr(profiles.Profiles, "own_rates", lambda self, i: whole(self, i)[1:])
+    whole = laws.Laws.participation
+
+    def without_one(self, law):
+        found = whole(self, law)
+        return type(found)(found.rates[1:], found.counts[1:])
+
+    monkeypatch.setattr(laws.Laws, "participation", without_one)
 
 
 def half_the_batch(monkeypatch):
@@ -191,7 +195,7 @@ def lower_curves(monkeypatch, module):
 
 
 def smaller_bounds(monkeypatch):
-    lower_curves(monkeypatch, certification)
+    lower_curves(monkeypatch, each_curve)
 
 
 @pytest.mark.parametrize("mistake", [small_rates, lost_tail, lost_rate, half_the_batch, smaller_bounds])
@@ -213,7 +217,7 @@ def test_a_curve_that_is_wrong_on_both_sides_is_found(monkeypatch, made, build_c
 @pytest.fixture
 def inherited(monkeypatch, made, build_certificate, tmp_path):
     """A certificate whose bounds and curves are those of dominating binomials, and how to check parts of it."""
-    for module, limit in ((certification, "OWN"), (curves, "MOST_CURVES"), (check, "OWN_PROFILES")):
+    for module, limit in ((one_run, "OWN"), (curves, "MOST_CURVES"), (check, "OWN_PROFILES")):
         monkeypatch.setattr(module, limit, 1)
     monkeypatch.setattr(calibration, "OWN", 1)
     build_certificate(tmp_path / "certificate", made / "model")

@@ -70,6 +70,15 @@ def test_a_run_counts_for_others_and_not_for_itself_and_only_once(store):
     assert (earlier.secrets, earlier.most, earlier.unknown) == (3, 2, 0)
 
 
+def test_a_run_in_which_no_secret_is_left_comes_before_and_after_others(store):
+    """All redacted or left out: such a run behind any other ended in an error."""
+    none = text(b"plain", b"more", names=(), edges=(), rates=[0.0, 0.0])
+    released(store, KEY_A, ONE)
+    assert counts(store, KEY_B, none) == []
+    released(store, KEY_B, none)
+    assert counts(store, KEY_C, ONE) == [1, 1, 1] and counts(store, KEY_C, none) == []
+
+
 def test_of_what_a_refuted_run_trained_on_nothing_is_promised_and_of_the_rest_as_before(store):
     released(store, KEY_A, text(b"a", b"b", b"c", b"plain", rates=[0.5, 0.0, 0.5, 1.0]))
     released(store, KEY_B, text(b"a", b"b", b"c", b"plain", rates=[0.0, 0.5, 0.0, 1.0]))
@@ -440,6 +449,7 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
         monkeypatch.setattr(os, word, hooked)
     noted.note(KEY_A, text(b"a secret text", b"b", b"c"))
     assert calls == [
+        ("fsync", "name"), ("replace", "name"), ("fsync", KEY_A),
         ("fsync", "texts.parquet"), ("replace", "texts.parquet"), ("fsync", KEY_A),
         ("fsync", "edges.parquet"), ("replace", "edges.parquet"), ("fsync", KEY_A),
         ("fsync", "files.parquet"), ("replace", "files.parquet"), ("fsync", KEY_A),
@@ -451,7 +461,7 @@ def test_the_note_is_on_the_disk_before_it_is_named_and_holds_no_text(store, mon
     ]  # fmt: skip
     folder = store.root / "history" / KEY_A
     assert {p.name for p in folder.iterdir()} == {
-        "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
+        "name", "run.json", "texts.parquet", "edges.parquet", "files.parquet", "words.parquet",
         "items.parquet", "passages.parquet",
     }  # fmt: skip
     assert all(p.stat().st_mode & 0o077 == 0 for p in (folder, *folder.iterdir()))

@@ -17,6 +17,7 @@ CONFIG = {
     "version": 1,
     "repos": [{"path": "."}],
     "secrets": [{"id": "a", "kind": "path", "globs": ["x/**"], "level": 0.001}],
+    "weights": {"c": 0.5},
     "train": {"rounds": 100, "batch": 64, "clip_norm": 1.0, "learning_rate": 1e-3},
 }
 TRIALS = 14

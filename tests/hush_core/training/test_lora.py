@@ -130,7 +130,9 @@ SAMPLE = [
         "example by example",
         "example by example",
     ),
+    ("phimoe", "PhimoeForCausalLM", "causal", "parameter", "right", "right"),
     ("mra", "MraForMaskedLM", "masked", "no gradient", "no gradient", "no gradient"),
+    ("deepseek_v4", "DeepseekV4ForCausalLM", "causal", "parameter", "right", "right"),
     ("fnet", "FNetForMaskedLM", "masked", "cannot be clipped", "cannot be clipped", "cannot be clipped"),
     ("prophetnet", "ProphetNetForCausalLM", "causal", "parameter", "cannot be clipped", "cannot be clipped"),
     (
@@ -155,7 +157,8 @@ SAMPLE = [
 @pytest.mark.parametrize("case", some(SAMPLE, 6), ids=lambda case: f"{case[0]}-{case[2]}")
 def test_a_sample_of_all_architectures(case, tmp_path):
     """All: lab/benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix
-    positions or examples, look at padding, or need a kernel that is not here."""
+    positions or examples, look at padding, or need a kernel that is not here. Phi's router returns two tensors, and
+    DeepSeek has linear layers of groups: neither gets an adapter."""
     kind, name, objective, *results = case
     torch.manual_seed(0)
     assert make(kind, name, objective, tmp_path) is None

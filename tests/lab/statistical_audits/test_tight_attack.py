@@ -5,6 +5,8 @@ Simulated bounds hold at 99.9 % (seeds are fixed; over seeds a right certificate
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -29,6 +31,7 @@ CASES = [
 """count, rate, noise multiplier, rounds, candidates: those of docs/guarantee.md §3, and two of few rounds."""
 
 
+@cache
 def certificate(count, rate, sigma, rounds, candidates):
     k = Participation.binomial(count=count, rate=rate)
     return posterior_bound(
@@ -36,6 +39,7 @@ def certificate(count, rate, sigma, rounds, candidates):
     ).value
 
 
+@cache
 def attacked(count, rate, sigma, rounds, candidates, **more):
     k = Participation.binomial(count=count, rate=rate)
     settings = {"samples": 10_000, "confidence": 0.999, "seed": 1} | more

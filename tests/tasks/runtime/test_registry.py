@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import mlflow
 import pytest
@@ -10,6 +12,7 @@ import warm
 
 from hush_core.certificate import verify_certificate
 from hush_core.errors import InputError, VerificationError
+from tasks.runtime import registry
 from tasks.runtime.environment import home
 from tasks.runtime.store import directory_sha256
 from tasks.runtime.versions import download_certificate, find_version, model_files
@@ -48,6 +51,17 @@ def test_no_pickle_and_mlflow_loads_it_offline(register):
 def test_the_same_certificate_is_registered_once(register):
     assert register("once") == register("once")
     assert len(mlflow.MlflowClient().search_model_versions("name = 'once'")) == 1
+
+
+def test_what_mlflow_makes_of_the_model_lies_where_a_kill_leaves_nothing_for_good(register, monkeypatch):
+    """It stages a copy of the whole model, which a killed run left in the machine's /tmp."""
+    real, before, seen = registry._log_model, tempfile.gettempdir(), []
+    monkeypatch.setattr(
+        registry, "_log_model", lambda *args: (seen.append(tempfile.gettempdir()), real(*args))[1]
+    )
+    register("staged")
+    assert len(seen) == 1 and Path(seen[0]).is_relative_to(home().store / "tmp")
+    assert tempfile.gettempdir() == before and not Path(seen[0]).exists()
 
 
 def test_a_failure_midway_registers_nothing(register, tmp_path):

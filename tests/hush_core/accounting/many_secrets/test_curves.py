@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.accounting import Participation, posterior_bound, posterior_curve, posterior_curves
+from hush_core.accounting import Participation, Run, curve_of_runs, posterior_bound, posterior_curves
 from hush_core.accounting.many_secrets.curves import MOST_CURVES, curve_priors
 from hush_core.errors import CertificationError, InputError
 
@@ -28,7 +28,8 @@ def curve_of(case, method, **options):
     priors = np.append(np.geomspace(10.0**least, 0.4, 59), 0.5)
     mechanism = {"noise_multiplier": sigma, "rounds": rounds, "method": method}
     participation = Participation.from_rates(rates)
-    return participation, mechanism, posterior_curve(participation, priors=priors, **mechanism, **options)
+    runs = [Run(participation, sigma, rounds)]
+    return participation, mechanism, curve_of_runs(runs, priors=priors, method=method, **options)
 
 
 @settings(max_examples=examples(12), deadline=None, derandomize=True)
@@ -73,10 +74,10 @@ def test_a_curve_is_concave_and_rises(method, case):
 
 
 def test_a_curve_does_not_depend_on_the_order_of_its_priors():
-    participation = Participation.from_rates([0.01, 0.02, 0.3])
+    runs = [Run(Participation.from_rates([0.01, 0.02, 0.3]), 1.1, 150)]
     priors = np.geomspace(1e-9, 0.5, 12)
     mixed = np.random.default_rng(0).permutation(np.append(priors, priors[3]))
-    given_, sorted_ = (posterior_curve(participation, priors=p, **MECHANISM) for p in (mixed, np.sort(mixed)))
+    given_, sorted_ = (curve_of_runs(runs, priors=p) for p in (mixed, np.sort(mixed)))
     np.testing.assert_array_equal(given_.priors, mixed)
     np.testing.assert_array_equal(given_.values, sorted_.values[np.argsort(np.argsort(mixed, kind="stable"))])
 
@@ -84,7 +85,7 @@ def test_a_curve_does_not_depend_on_the_order_of_its_priors():
 @pytest.mark.parametrize("priors", [[], [0.0, 0.1], [0.5, 1.0], [np.nan], [[0.1], [0.2]]])
 def test_wrong_priors_are_named(priors):
     with pytest.raises(InputError, match="prior"):
-        posterior_curve(Participation.binomial(3, 0.1), priors=priors, **MECHANISM)
+        curve_of_runs([Run(Participation.binomial(3, 0.1), 1.1, 150)], priors=priors)
 
 
 def tagged(owner):

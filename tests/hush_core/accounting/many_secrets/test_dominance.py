@@ -1,6 +1,7 @@
 """Binomials that stand for many profiles: they dominate in stochastic order, and bounds follow that order."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,10 +14,11 @@ from hush_core.accounting.many_secrets.dominance import (
     crude_binomials,
     dominating_binomials,
     dominating_poisson,
-    inherited_bounds,
     on_grid_of_priors,
 )
 from hush_core.accounting.many_secrets.dominated import dominated_binomials, lower_bounds
+from hush_core.accounting.many_secrets.one_run import OneRun
+from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.errors import CertificationError
 
 RATES = st.lists(
@@ -143,49 +145,59 @@ def test_where_none_is_near():
     assert counts[0] >= 3 and rates.tolist() == [1.0, 0.0]
 
 
+def of_rates(own, prior):
+    """The accountant of one run of these secrets."""
+    edges = pl.DataFrame(
+        {
+            "example_id": np.arange(sum(map(len, own)), dtype=np.uint32),
+            "secret_id": np.repeat(np.arange(len(own), dtype=np.uint32), [len(rates) for rates in own]),
+        }
+    )
+    table = {"secret_id": np.arange(len(own), dtype=np.uint32), "prior": prior, "posterior": prior**0.1}
+    profiles = group_profiles(edges, np.concatenate(own), pl.DataFrame(table))
+    return lambda method: OneRun(profiles, MECHANISM["noise_multiplier"], MECHANISM["rounds"], method)
+
+
 @pytest.fixture(scope="module")
 def profiles():
     rng = np.random.default_rng(8)
     own = [10.0 ** rng.uniform(-5, -1.5, rng.integers(1, 60)) for _ in range(60)]
     own += [np.array([0.7, 0.2]), np.array([1.0, 0.1])]
-    columns = [np.concatenate(c) for c in zip(*map(sums, own[:-1]), strict=True)]
-    hazard, examples, mean = (np.append(c, x) for c, x in zip(columns, (np.inf, 2, 1.1), strict=True))
     prior = 10.0 ** rng.uniform(-12, -2, len(own))
-    return own, (hazard, examples.astype(np.int64), mean, prior)
+    return own, prior, of_rates(own, prior)
 
 
 @pytest.mark.parametrize("method", ["blow_up", "kl"])
 def test_what_is_inherited_covers_the_secret_and_is_reproducible(profiles, method):
-    own, columns = profiles
-    found = inherited_bounds(*columns, ratio=1.02, method=method, **MECHANISM)
-    covered = 0
-    for i, rates in enumerate(own):
-        if not found.examples[i]:
-            assert found.bound[i] == np.inf
-            continue
-        covered += 1
+    own, prior, accountant = profiles
+    found = accountant(method)
+    alone = found.inherit(np.arange(len(own)), 1.02)
+    covered = np.setdiff1d(np.arange(len(own)), alone)
+    for i in covered:
         mine = posterior_bound(
-            Participation.from_rates(rates), prior=columns[3][i], method=method, **MECHANISM
+            Participation.from_rates(own[i]), prior=prior[i], method=method, **MECHANISM
         ).value
         assert mine <= found.bound[i] * (1 + 1e-3)
+        (run,) = found.dominating[found.group[i]].runs(found.history)
         again = posterior_bound(
-            Participation.binomial(int(found.examples[i]), float(found.rate[i])),
-            prior=float(found.prior[i]), method=method, **MECHANISM,
-        )  # fmt: skip
+            run.participation, prior=float(found.group_prior[i]), method=method, **MECHANISM
+        )
         assert found.bound[i] == pytest.approx(again.value, rel=1e-3) and found.method[i] == again.method
         assert found.numerical_error[i] <= 0.1 * found.bound[i]
-    assert covered >= 40 and found.bound[-1] == np.inf
+    assert len(covered) >= 40 and np.all(found.bound[alone] == np.inf) and alone[-1] == len(own) - 1
 
 
 def test_a_finer_grid_is_tighter_and_close():
     """Where rates are small, little is lost at all: what makes two grids enough."""
     rng = np.random.default_rng(9)
     own = [10.0 ** rng.uniform(-5, -3, rng.integers(40, 200)) for _ in range(20)]
-    columns = [np.concatenate(c) for c in zip(*map(sums, own), strict=True)]
     prior = 10.0 ** rng.uniform(-12, -2, len(own))
-    coarse, fine = (
-        inherited_bounds(*columns, prior, ratio=r, method="blow_up", **MECHANISM).bound for r in (1.02, 1.001)
-    )
+    found = []
+    for ratio in (1.02, 1.001):
+        accountant = of_rates(own, prior)("blow_up")
+        accountant.inherit(np.arange(len(own)), ratio)
+        found.append(accountant.bound)
+    coarse, fine = found
     mine = np.array(
         [
             posterior_bound(Participation.from_rates(r), prior=p, method="blow_up", **MECHANISM).value
@@ -197,19 +209,20 @@ def test_a_finer_grid_is_tighter_and_close():
 
 
 def test_what_the_method_refuses_is_left_without_a_bound(profiles, monkeypatch):
-    _, columns = profiles
-    whole = inherited_bounds(*columns, ratio=1.02, method="kl", **MECHANISM)
-    refused = (int(whole.examples[0]), float(whole.rate[0]))
-    curve = each_curve.posterior_curve
+    own, _, accountant = profiles
+    whole, left, secrets = accountant("kl"), accountant("kl"), np.arange(len(own))
+    alone = whole.inherit(secrets, 1.02)
+    refused = whole.dominating[whole.group[0]].runs(whole.history)
+    curve = each_curve.curve_of_runs
 
-    def picky(participation, **arguments):
-        if participation == Participation.binomial(*refused):
+    def picky(runs, **arguments):
+        if runs == refused:
             raise CertificationError("no")
-        return curve(participation, **arguments)
+        return curve(runs, **arguments)
 
-    monkeypatch.setattr(each_curve, "posterior_curve", picky)
-    left = inherited_bounds(*columns, ratio=1.02, method="kl", **MECHANISM)
-    without = (whole.examples == refused[0]) & (whole.rate == refused[1])
+    monkeypatch.setattr(each_curve, "curve_of_runs", picky)
+    without = whole.group == whole.group[0]
+    assert set(left.inherit(secrets, 1.02)) == {*alone, *np.flatnonzero(without)}
     assert np.all(left.bound[without] == np.inf)
     np.testing.assert_array_equal(left.bound[~without], whole.bound[~without])
 

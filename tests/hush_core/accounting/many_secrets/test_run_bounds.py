@@ -1,12 +1,13 @@
 """Many secrets, several runs: what is inherited dominates, is close, and is what the groups named give."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from hush_core.accounting import (
     History,
-    NextRun,
     Participation,
     Run,
     TargetsSpent,
@@ -14,8 +15,9 @@ from hush_core.accounting import (
     certify_runs,
     noise_for_runs,
 )
-from hush_core.accounting.many_secrets import groups, run_bounds
+from hush_core.accounting.many_secrets import groups, many_runs
 from hush_core.accounting.many_secrets.groups import Cases, batches, dominating, grouped
+from hush_core.accounting.many_secrets.laws import Laws
 from hush_core.accounting.many_secrets.shared_laws import SharedLaws
 from hush_core.errors import InputError
 
@@ -63,13 +65,13 @@ def test_inherited_bounds_are_above_and_near_the_own(certified):
 def test_groups_dominate_their_members_in_every_run(certified):
     own, found = certified
     binomials = {(g, r): (n, rate) for g, r, n, rate in found.groups.iter_rows()}
-    for secret, run, profile in zip(own.secret, own.run, own.profile, strict=True):
+    for secret, run, law in zip(own.secret, own.run, own.law, strict=True):
         group = found.table["group"][int(secret)]
         if group is None:
             continue
         examples, rate = binomials[group, int(run)]
-        assert examples >= own.examples[profile]
-        assert -examples * np.log1p(-rate) >= own.hazard[profile] * (1 - 1e-12)
+        assert examples >= own.laws.examples[law]
+        assert -examples * np.log1p(-rate) >= own.laws.hazard[law] * (1 - 1e-12)
         assert found.table["group_prior"][int(secret)] >= PRIOR
 
 
@@ -103,7 +105,7 @@ def test_few_histories_get_bounds_of_their_own():
         row = found.table.row(secret, named=True)
         assert (row["bound"], row["lower"], row["method"]) == (alone.value, alone.lower, alone.method)
     assert found.table["bound"][2] == 0.1 and found.table["runs"].to_list() == [1, 3, 0]
-    assert not found.groups.height and not len(found.missing)
+    assert not found.groups.height and not len(found.missing())
 
 
 @pytest.mark.parametrize("mistake", ["least", "first", "one run less"])
@@ -120,9 +122,9 @@ def test_groups_that_do_not_dominate_are_found(mistake, monkeypatch):
         one = cases.pull[members].sum(axis=1).argmin() if mistake == "least" else 0
         return right(cases, members[one : one + 1], step)
 
-    monkeypatch.setattr(run_bounds, "dominating", wrong)
-    monkeypatch.setattr(run_bounds, "_FIRST", (1.0, 1.0))
-    monkeypatch.setattr(run_bounds, "_STEPS", 1e-3)
+    monkeypatch.setattr(many_runs, "dominating", wrong)
+    monkeypatch.setattr(many_runs, "_FIRST", (1.0, 1.0))
+    monkeypatch.setattr(many_runs, "_STEPS", 1e-3)
     found = certify_runs(own, np.full(120, PRIOR), np.full(120, 0.9), method="kl")
     below = 0
     for secret, bound, group in found.table.select("secret", "bound", "group").iter_rows():
@@ -157,6 +159,10 @@ def test_every_case_is_in_one_group():
 # --- noise ---------------------------------------------------------------------------------------------
 
 
+def coming(laws, places, rounds):
+    return History.of_run(1.0, rounds, places, Laws.of(laws))
+
+
 def test_noise_of_planned_runs_is_the_smallest():
     laws = [
         Participation.binomial(100, 1e-3),
@@ -165,9 +171,9 @@ def test_noise_of_planned_runs_is_the_smallest():
     ]
     past = [[Run(laws[0], 12.0, 200)], [Run(laws[1], 12.0, 200), Run(laws[1], 14.0, 100)], []]
     priors, targets = np.full(3, 1e-8), np.array([1e-5, 3e-5, 2e-5])
-    coming = NextRun(np.arange(3), np.arange(3), laws, 200, to_follow=1200)
-    found = noise_for_runs(History.of(past), coming, priors, targets)
-    assert not len(found.bounds.missing)
+    run = coming(laws, np.arange(3), 200)
+    found = noise_for_runs(History.of(past), run, priors, targets, to_follow=1200)
+    assert (found.table["bound"] <= targets).all()
     worst = []
     for sigma in (found.noise_multiplier, found.noise_multiplier * 0.997):
         all_runs = [[*own, Run(k, sigma, 1400)] for own, k in zip(past, laws, strict=True)]
@@ -175,7 +181,7 @@ def test_noise_of_planned_runs_is_the_smallest():
         worst.append(max(np.array(bounds) / targets))
     assert worst[0] <= 1 < worst[1]
     # what is left for one more run only takes less noise
-    alone = noise_for_runs(History.of(past), NextRun(np.arange(3), np.arange(3), laws, 200), priors, targets)
+    alone = noise_for_runs(History.of(past), run, priors, targets)
     assert alone.noise_multiplier < found.noise_multiplier / 2
 
 
@@ -187,20 +193,19 @@ def test_noise_of_many_secrets_by_groups():
         Participation.binomial(3, 5e-3),
     ]
     rng = np.random.default_rng(0)
-    coming = NextRun(np.arange(120), rng.integers(0, 3, 120), law, 300, to_follow=600)
+    run = coming(law, rng.integers(0, 3, 120), 300)
     before = certify_runs(own, np.full(120, PRIOR), np.full(120, 0.5)).table["bound"].to_numpy()
     targets = np.maximum(before * 3, 1e-6)
-    found = noise_for_runs(own, coming, np.full(120, PRIOR), targets)
-    assert not len(found.bounds.missing)
+    found = noise_for_runs(own, run, np.full(120, PRIOR), targets, to_follow=600)
+    assert (found.table["bound"] <= targets).all()
     assert found.noise_multiplier <= found.least * 1.01
 
 
 def test_targets_that_are_spent_are_named():
     k = Participation.binomial(100, 1e-3)
     past = History.of([[Run(k, 30.0, 20)], [Run(k, 1.0, 2000)], [Run(k, 2.0, 2000)]])
-    coming = NextRun(np.arange(3), np.zeros(3, int), [k], 100)
     with pytest.raises(TargetsSpent) as refused:
-        noise_for_runs(past, coming, np.full(3, 1e-8), np.full(3, 1e-5))
+        noise_for_runs(past, coming([k], np.zeros(3, int), 100), np.full(3, 1e-8), np.full(3, 1e-5))
     assert refused.value.secrets.tolist() == [1, 2]
 
 
@@ -210,19 +215,18 @@ def test_targets_that_are_spent_are_named():
 def test_histories_that_do_not_fit_together():
     k = Participation.binomial(3, 0.1)
     good = History.of([[Run(k, 2.0, 5)]])
-    columns = {name: getattr(good, name) for name in good.__dataclass_fields__}
     for wrong in (
-        {"secret": np.zeros(2, int), "run": np.zeros(2, int), "profile": np.zeros(2, int)},
+        {"secret": np.zeros(2, int), "run": np.zeros(2, int), "law": np.zeros(2, int)},
         {"run": np.ones(1, int)},
-        {"profile": np.ones(1, int)},
-        {"rates": np.array([1.5])},
-        {"counts": np.array([0])},
+        {"law": np.ones(1, int)},
         {"noise_multiplier": np.array([0.0])},
         {"secret": np.array([-1])},
-        {"starts": np.array([0, 2])},
     ):
         with pytest.raises(InputError):
-            History(**columns | wrong)
+            replace(good, **wrong)
+    for wrong in ({"rates": np.array([1.5])}, {"counts": np.array([0])}, {"starts": np.array([0, 2])}):
+        with pytest.raises(InputError):
+            replace(good.laws, **wrong)
     with pytest.raises(InputError, match="prior"):
         certify_runs(good, np.empty(0), np.empty(0))
     with pytest.raises(InputError, match="secret 0"):

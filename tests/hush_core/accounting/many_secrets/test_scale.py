@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from hush_core.accounting import Participation, bound_secrets, calibrate, posterior_bound
+from hush_core.accounting.many_secrets.one_run import OWN
 from hush_core.accounting.many_secrets.profiles import group_profiles
-from hush_core.accounting.many_secrets.secret_bounds import OWN
 from hush_core.errors import InputError
 
 ROUNDS, SECRETS, EXAMPLES = 64, 1500, 30_000

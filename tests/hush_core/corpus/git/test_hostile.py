@@ -359,7 +359,7 @@ def test_odd_trees_are_read_or_refused_and_nothing_is_written(make_repo, tmp_pat
             assert error.hint  # git itself refuses some of them
 
 
-@pytest.mark.parametrize("deep", [10_000, 30_000])
+@pytest.mark.parametrize("deep", [10_000, pytest.param(30_000, marks=pytest.mark.slow)])
 def test_a_chain_of_folders(make_repo, deep):
     """Git lists it, refuses it (from 2.43 on), or overflows its stack (before): then the message says so."""
     repo = make_repo()

@@ -124,6 +124,31 @@ def test_an_edit_at_any_distance_from_a_secret_loses_none(look):
     assert list(look.follow(texts, before))[1::2] == wanted
 
 
+def test_a_line_that_makes_a_manifest_of_what_stands_far_below_it_is_seen(look):
+    """The value is twenty lines below, out of what is looked at around the change."""
+    data = [*(f"    label_{n}: value" for n in range(16)), "data:", "  user: YW5u"]
+    value = "  fox: " + base64.b64encode(LONG[:30].encode()).decode()
+    texts = [
+        text_of(["apiVersion: v1", f"kind: {kind}", "metadata:", *data, value])
+        for kind in ("ConfigMap", "Secret")
+    ]
+    found = [list(look(text)) for text in texts]
+    assert found[0] != found[1]
+    assert list(look.follow(texts, [None, 0])) == found
+
+
+def test_a_line_that_joins_a_value_over_forty_lines_is_seen(look):
+    """What stands above it is by itself no value, and the name of all is out of what is looked at."""
+    rest = [f"  {LONG[n : n + 8]}" for n in range(0, 160, 8)]
+    texts = [
+        text_of(["secret_key: >-", *["  00000000"] * 18, line, *rest, "next: of them"])
+        for line in ("two words", "  " + LONG[:8])
+    ]
+    found = [list(look(text)) for text in texts]
+    assert not found[0] and found[1]
+    assert list(look.follow(texts, [None, 0])) == found
+
+
 def test_only_what_may_have_changed_is_looked_at_as_a_whole(look, monkeypatch):
     texts = [text_of(PARTS["assigned"])]
     for n in range(20):

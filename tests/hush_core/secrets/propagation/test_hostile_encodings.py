@@ -12,6 +12,7 @@ import string
 import zlib
 
 import pytest
+from sizes import WHOLE
 
 from hush_core.secrets.propagation import compressed, decoding
 from hush_core.secrets.propagation import value_search as search_module
@@ -21,7 +22,7 @@ from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch
 
 SOURCE = inspect.getsource(argparse).encode()
 TOKEN = b"q7WmZ2xKc9TbLr4VhN8sYd3FgJ6pXu5A"
-SIZE = 1 << 18
+SIZE = 1 << (18 if WHOLE else 17)
 
 
 def nested(times: int) -> bytes:

@@ -1,0 +1,228 @@
+"""`protect: auto`: which way each entry goes, and the numbers of the rounds that nobody gave.
+
+Values are redacted. What is no value is learned under noise where the law (`law.py`) predicts a gain over leaving
+it out; else it is left out. What a person wrote stays, whatever is predicted of it. All of it follows from the
+graph, the config and public numbers, so it is the same for every candidate of a secret. A rehearsal on stand-ins
+writes what it measured into plan.yaml, as a person would (docs/rehearsal.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
+from hush_core.config.secrets import Protect
+from hush_core.weights.law import REDACTED_GAIN, Law, shifts
+
+ROUNDS = 20
+EPOCHS = 4
+"""What is drawn by rounds that nobody gave numbers for: each example so often on average."""
+WIDE = 10
+"""An entry whose secrets hold so many times as much text each as those of all entries do on average is left out:
+of its text the rounds would draw a tenth as much as of the others'."""
+FEWEST = 40
+"""Fewer examples than this are nothing to train on (one in twenty is held out, one in twenty validates)."""
+ONE_SECRET = ("path", "codeowners", "contributors", "removed")
+"""Kinds whose entries are one secret each, however much text holds it."""
+Taken = Literal["noise", "redact", "drop"]
+
+
+class Way(BaseModel):
+    """Which way an entry goes, and what the three ways are predicted to gain: the share of what training without
+    protection gains on its text; None where a way is not open, or nothing is predicted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    entry: str
+    asked: Protect
+    taken: Taken
+    why: str
+    """Half a sentence."""
+    little: bool
+    """Whether it is learned under noise though rounds are predicted to gain nothing."""
+    secrets: int
+    examples: int
+    noise: float | None
+    drop: float = 0.0
+    redact: float | None
+
+
+@dataclass(frozen=True)
+class EntryFacts:
+    """What the graph says of one entry. shift: the sum of its secrets' κ (`law.shifts`)."""
+
+    entry: SecretEntry
+    secrets: int
+    examples: int
+    shift: float
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the law needs of the job besides its entries.
+
+    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: of the model; None
+    where it is not known. examples: all that may be trained on. tagged: those that hold a secret of such an entry.
+    """
+
+    signal: float
+    numbers: int | None
+    examples: int
+    tagged: int
+
+    @property
+    def free(self) -> int:
+        """Examples that stay where all of those entries are left out."""
+        return self.examples - self.tagged
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether leaving out leaves next to nothing to train on."""
+        return self.free < FEWEST and 2 * self.free < self.examples
+
+
+def values_redacted(config: HushConfig) -> HushConfig:
+    """The job with what is decided before any text is read: `redact` for values that say `auto`; `noise`, where a
+    person asks for certified rounds. Credentials with `weak: refuse` wait: they are a gate, and pass it first."""
+    if not makes_noise(config.mechanism):
+        return config
+    open_ = [entry for entry in config.secrets if entry.protect == "auto"]
+    if config.asks_for_noise:
+        return taking(config, {entry.id: "noise" for entry in open_})
+    values = [entry for entry in open_ if can_redact(entry) and getattr(entry, "weak", "") != "refuse"]
+    return taking(config, {entry.id: "redact" for entry in values})
+
+
+def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None = None) -> float | None:
+    """B√T/σ that a job's rounds could have at most, where that is too little whatever the text holds: every entry
+    that may be learned under noise is one secret. None where the graph must be asked.
+
+    Args:
+        config: with its values redacted. numbers: of the model.
+    """
+    noised = [entry for entry in config.secrets if entry.protect in ("auto", "noise")]
+    if any(entry.kind not in ONE_SECRET for entry in noised):
+        return None
+    targets = pl.DataFrame({
+        "prior": [config.prior(entry) for entry in noised],
+        "posterior": [config.posterior(entry) for entry in noised],
+    }, schema={"prior": pl.Float64, "posterior": pl.Float64})  # fmt: skip
+    signal = float(shifts(targets).sum())
+    return signal if numbers is None or signal < (law or Law()).signal_needed(numbers) else None
+
+
+def can_redact(entry: SecretEntry) -> bool:
+    """Whether its copies can be replaced: they are values, and none of them is called documentation."""
+    return entry.are_values and not getattr(entry, "documentation", ())
+
+
+def taking(config: HushConfig, ways: dict[str, Taken]) -> HushConfig:
+    """The job with these entries protected so."""
+    entries = tuple(
+        entry.model_copy(update={"protect": ways[entry.id]}) if entry.id in ways else entry
+        for entry in config.secrets
+    )
+    return config if entries == config.secrets else config.model_copy(update={"secrets": entries})
+
+
+def decide(
+    asked: HushConfig, facts: Sequence[EntryFacts], predicted: Predicted, law: Law | None = None
+) -> tuple[Way, ...]:
+    """The way of each entry, in their order.
+
+    Args:
+        asked: the job as the file says it.
+        facts: of each entry; with its secrets' κ, where it may be learned under noise.
+    """
+    by_id = {one.entry.id: one for one in facts}
+    return tuple(_way(asked, entry, by_id[entry.id], predicted, law or Law()) for entry in asked.secrets)
+
+
+def _way(asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law) -> Way:
+    taken, why = _taken(asked, entry, facts, predicted, law)
+    applies = asked.mechanism == HushMechanism() and asked.without_secret == "plain"
+    told = applies and predicted.numbers is not None
+    little = applies and taken == "noise" and facts.secrets > 0 and not _gains(law, predicted)
+    return Way(
+        entry=entry.id, asked=entry.protect, taken=taken,
+        why=f"{why}; {_little(law, predicted)}" if little else why, little=little,
+        secrets=facts.secrets, examples=facts.examples,
+        noise=law.share_gained(predicted.signal, predicted.numbers or 0) if told else None,
+        redact=REDACTED_GAIN if can_redact(entry) else None,
+    )  # fmt: skip
+
+
+def _taken(
+    asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Predicted, law: Law
+) -> tuple[Taken, str]:
+    if entry.protect != "auto":
+        return entry.protect, "the config says so"
+    if asked.asks_for_noise:
+        return "noise", f"the config asks for certified rounds by {asked.asks_for_noise}"
+    if can_redact(entry):
+        return "redact", "its secrets are values: every copy that the search finds is replaced, at no noise"
+    if not facts.secrets:
+        return "drop", "no text holds it"
+    if predicted.nothing_left:
+        return "noise", f"without it {predicted.free} examples are left, too few to train on"
+    if not _gains(law, predicted):
+        return "drop", _little(law, predicted)
+    each, average = facts.examples / facts.shift, predicted.tagged / predicted.signal
+    if each > WIDE * average:
+        return "drop", (
+            f"its secrets hold {each / average:.0f} times as much text each as all do on average, and rounds draw "
+            "as much of each"
+        )
+    gained = law.gained(predicted.signal, predicted.numbers or 0)[0]
+    return "noise", f"B√T/σ = {predicted.signal:,.0f}: about {gained:.3f} bits a byte are gained on its text"
+
+
+def _gains(law: Law, predicted: Predicted) -> bool:
+    if predicted.numbers is None:
+        return False
+    return law.worth(predicted.signal, predicted.numbers, predicted.tagged / max(predicted.examples, 1)) > 0
+
+
+def _little(law: Law, predicted: Predicted) -> str:
+    """Why rounds are predicted to gain nothing."""
+    if predicted.numbers is None:
+        return "of a model of unknown size nothing is predicted (`hush plan --rehearse` measures it)"
+    needed = law.signal_needed(predicted.numbers)
+    if predicted.signal < needed:
+        return (
+            f"certified rounds are predicted to gain nothing: B√T/σ is {predicted.signal:,.3g} of the "
+            f"{needed:,.0f} that this model needs"
+        )
+    gained, lost = law.gained(predicted.signal, predicted.numbers)
+    return (
+        f"certified rounds are predicted to gain {gained:.3f} bits a byte on the "
+        f"{predicted.tagged / max(predicted.examples, 1):.0%} of the text that holds a secret, and to lose "
+        f"{lost:.3f} on the rest"
+    )
+
+
+def rounds_for(config: HushConfig) -> int:
+    """T of a job that gives none: enough for what else is said in rounds."""
+    train = config.train
+    return train.rounds or max(ROUNDS, train.evaluate_every or 0, 2 * train.warmup_rounds)
+
+
+def batch_for(config: HushConfig, drawn: int, largest: int) -> tuple[int, str]:
+    """B of a job, and a sentence where the one that a person gave cannot be.
+
+    Args:
+        drawn: examples that the rounds may draw. largest: the largest B that the weights allow, at least 1.
+    """
+    given = config.train.batch
+    if given is None:
+        return min(max(1, EPOCHS * drawn // rounds_for(config)), largest), ""
+    if given <= largest:
+        return given, ""
+    return largest, (
+        f"train.batch: {given:,} cannot be drawn from these weights; {largest:,}, the most that can, is taken"
+    )

@@ -1,0 +1,51 @@
+"""Certificates that were written before one accountant served one run and many: they verify, to the last digit."""
+
+import accounting_reference as reference
+import frozen_certificates
+import polars as pl
+import pytest
+
+from hush_core.certificate import verify_certificate
+from hush_core.certificate.comparison import compare_all_runs
+from hush_core.certificate.document import read_certificate, read_tables
+from hush_core.certificate.released import bounds_again, curves_again, without_what_is_not_reached
+from hush_core.certificate.verify import earlier_of
+from hush_core.history import bounds_of_all_runs
+
+KINDS = ("correlated", "dp_sgd", "dropping", "group_privacy", "hush", "redaction", "user_wise")
+NAMES = [name for kind in KINDS for name in (kind, f"{kind}-history")]
+SAME_MACHINE = pl.read_parquet(reference.FILE)["word"][0] == reference.machine()
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("frozen")
+    assert {path.name for path in frozen_certificates.unpack(folder)} == {*NAMES, "many"}
+    return folder
+
+
+@pytest.mark.parametrize("name", [*NAMES, pytest.param("many", marks=pytest.mark.slow)])
+def test_a_certificate_from_before_verifies(frozen, name):
+    found = verify_certificate(frozen / name, frozen / "model")
+    assert found.rows["route"].is_in(["own rates", "a binomial that dominates"]).all()
+
+
+@pytest.mark.parametrize("name", [*NAMES, "many"])
+def test_its_numbers_come_out_to_the_last_digit(frozen, name):
+    facts, tables = read_certificate(frozen / name).facts, read_tables(frozen / name)
+    stored, edges, secrets = (tables[f"{table}.parquet"] for table in ("bounds", "edges", "secrets"))
+    plan, weights = facts.plan, tables["weights.parquet"]["weight"].to_numpy()
+    rates, sigma, rounds = plan.as_run(weights, edges)
+    together = without_what_is_not_reached(
+        plan,
+        bounds_of_all_runs(
+            edges, rates, stored, earlier_of(facts.unknown_runs, tables), settings=plan.settings,
+            noise_multiplier=sigma, rounds=rounds, method=plan.method,
+        ),
+    )  # fmt: skip
+    assert not compare_all_runs(secrets["name"], stored, together)
+    if SAME_MACHINE:
+        again = bounds_again(plan, weights, edges, secrets).drop("noise_needed")
+        assert again.equals(stored.select(again.columns))
+        assert curves_again(plan, weights, edges, secrets).table.equals(tables["curves.parquet"])
+        assert together.equals(stored.select(together.columns))

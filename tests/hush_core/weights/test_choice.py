@@ -1,0 +1,147 @@
+"""`protect: auto`: which way each entry goes, and the numbers that nobody gave."""
+
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from hush_core.config import Changes, parse_config
+from hush_core.weights import (
+    EntryFacts,
+    Predicted,
+    batch_for,
+    decide,
+    left_out_for_sure,
+    rounds_for,
+    values_redacted,
+)
+
+SMALL = 161_568
+
+
+def job(*entries, **more):
+    data = {"version": 1, "repos": ["."], "tables": [{"path": "t.jsonl"}], "secrets": list(entries), **more}
+    return parse_config(data, where="job.yaml", folder=Path("."))
+
+
+PEOPLE = {"id": "people", "kind": "unit"}
+PATH = {"id": "team", "kind": "path", "globs": ["a/**"]}
+VALUES = {"id": "creds", "kind": "credentials"}
+
+
+def ways(config, secrets, *, examples=4000, tagged=3000, each=None, numbers=SMALL):
+    """The ways of a job whose first entry has so many secrets, and whose others have one."""
+    counts = [secrets, *[1] * (len(config.secrets) - 1)]
+    signal = 2.64 * sum(counts)
+    shares = each or [tagged * n // sum(counts) for n in counts]
+    facts = [
+        EntryFacts(entry, n, held, 2.64 * n)
+        for entry, n, held in zip(config.secrets, counts, shares, strict=True)
+    ]
+    return {way.entry: way for way in decide(config, facts, Predicted(signal, numbers, examples, tagged))}
+
+
+def test_a_dozen_is_left_out_and_thousands_are_learned_under_noise():
+    assert ways(job(PEOPLE), 12)["people"].taken == "drop"
+    assert ways(job(PEOPLE), 5000)["people"].taken == "noise"
+
+
+@hypothesis.given(
+    st.integers(1, 20_000), st.integers(1, 20), st.integers(1000, 10**7), st.integers(200, 3960)
+)
+@hypothesis.settings(max_examples=150, deadline=None, derandomize=True, database=None)
+def test_more_secrets_never_turn_noise_into_leaving_out(secrets, times, numbers, tagged):
+    config = job(PEOPLE)
+    now = ways(config, secrets, numbers=numbers, tagged=tagged)["people"]
+    more = ways(config, secrets * times, numbers=numbers, tagged=tagged)["people"]
+    assert now.taken == "drop" or more.taken == "noise"
+    assert secrets > 12 or now.taken == "drop"
+    assert now.taken == "drop" or not now.little, "rounds that gain nothing are never the choice of the plan"
+
+
+def test_values_are_redacted_and_a_file_beside_them_is_decided_by_itself():
+    found = ways(job(PATH, VALUES), 1)
+    assert (found["team"].taken, found["creds"].taken) == ("drop", "redact")
+    assert found["team"].redact is None and found["creds"].redact > 0.9 and found["team"].noise == 0
+
+
+@pytest.mark.parametrize("way", ["noise", "drop", "redact"])
+def test_what_a_person_writes_goes_before_the_law(way):
+    entry = VALUES if way == "redact" else PEOPLE
+    for secrets in (1, 5000):
+        found = ways(job({**entry, "protect": way}, weights={"without_secret": "plain"}), secrets)[
+            entry["id"]
+        ]
+        assert found.taken == way == found.asked
+        assert found.little == (way == "noise" and secrets == 1)
+        assert ("predicted to gain nothing" in found.why) == found.little
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [{"promise": {"runs": 3}}, {"weights": {"without_secret": "noise"}}, {"mechanism": {"kind": "dp_sgd"}}],
+)
+def test_who_asks_for_certified_rounds_gets_them_for_values_too(asks):
+    config = job(PATH, VALUES, **asks)
+    assert {entry.protect for entry in values_redacted(config).secrets} == {"noise"}
+    assert {way.taken for way in ways(config, 1).values()} == {"noise"}
+
+
+def test_a_wide_entry_among_thousands_is_left_out_by_itself():
+    found = ways(job(PEOPLE, PATH), 5000, each=[2500, 500])
+    assert found["people"].taken == "noise" and found["team"].taken == "drop"
+    assert "as much text each" in found["team"].why
+
+
+def test_where_leaving_out_leaves_nothing_it_is_learned_under_noise():
+    found = ways(job(PEOPLE), 5, examples=3000, tagged=2990)["people"]
+    assert found.taken == "noise" and "10 examples are left" in found.why and found.little
+
+
+def test_of_a_model_of_unknown_size_nothing_is_predicted():
+    found = ways(job(PEOPLE), 10**6, numbers=None)["people"]
+    assert found.taken == "drop" and found.noise is None and "--rehearse" in found.why
+
+
+def test_whole_files_are_left_out_without_asking_the_graph_only_where_no_graph_could_matter():
+    few, many = ([{**PATH, "id": f"t{n}"} for n in range(count)] for count in (12, 400))
+    assert left_out_for_sure(job(*few), SMALL) == pytest.approx(12 * 3.27, rel=1e-2)
+    assert left_out_for_sure(job(*many), SMALL) is None
+    assert left_out_for_sure(job(PEOPLE), SMALL) is None, "a table may hold any number of people"
+
+
+def test_a_gate_on_weak_credentials_is_passed_before_they_are_redacted():
+    """Redaction takes any value: a gate that was redacted first would never close."""
+    gate = job({**VALUES, "weak": "refuse"})
+    assert values_redacted(gate).secrets[0].protect == "auto"
+    assert ways(gate, 1)["creds"].taken == "redact"
+    assert values_redacted(job(VALUES)).secrets[0].protect == "redact"
+
+
+def test_numbers_that_nobody_gave_are_chosen_and_one_that_cannot_be_becomes_the_nearest():
+    config = job(PEOPLE)
+    assert rounds_for(config) == 20 and batch_for(config, 1000, 900) == (200, "")
+    assert batch_for(config, 1000, 30) == (30, "")
+    given = job(PEOPLE, train={"rounds": 2000, "batch": 2048})
+    batch, said = batch_for(given, 544, 82)
+    assert rounds_for(given) == 2000 and batch == 82 and "2,048 cannot be drawn" in said and "82" in said
+    assert batch_for(given, 9000, 5000) == (2048, "")
+    assert rounds_for(job(PEOPLE, train={"warmup_rounds": 30})) == 60
+
+
+def test_what_the_plan_chooses_leaves_the_digest_of_the_settings():
+    """A night's graph decides them; were they in it, no two nights would count together."""
+    config = job(PEOPLE, weights={"without_secret": "plain"})
+    chosen = {"train.rounds": 20, "train.batch": 7, "weights.c": 0.1}
+    assert config.with_chosen(chosen).settings_digest == config.settings_digest
+    other = config.with_chosen({**chosen, "weights.c": 0.2})
+    assert other.settings_digest == config.settings_digest and other.weights.c == 0.2
+    numbers = {"weights": {"c": 0.1, "without_secret": "plain"}, "train": {"rounds": 20, "batch": 7}}
+    assert job(PEOPLE, **numbers).settings_digest != config.settings_digest
+
+
+def test_a_plan_file_decides_what_the_config_leaves_open_and_nothing_else():
+    config = job(PATH, {**PEOPLE, "protect": "drop"})
+    changed = Changes(protect={"team": "noise", "people": "noise"}).applied_to(config)
+    assert [entry.protect for entry in changed.secrets] == ["noise", "drop"]
