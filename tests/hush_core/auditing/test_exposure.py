@@ -165,7 +165,7 @@ def test_no_context_holds_the_value():
     [
         (b"ghp_abcd", 4),
         (b"AKIAIOSFODNN7EXAMPLE", 4),
-        (b"sk-live_9aK", 8),
+        (b"sk-live_9aKb", 8),
         (b"hunter2", 0),
         (b"x" * 12 + b"_", 0),
     ],
