@@ -30,7 +30,10 @@ THERE = Ref(kind="frame", sha256="ab" * 32, suffix=".parquet")
 
 @pytest.fixture
 def config():
-    return load_config(ROOT / "examples" / "company.yaml")
+    asked = load_config(ROOT / "examples" / "company.yaml")
+    return asked.with_chosen(
+        {"train.rounds": 20, "train.batch": 8, "weights.c": 0.1, "weights.without_secret": "plain"}
+    )
 
 
 @pytest.fixture

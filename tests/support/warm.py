@@ -1,10 +1,10 @@
 """Commands in processes of their own, forked from one that has loaded the libraries of others already.
 
 Half of what a short `hush …` takes is the import of torch, SciPy, Prefect and MLflow. One process a test run
-imports them once, and `hush_core`, which reads no setting as it is imported, but no other module of hush. It forks
-for every test process, and that fork for every command: environment, folder, streams, signals, exit status and exit
-handlers are those of a new process. What is different: the hash seed is the same for all commands of a test run, a
-library is there before its settings are, Prefect's are read again; flows send no heartbeats.
+imports them once, and `hush_core`, which reads no setting as it is imported; hush's other modules not. It forks for
+every test process, and that fork for every command: environment, folder, streams, signals, exit status and exit
+handlers are those of a new process. What is different: the hash seed is the same for all commands of a run, and
+a library is there before its settings are; Prefect's are read again; flows send no heartbeats.
 
 Tests that kill or interrupt, look at what is imported, or begin from nothing on purpose call `subprocess` instead.
 """

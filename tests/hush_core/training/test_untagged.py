@@ -161,6 +161,6 @@ def test_settings_that_decide_nothing_are_refused():
 def test_keys_that_need_another_are_refused(tmp_path, more, match):
     secret = {"id": "a", "kind": "path", "globs": ["x"], "level": 0.01}
     data = {"version": 1, "repos": [{"path": "r"}], "secrets": [secret]}
-    data["train"] = {"rounds": 10, "batch": 4, **more}
+    data |= {"train": {"rounds": 10, "batch": 4, **more}, "weights": {"without_secret": "noise"}}
     with pytest.raises(InputError, match=match):
         parse_config(data, where="job.yaml", folder=tmp_path)
