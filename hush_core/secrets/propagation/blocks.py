@@ -2,7 +2,7 @@
 
 Hexadecimal, base32 and base64 are one code: k bits a character. Where a run begins is not known (a word may stand
 before it), so all phases are decoded: what makes no sense holds no value. All runs of one code in a text are
-decoded as one, so that few long texts are searched, not many short ones.
+decoded as one, so that few long texts are searched, not many short ones. A decimal integer is one group.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from itertools import accumulate
 
 import numpy as np
 
-from hush_core.secrets.propagation.gate import BASE32, CALLS, LONG_RUN, seeds
+from hush_core.secrets.propagation.gate import BASE32, CALLS, LEAST_DIGITS, LONG_RUN, seeds
 from hush_core.secrets.propagation.layers import Layer, Place, joined
 from hush_core.secrets.propagation.lists import lists
 from hush_core.secrets.propagation.runs import Alphabet, Run
 
 _BASE64 = Alphabet(rb"A-Za-z0-9+/_\-", pads=b"=")
 _HEX = Alphabet(b"0-9A-Fa-f")
+_DIGITS = Alphabet(b"0-9")
 _BASE32 = Alphabet(b"A-Z2-7", pads=b"=")
 _SMALL32 = Alphabet(b"a-z2-7", pads=b"=")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _VALUE32 = np.zeros(256, dtype=np.uint8)
 _VALUE32[list(BASE32)] = _VALUE32[list(BASE32.lower())] = np.arange(32)
 _TEXT = bytes(range(32, 127)) + b"\t\n\r\0"
+_MOST_DIGITS = 1240
+"""Of an integer that is decoded: it stands for 512 bytes."""
 _DIGIT = re.compile(rb"[0-9]")
 _SMALL32_ROW = re.compile(rb"[a-z2-7]{32}")
 
@@ -68,6 +71,21 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
     ):
         if several := list(runs):
             yield Blocks(below, code, several).layer
+    yield from _integers(below, found.integers)
+
+
+def _integers(below: Layer, seeds: Sequence[int]) -> Iterator[Layer]:
+    """The layer of decimal integers: the bytes of each, the highest first. All digits depend on all bytes."""
+    places, held = [], []
+    for run in _DIGITS.runs(below.text, seeds):
+        # numbers on lines of their own, or one over lines
+        for pieces in dict.fromkeys([*((piece,) for piece in run.pieces), tuple(run.pieces)]):
+            if LEAST_DIGITS <= sum(end - start for start, end in pieces) <= _MOST_DIGITS:
+                number = int(b"".join(below.text[start:end] for start, end in pieces))
+                places.append((pieces[0][0], pieces[-1][1], True))
+                held.append(number.to_bytes(-(-number.bit_length() // 8), "big"))
+    if places:
+        yield joined(below, "integer", held, lambda number, start, end: places[number])
 
 
 def _is_text(text: bytes, place: int) -> bool:

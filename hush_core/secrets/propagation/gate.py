@@ -22,6 +22,8 @@ LONG_RUN = 40
 """Characters of base64 in a row: 30 bytes that need not be ASCII."""
 LONG_HEX = 64
 """Hexadecimal digits in a row: 32 bytes that need not be ASCII."""
+LEAST_DIGITS = 19
+"""Decimal digits in a row: an integer of 8 bytes of text."""
 _HEX = rb"[0-9A-Fa-f]"
 
 ODD = (
@@ -96,6 +98,7 @@ class Seeds:
     hex: list[int]
     base32: list[int]
     lists: list[int]
+    integers: list[int]
 
 
 def seeds(text: bytes) -> Seeds | None:
@@ -109,7 +112,7 @@ def seeds(text: bytes) -> Seeds | None:
         places.append(here + at)
         kinds.append(found[here])
     where, what = np.concatenate(places), np.concatenate(kinds)
-    return Seeds(*(_first(where, what & bit) for bit in (1, 2, 16, 32, 64))) if len(where) else None
+    return Seeds(*(_first(where, what & bit) for bit in (1, 2, 16, 32, 64, 128))) if len(where) else None
 
 
 _WINDOW = 1 << 16
@@ -129,6 +132,7 @@ def _seen(text: bytes, n: int) -> np.ndarray:
     row32 = row16[: n + 32] & row16[16 : n + 48]
     found |= (row32[:n] & row8[32 : n + 32] & 1) << 1
     found |= row16[:n] & 32
+    found |= row16[:n] & row16[LEAST_DIGITS - 16 : n + LEAST_DIGITS - 16] & 128
     # of hexadecimal: eight pairs of digits, the first of each from 2 to 7
     high = (c[: n + 24] >> 3) & (c[: n + 24] >> 1) & c[: n + 24]  # digits that are of base32
     high = high[:-2] & high[2:]

@@ -15,7 +15,7 @@ from hush_core.secrets.propagation.escapes import plain_characters, unescaped
 from hush_core.secrets.propagation.layouts import GONE, is_split, is_words, squeeze, words
 
 MIN_TURNED = 8
-"""Shortest value that is also sought backwards, in rot13 and as one integer."""
+"""Shortest value that is also sought backwards and in rot13."""
 MAX_TURNED = 512
 MIN_BYTES = 12
 """Fewest bytes that an encoded value decodes to, for these to be sought."""
@@ -78,7 +78,6 @@ def _spellings(value: bytes, fragments: tuple[bytes, ...], any_case: bool) -> It
         yield Spelling(_reversed(value), "reversed", any_case)
         if any(c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" for c in value):
             yield Spelling(value.translate(_ROT13), "rot13", any_case)
-        yield Spelling(_integer(value), "integer")
     for text in dict.fromkeys((plain_characters(value), undone)):
         alone = squeeze(text)
         edges = (text[: len(text) - len(text.lstrip(GONE))], text[len(text.rstrip(GONE)) :])
@@ -88,8 +87,6 @@ def _spellings(value: bytes, fragments: tuple[bytes, ...], any_case: bool) -> It
             yield Spelling(alone, "raw", any_case, squeezed=True, words=words(text), edges=edges)
     if (held := _held(value)) is not None:
         yield Spelling(held, "bytes", bare=True)
-        if len(held) <= MAX_TURNED:
-            yield Spelling(_integer(held), "integer")
     for fragment in fragments:
         yield Spelling(fragment, "fragment")
         if (held := _held(fragment)) is not None:
@@ -123,11 +120,6 @@ def _reversed(value: bytes) -> bytes:
     if value.isascii():
         return value[::-1]
     return value.decode("utf-8", "surrogateescape")[::-1].encode("utf-8", "surrogateescape")
-
-
-def _integer(value: bytes) -> bytes:
-    """The bytes as one decimal number, the first byte highest; no digits of it belong to one byte alone."""
-    return str(int.from_bytes(value, "big")).encode()
 
 
 def _held(value: bytes) -> bytes | None:
