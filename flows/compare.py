@@ -101,7 +101,8 @@ def compare(
     what.check()
     asked = check_config(Path(config_file), changes, command="compare")
     noised: dict[str, Taken] = {entry.id: "noise" for entry in asked.secrets if entry.protect == "auto"}
-    config = settle(taking(asked, noised)).config  # rivals differ in their noise, so there must be some
+    # rivals differ in their noise, so there must be some
+    config = settle(taking(asked, noised), trains=True).config
     rivals = rivals_of(config, what.mechanisms)
     key = content_key("comparison", 1, config.model_dump_json(), what.mechanisms, what.seeds)
     total = what.seeds * sum(rival.config is not None for rival in rivals)

@@ -19,7 +19,7 @@ from hush_core.files import write_whole
 from hush_core.rehearsal import Budget, Search, Space, Tried, space_of
 from hush_core.weights import can_redact, values_redacted, weight_settings
 from tasks.calibration import estimate_noise
-from tasks.extraction import Extracted, refuse_empty_entries
+from tasks.extraction import Extracted
 from tasks.leftovers import claim_flow_run
 from tasks.models import SEED, base_model, lora_of
 from tasks.ordinary_training import pretrain, train_untagged
@@ -95,9 +95,8 @@ def rehearse(
             "leave `mechanism` out to rehearse; `hush compare` sets the others beside it",
         )  # fmt: skip
     folder = Path(out or str(home().report_folder("plans", Path(config_file))))
-    settled = settle(asked, candidates=True)
+    settled = settle(asked, candidates=True, trains=True)
     config, extracted = settled.config, settled.extracted
-    refuse_empty_entries(config, extracted)
     if not makes_noise(config.mechanism):
         return nothing_to_rehearse(config, extracted, folder)
     stage = set_stage(config, extracted)

@@ -25,7 +25,7 @@ from hush_core.weights import (
     weight_settings,
 )
 from hush_core.weights.choice import Taken
-from tasks.extraction import Extracted, refuse_without_edges
+from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
 from tasks.foreseen import Foreseen, foresee
 from tasks.weighing import weigh_examples
 
@@ -47,30 +47,33 @@ class Settled:
         return [*(f"{way.entry}: {way.why}" for way in self.ways if way.little), *self.replaced]
 
 
-def settle(asked: HushConfig, *, candidates: bool = False) -> Settled:
+def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False) -> Settled:
     """Decide what the file leaves open.
 
     Args:
         candidates: what is no value is taken under noise whatever is predicted: what a rehearsal measures.
+        trains: an entry that protects nothing is refused, before anything is weighed.
     """
     if not makes_noise(asked.mechanism):
-        return Settled(asked, extracted_of(asked))
+        return Settled(asked, _found(asked, trains))
     first = values_redacted(asked)
     undecided = [entry.id for entry in first.secrets if entry.protect == "auto"]
     if candidates:
         ways: dict[str, Taken] = {
             e.id: "redact" if can_redact(e) else "noise" for e in first.secrets if e.id in undecided
         }
-        return _numbered(asked, taking(first, ways), plain=True)
+        decided = taking(first, ways)
+        _found(decided, trains)
+        return _numbered(asked, decided, plain=True)
     numbers = numbers_of(asked)
     if undecided and (signal := left_out_for_sure(first, numbers)) is not None:
         left = taking(first, dict.fromkeys(undecided, "drop"))
-        extracted = extracted_of(left)
+        extracted = _found(left, trains)
         foreseen = foresee(extracted)
         predicted = Predicted(signal, numbers, extracted.n_examples + foreseen.dropped, foreseen.dropped)
         if not predicted.nothing_left:
             return _decided(asked, first, undecided, predicted, foreseen)
-    extracted = extracted_of(first)
+    extracted = _found(first, trains)
     foreseen = foresee(extracted)
     predicted = Predicted(foreseen.signal, numbers, extracted.n_examples, foreseen.tagged)
     settled = _decided(asked, first, undecided, predicted, foreseen)
@@ -83,6 +86,13 @@ def settle(asked: HushConfig, *, candidates: bool = False) -> Settled:
             signal = train.batch * train.rounds**0.5 / own.estimate.noise_multiplier
             settled = _decided(asked, first, undecided, replace(predicted, signal=signal), foreseen)
     return settled
+
+
+def _found(config: HushConfig, trains: bool) -> Extracted:
+    extracted = extracted_of(config)
+    if trains:
+        refuse_empty_entries(config, extracted)
+    return extracted
 
 
 def _decided(

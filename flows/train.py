@@ -45,7 +45,7 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
     claim_flow_run()
     asked = check_config(Path(config_file), changes)
     with watched(asked.tracking.experiment, asked.tracking.model) as live:
-        settled = settle(asked)
+        settled = settle(asked, trains=True)
         config = settled.config
         outcome = run_job(config, live=live)
         refuse_refuted(outcome.certificate)

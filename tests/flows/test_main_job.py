@@ -367,7 +367,7 @@ def test_an_entry_that_protects_nothing_stops_the_job_unless_it_may(tmp_path):
     (tmp_path / "codenames.txt").write_text("a-name-that-nobody-wrote\n")
     with job.served():
         output = job.hush("run", job.config, status=2)
-    assert "Traceback" not in output and job.versions() == []
+    assert "Traceback" not in output and job.versions() == [] and "Task run 'weigh" not in output
     assert output.count("names: protects nothing") == 2  # once in the log, once as the command's last word
     assert "hush: secrets.names: protects nothing" in output and "may_be_empty" in output
     text = CONFIG.replace("bits: 20, protect: noise}}", "bits: 20, protect: noise, may_be_empty: true}}")
