@@ -5,7 +5,8 @@
 Nothing here prints a value from the file beyond the key's name: a literal secret may be written in it.
 """
 
-from hush_core.config.job import Changes, HushConfig
+from hush_core.config.changes import Changes
+from hush_core.config.job import HushConfig
 from hush_core.config.load import load_config, parse_config
 from hush_core.config.mechanism import (
     MECHANISM_KINDS,

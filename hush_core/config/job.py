@@ -1,4 +1,4 @@
-"""One job: the whole file, and what may be changed of it for one run."""
+"""One job: the whole file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hush_core.config.digest import CHOSEN, read_otherwise
 from hush_core.config.mechanism import (
@@ -18,23 +18,17 @@ from hush_core.config.mechanism import (
     unit_dp,
 )
 from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
-from hush_core.config.section import Examples, Noise, Rate, Rounds, Section
+from hush_core.config.section import Section
 from hush_core.config.settings import (
     AuditConfig,
-    Average,
     ByteGptModel,
-    ClipNorm,
     Method,
     ModelConfig,
-    Optimizer,
     PretrainConfig,
     PromiseConfig,
-    Schedule,
     TrackingConfig,
     TrainConfig,
-    UntaggedBatch,
     UntaggedConfig,
-    WarmUp,
     WeightsConfig,
 )
 from hush_core.config.sources import RepositoryOrPath, Table
@@ -284,84 +278,3 @@ class HushConfig(Section):
         """2^-bits with bits = the least of what is declared, what is measured (`bits`) and the cap."""
         known = [b for b in (secret.bits, bits, self.prior_cap_bits) if b is not None]
         return 2.0 ** -min(known)
-
-
-def _in_order(schema: dict[str, Any]) -> None:
-    """A database may keep the fields of a form in another order; Prefect's goes by this."""
-    for place, one in enumerate(schema["properties"].values()):
-        one["position"] = place
-
-
-class Changes(Section):
-    """What may be changed for one run without editing the file: the form that the Prefect UI shows."""
-
-    model_config = ConfigDict(json_schema_extra=_in_order)
-
-    method: Method | None = Field(None, description="certificate method, instead of the file's")
-    c: float | None = Field(None, ge=1e-9, le=1, description="weights.c, relative to c_max")
-    noise_multiplier: Noise | None = Field(
-        None, description="weights.noise_multiplier, in place of c; capacities become equalised"
-    )
-    rounds: Rounds | None = Field(None, description="train.rounds")
-    batch: Examples | None = Field(None, description="train.batch, the expected batch size")
-    learning_rate: Rate | None = Field(None, description="train.learning_rate")
-    clip_norm: ClipNorm | None = Field(None, description="train.clip_norm")
-    schedule: Schedule | None = Field(None, description="train.schedule")
-    warmup_rounds: WarmUp | None = Field(None, description="train.warmup_rounds")
-    optimizer: Optimizer | None = Field(None, description="train.optimizer")
-    untagged_batch: UntaggedBatch | None = Field(
-        None, description="train.untagged_batch, with weights.without_secret: plain"
-    )
-    average: Average | None = Field(None, description="train.average")
-    without_secret: Literal["noise", "plain", "drop"] | None = Field(
-        None, description="weights.without_secret"
-    )
-    protect: dict[str, Literal["noise", "redact", "drop"]] | None = Field(
-        None, description="by the id of an entry that says `protect: auto`: which way it goes"
-    )
-
-    def over(self, other: Changes) -> Changes:
-        """These, and the other's where these say nothing; c and noise_multiplier take each other's place."""
-        given = self.model_dump(exclude_none=True)
-        scales = {"c", "noise_multiplier"}
-        kept = other.model_dump(exclude_none=True, exclude=scales if scales & given.keys() else set())
-        return Changes(**kept | given)
-
-    def applied_to(self, config: HushConfig) -> HushConfig:
-        """The config with these in place of its own values.
-
-        Raises:
-            ValidationError: the values do not go together.
-        """
-        data = config.model_dump(exclude_unset=True)
-        for key, value in self.overrides().items():
-            *section, name = key.split(".")
-            place = data.setdefault(section[0], {}) if section else data
-            if value is None:
-                place.pop(name, None)
-            else:
-                place[name] = value
-        self.protects(data.get("secrets"))
-        return HushConfig.model_validate(data)
-
-    def protects(self, entries: Any) -> None:
-        """Write the ways of `protect` into the entries of a file that say `auto`; what a person wrote stays."""
-        ways = self.protect or {}
-        for entry in entries if isinstance(entries, list | tuple) else ():
-            undecided = isinstance(entry, dict) and entry.get("protect", "auto") == "auto"
-            if undecided and (way := ways.get(str(entry.get("id")))):
-                entry["protect"] = way
-
-    def overrides(self) -> dict[str, Any]:
-        """Dotted keys of the file → the values that replace them; None takes a key away."""
-        given = self.model_dump(exclude_none=True, exclude={"protect"})
-        section = {
-            "method": "method", "c": "weights.c", "noise_multiplier": "weights.noise_multiplier",
-            "without_secret": "weights.without_secret",
-        }  # fmt: skip
-        keys: dict[str, Any] = {section.get(key, f"train.{key}"): value for key, value in given.items()}
-        if self.noise_multiplier is not None:
-            keys = {"weights.capacities": "equalised", "weights.c": None} | keys
-        elif self.c is not None:
-            keys["weights.noise_multiplier"] = None
-        return keys

@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from hush_core.config.changes import Changes
 from hush_core.config.chat_template import template_text
-from hush_core.config.job import Changes, HushConfig
+from hush_core.config.job import HushConfig
 from hush_core.config.mechanism import MECHANISM_KINDS
 from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, further_kinds
 from hush_core.config.settings import ByteGptModel, HuggingFaceModel

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from hush_core.config.job import Changes
+from hush_core.config.changes import Changes
 from hush_core.errors import InputError
 from hush_core.files import write_whole
 from hush_core.strict_yaml import read_yaml

@@ -68,7 +68,7 @@ def names(test: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    # two mistakes of one length within a second are the same file to whoever reads what was compiled
+    # two mistakes of one length within a second are the same file to Python, which looks at what was compiled
     sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = True, "1"
     found = subprocess.run(
         [sys.executable, "-c", IMPORTS],

@@ -23,7 +23,7 @@ from hush_core.accounting import (
 from hush_core.accounting import kl as kl_method
 from hush_core.accounting.composition import TiltedLaw
 from hush_core.accounting.discretise import cut_into_cells, on_grid
-from hush_core.accounting.many_secrets import calibration
+from hush_core.accounting.many_secrets import least_noise
 from hush_core.accounting.mixture import DominatingPair
 from hush_core.accounting.participation import CountDistribution
 from hush_core.accounting.reading import bound_from_above, bound_from_below, grown
@@ -261,12 +261,12 @@ def test_a_search_that_ends_too_low_is_noticed_by_the_last_certification(monkeyp
     secrets = pl.DataFrame(
         {"secret_id": np.arange(2, dtype=np.uint32), "prior": [1e-6, 1e-5], "posterior": [1e-3, 1e-2]}
     )
-    right = calibration._Search.noise
+    right = least_noise._Search.noise
 
     def too_low(search):
         sigma, most = right(search)
         return sigma * (1 - 1e-4), most
 
-    monkeypatch.setattr(calibration._Search, "noise", too_low)
+    monkeypatch.setattr(least_noise._Search, "noise", too_low)
     found = calibrate(edges, np.array([0.02, 0.03, 0.04]), secrets, rounds=100)
     assert (found.table["bound"] <= found.table["posterior"]).all()
