@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.extraction import extracted_of
+from flows.reports.ways import sentences
 from flows.sweep import numbers_of, recommended_point
 from hush_core.config import DroppingMechanism, HushConfig, HushMechanism, RedactionMechanism, makes_noise
 from hush_core.weights import (
@@ -44,7 +45,7 @@ class Settled:
     def warnings(self) -> list[str]:
         """What a reader of a run must know first: rounds that are made though they are predicted to gain nothing,
         and numbers of the file that are not used."""
-        return [*(f"{way.entry}: {way.why}" for way in self.ways if way.little), *self.replaced]
+        return [*sentences([way for way in self.ways if way.little]), *self.replaced]
 
 
 def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False) -> Settled:
