@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hush_core.errors import InputError
 from hush_core.files import beside, put_in_place, sync
-from tasks.ownership import RUN_TAG, token_of
+from tasks.ownership import RUN_TAG, one_at_a_time, token_of
 from tasks.runtime.environment import home
 from tasks.runtime.steps import is_alone
 
@@ -57,7 +56,7 @@ def has_tracker() -> bool:
 def make_database(database: Path) -> None:
     """MLflow's tables, all or none, where there is no database yet: a first start that is killed amid MLflow's
     migrations would leave some of them, over which every later start stumbles."""
-    if database.exists() and database.stat().st_size:
+    if _is_made(database):
         return
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -66,14 +65,16 @@ def make_database(database: Path) -> None:
         SqlAlchemyStore(f"sqlite:///{part}", home().artifacts.as_uri()).engine.dispose()
         part.chmod(0o600)
         sync(part)
-        if database.exists():  # empty
-            put_in_place(part, database)
-        else:
-            with contextlib.suppress(FileExistsError):  # another process was first
-                os.link(part, database)
-                sync(database.parent)
+        with one_at_a_time(home(), "database"):
+            if not _is_made(database):  # by another process, meanwhile
+                put_in_place(part, database)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _is_made(database: Path) -> bool:
+    """An empty file is what SQLite leaves that was opened and written nothing to."""
+    return database.exists() and database.stat().st_size > 0
 
 
 @dataclass(frozen=True)

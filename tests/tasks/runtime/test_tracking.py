@@ -53,9 +53,20 @@ def test_two_first_starts_together_share_one_database(tmp_path):
     )
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(run, [code] * 2, [tmp_path / "home"] * 2))
+    assert [one.returncode for one in both] == [0, 0], [one.stderr[-2000:] for one in both]
     answers = {one.stdout.split()[-1] for one in both}
     assert len(answers) == 1, answers
     assert not list((tmp_path / "home").glob(".mlflow.db*"))
+
+
+def test_a_database_that_another_process_made_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    from tasks.runtime import tracking
+
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
+    database = tracking.home().create().mlflow_database
+    monkeypatch.setattr(tracking, "sync", lambda part: database.write_bytes(b"of another process"))
+    tracking.make_database(database)
+    assert database.read_bytes() == b"of another process"
 
 
 @pytest.mark.slow
