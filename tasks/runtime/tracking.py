@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -65,9 +66,14 @@ def make_database(database: Path) -> None:
         SqlAlchemyStore(f"sqlite:///{part}", home().artifacts.as_uri()).engine.dispose()
         part.chmod(0o600)
         sync(part)
-        with one_at_a_time(home(), "database"):
-            if not _is_made(database):  # by another process, meanwhile
-                put_in_place(part, database)
+        if not database.exists():
+            with contextlib.suppress(FileExistsError):  # another process was first
+                os.link(part, database)
+                sync(database.parent)
+        elif not _is_made(database):
+            with one_at_a_time(home(), "database"):
+                if not _is_made(database):
+                    put_in_place(part, database)
     finally:
         part.unlink(missing_ok=True)
 
