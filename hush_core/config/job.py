@@ -38,25 +38,47 @@ class HushConfig(Section):
     """One job. See `examples/` for whole files and `docs/configuration.md` for every key."""
 
     version: Literal[1]
+    """Version of this format."""
     repos: tuple[RepositoryOrPath, ...] = ()
+    """Git repositories to read, each a mapping or its path alone. At least one entry here or under `tables`.
+    """
     tables: tuple[Table, ...] = ()
+    """Text tables to read."""
     levels: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    """Names for targets r_j, each strictly between 0 and 1."""
     prior_cap_bits: Annotated[float, Field(gt=0, le=99)] = 33.2
-    """No prior p_j is taken below 2^-prior_cap_bits."""
+    """No prior is taken below 2^-prior_cap_bits (33.2 bits: 1e-10), however many bits are measured or
+    declared."""
     public: tuple[Text, ...] = ()
+    """Globs of files that anyone can read elsewhere: pre-training only, without noise. Some file must match.
+    A public example that holds a secret is protected like any other."""
     secrets: Annotated[tuple[Secret, ...], Field(min_length=1)]
+    """What must stay inside."""
     chunk_bytes: Annotated[int, Field(ge=16, le=65536)] = 2048
+    """One chunk of a file is one training example and one sequence. It is also the model's context."""
     max_file_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 1 << 20
+    """A larger file is neither scanned nor trained on, and is counted."""
     mechanism: MechanismConfig = HushMechanism()
+    """What a private round draws, and what its noise is planned for."""
     weights: WeightsConfig = WeightsConfig()
+    """How much each secret may weigh."""
     method: Method = "best"
+    """How a bound is proved. `best` takes the smallest valid bound. `kl` is the paper's and needs many times
+    the noise."""
     promise: PromiseConfig | None = None
+    """For how many runs the targets hold. Without it each run is promised by itself."""
     model: ModelConfig = ByteGptModel()
+    """The model that is trained."""
     pretrain: PretrainConfig = PretrainConfig()
+    """Ordinary training on public text, before any protected example is read."""
     untagged: UntaggedConfig = UntaggedConfig()
+    """Ordinary training on examples without a secret, with `weights.without_secret: plain`."""
     train: TrainConfig = TrainConfig()
+    """The private rounds."""
     audit: AuditConfig = AuditConfig()
+    """The attack on the trained model."""
     tracking: TrackingConfig = TrackingConfig()
+    """Names in MLflow."""
     _chosen: frozenset[str] = PrivateAttr(frozenset())
     """Dotted keys whose values are the plan's and not the file's (`with_chosen`)."""
 

@@ -19,8 +19,10 @@ class NoiseMechanism(Section):
     """A mechanism that adds noise: planned for the secrets' targets, or for (ε, δ) of every one of them."""
 
     epsilon: Annotated[float, Field(gt=0, le=100)] | None = None
-    """With `delta`, in place of the secrets' levels: zero-out (ε, δ)-DP of every secret."""
+    """With `delta`: the noise is planned for (ε, δ)-DP of every secret instead of its target. Not with
+    `correlated`, `redaction` or `dropping`."""
     delta: Annotated[float, Field(ge=1e-30, lt=0.5)] | None = None
+    """The δ of `epsilon`."""
 
     @model_validator(mode="after")
     def _both(self) -> Self:
@@ -30,53 +32,56 @@ class NoiseMechanism(Section):
 
 
 class HushMechanism(NoiseMechanism):
-    """Examples, drawn by the weights of the linear program (paper, Algorithm 2)."""
+    """Examples, drawn by the weights of a linear program (paper, Algorithm 2)."""
 
     kind: Literal["hush"] = "hush"
 
 
 class DpSgdMechanism(NoiseMechanism):
-    """Examples, all drawn alike (paper, Algorithm 1)."""
+    """Examples, all drawn at one rate (paper, Algorithm 1)."""
 
     kind: Literal["dp_sgd"]
 
 
 class GroupPrivacyMechanism(NoiseMechanism):
-    """At most `records` examples of every secret, all drawn alike (Chua et al. 2024, Algorithm 1)."""
+    """At most `records` examples of every secret, all drawn at one rate (Chua et al. 2024, Algorithm 1)."""
 
     kind: Literal["group_privacy"]
     records: RecordsUsed = 4
+    """k, the most examples of a unit."""
     select: Selection = "random"
+    """Which of a unit's examples are used. Perplexity is that of the public start model."""
 
 
 class UserWiseMechanism(NoiseMechanism):
-    """Whole units, all drawn alike; a round averages up to `records` of a unit's examples before it clips (Chua et
-    al. 2024, Algorithm 2)."""
+    """Whole units at one rate; a round averages up to `records` gradients of a unit, then clips (Chua et al.
+    2024, Algorithm 2)."""
 
     kind: Literal["user_wise"]
     records: RecordsUsed = 4
+    """k, the most examples of a unit."""
     select: Selection | Literal["chunks"] = "random"
-    """`random`: any of the unit's, drawn anew each round. `chunks`: the same of pieces of all of its text, joined.
-    The others: always the same ones."""
+    """Which of a unit's examples are used. Perplexity is that of the public start model. `chunks`
+    (`user_wise` only) joins a unit's text and cuts it into pieces of `chunk_bytes`."""
 
 
 class CorrelatedMechanism(Section):
-    """Examples by a public cycle, none sampled; the noise of later rounds takes back that of earlier ones (DP-FTRL,
-    docs/correlated_noise.md). The strategy is found for the secrets' levels."""
+    """Examples in a public cycle, none sampled; later noise cancels part of earlier noise (DP-FTRL,
+    docs/mechanisms.md)."""
 
     kind: Literal["correlated"]
     bands: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Rounds that are mixed in a release; None: of 1, 2, 4, …, 64 those with the least error."""
+    """How many rounds one release mixes; otherwise the least error among 1, 2, 4, …, 64."""
 
 
 class RedactionMechanism(Section):
-    """Every value is replaced by a placeholder, and the rest is trained on without noise."""
+    """No noise: every value is replaced by a placeholder, the rest is trained on without noise."""
 
     kind: Literal["redaction"]
 
 
 class DroppingMechanism(Section):
-    """Every example with a secret is left out, and the rest is trained on without noise."""
+    """No noise: every example with a secret is left out, the rest is trained on without noise."""
 
     kind: Literal["dropping"]
 

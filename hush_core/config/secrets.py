@@ -30,14 +30,21 @@ class SecretEntry(Section):
     """One entry of `secrets`; a detector's own model adds its keys and pins `kind` to one word."""
 
     id: Annotated[str, Field(pattern=f"^{ENTRY_ID}$", max_length=80)]
+    """Name in reports and certificates; unique. Never write the secret itself here."""
     kind: str
+    """How the secret's examples are found. Installed packages may add kinds."""
     level: Level = 1e-3
+    """The target r_j: a name from `levels`, or a number in (0, 1). For `credentials` the default is 0.0001.
+    """
     bits: Bits | None = None
-    """Declared min-entropy of the best single guess; only ever lowered by the caps."""
+    """Declared: one guess is right with probability at most 2^-bits. It can only lower what is measured.
+    Required for `literals`, `patterns` and `rare_words`."""
     protect: Protect = "auto"
+    """`auto`: the plan decides. `noise`: trained on, with a bound at most the target. `redact` (values only):
+    every copy that the search finds is replaced. `drop`: every example that holds one is left out."""
     may_be_empty: bool = False
-    """Whether a job goes on where the entry protects nothing: no text holds any of it. Refused by default, as a
-    name with a slip of the pen would protect nothing and say so to nobody."""
+    """Whether a job goes on where the entry protects nothing. If false, `hush run` and `hush plan --rehearse`
+    refuse, as a misspelt name would protect nothing unnoticed. For `credentials` the default is true."""
 
     are_values: ClassVar[bool] = False
     """Whether its secrets are values, of which each copy can be replaced."""
@@ -61,72 +68,84 @@ class Spread(Section):
     """How far a secret that is whole files reaches beyond them."""
 
     imports: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 1
-    """Files that import a tagged one through at most so many imports hold the secret too."""
+    """Files that import one of them, through at most this many imports, hold the secret too. 0: none. Python,
+    JavaScript, TypeScript, Go, Java, Rust, C, C++."""
     identifiers: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = 0
-    """So do files that mention a name defined in a tagged one, if it stands in at most so many files."""
+    """Files that mention a name defined in one of them hold the secret too, if the name occurs in at most
+    this many files. 0: none."""
     copies: bool = True
-    """So does what copies a passage of a tagged one, edited or not."""
+    """Text that copies a passage of one of them, edited or not, holds the secret too. Passages shared by more
+    than 16 other files are set aside and counted."""
 
 
 class FileSecret(SecretEntry):
     """A secret that is whole files, and what tells about them."""
 
     spread: Spread = Spread()
+    """What else reveals the files' content, and so holds the secret too."""
 
 
 class PathSecret(FileSecret):
-    """Every file whose path matches the globs (gitignore syntax, last match wins) holds this secret."""
+    """All files whose path matches the globs are one secret."""
 
     kind: Literal["path"]
     globs: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """gitignore syntax; the last match wins, `!` excludes. Globs that match no file are refused (trees
+    without tables only)."""
 
 
 class CodeownersSecret(FileSecret):
-    """Every file that CODEOWNERS gives to one of the teams holds this secret."""
+    """All files that CODEOWNERS assigns to one of the teams are one secret."""
 
     kind: Literal["codeowners"]
     teams: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Teams of a CODEOWNERS file in the root, `.github/`, `docs/` or `.gitlab/`. A team in no such file is
+    refused."""
 
 
 class ContributorsSecret(FileSecret):
-    """What one of the people ever changed holds this secret (whole history, merges included)."""
+    """Everything that one of these people ever changed is one secret. Needs the whole history; merges count."""
 
     kind: Literal["contributors"]
     emails: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Author, committer or co-author, with `.mailmap`; `*` matches anything. A shallow clone is refused."""
     attribute: Literal["file", "commit", "blame"] = "file"
-    """The whole file, the lines that their commits added, or the lines that git blame gives to them."""
+    """`file`: every file that they changed, its renames, splits and copies. `commit`: the lines that their
+    commits added. `blame`: the lines that git blame assigns to them (not in history mode). Each contains the
+    next."""
 
 
 class DocumentedValue(Section):
     """One value that the rules find and a person has looked at: in these files it is an example, and no secret."""
 
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
-    """The 12 digits after the colon in its name, as `hush secrets` tells it: keyed, so of this home alone."""
+    """The 12 hexadecimal digits after the colon in its name, as `hush secrets` prints it. Keyed, so valid in
+    one home only."""
     paths: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """Globs (gitignore syntax) of the files in which it may stand. Where it stands in another, it is a secret."""
+    """Globs of the files in which it may occur. If any other file holds a copy, it is a secret everywhere."""
     source: Text | None = None
-    """The repository or table, by its name in the job, in which they hold; None: in every one."""
+    """The repository or table in which `paths` hold; otherwise every one. A value in two sources needs two
+    entries."""
     why: Text
-    """For whoever reviews the config."""
+    """The reason, for the reviewer of the config."""
 
 
 class CredentialsSecret(SecretEntry):
-    """Every credential that the rules find is a secret of its own; its value is searched everywhere."""
+    """Every distinct credential that the rules find is a secret. Its value is searched everywhere."""
 
     are_values: ClassVar[bool] = True
 
     kind: Literal["credentials"]
     level: Level = 1e-4
+    """The target r_j."""
     may_be_empty: bool = True
-    """A source without a credential is as it should be."""
+    """A source without a credential is in order."""
     weak: Literal["drop", "refuse"] = "drop"
-    """What to do with credentials under 20 bits: drop every example that holds one, or refuse to go on.
-
-    Dropped by default, as nothing of them is trained on then, and every report says so first: a nightly job that
-    stops for each new test password is switched off. Who wants a gate asks for one.
-    """
+    """For a credential under 20 bits, or as easy to guess as its target allows. `drop` leaves its examples
+    out and reports it first; `refuse` stops the job and names the places."""
     documentation: Annotated[tuple[DocumentedValue, ...], Field(max_length=10_000)] = ()
-    """Values that are examples, by fingerprint: no secrets, if they stand in their `paths` alone."""
+    """Values that are examples of a manual: not secrets while they occur in their `paths` alone. Not with
+    `protect: redact`."""
 
     @model_validator(mode="after")
     def _noised(self) -> CredentialsSecret:
@@ -143,32 +162,40 @@ class CredentialsSecret(SecretEntry):
 
 
 class LiteralsSecret(SecretEntry):
-    """Every line of `file` is a secret of its own, searched everywhere; `bits` must be declared."""
+    """Every line of a file that you write is a secret. Its value is searched everywhere."""
 
     are_values: ClassVar[bool] = True
 
     kind: Literal["literals"]
     file: Path
+    """A UTF-8 file, kept outside the repository. `literals`: one literal a line, 3 bytes or more. `patterns`:
+    one RE2 expression a line, optionally after `name: `; a group marks the secret, and two groups are
+    refused."""
     bits: Bits
 
 
 class PatternsSecret(SecretEntry):
-    """Every distinct match of a pattern in `file` is a secret of its own; `bits` must be declared."""
+    """Every distinct match of your regular expressions is a secret. Its value is searched everywhere."""
 
     are_values: ClassVar[bool] = True
 
     kind: Literal["patterns"]
     file: Path
+    """A UTF-8 file, kept outside the repository. `literals`: one literal a line, 3 bytes or more. `patterns`:
+    one RE2 expression a line, optionally after `name: `; a group marks the secret, and two groups are
+    refused."""
     bits: Bits
 
 
 class RareWordsSecret(SecretEntry):
-    """Every word that stands in so many examples is a secret of its own; `bits` must be declared."""
+    """Every word of 3 to 128 letters, digits and `_`, not all digits, that occurs in few examples is a
+    secret."""
 
     are_values: ClassVar[bool] = True
 
     kind: Literal["rare_words"]
     document_frequency: tuple[Examples, Examples]
+    """`[least, most]`: a word in this many examples, both included, is a secret."""
     bits: Bits
 
     @field_validator("document_frequency")
@@ -180,18 +207,21 @@ class RareWordsSecret(SecretEntry):
 
 
 class UnitSecret(SecretEntry):
-    """Whoever a table's documents belong to is a secret of their own; all their documents hold it."""
+    """Every person or customer of a table is a secret: all examples of all their documents hold it."""
 
     kind: Literal["unit"]
     table: str | None = None
-    """None: all tables of the job."""
+    """The table whose `unit` values are secrets; otherwise all tables. A unit in several tables is one
+    secret."""
 
 
 class RemovedSecret(FileSecret):
-    """The text of files that once stood at these paths and are gone; its copies hold this secret."""
+    """The text of files that once had such paths and no longer exist is one secret; exact copies hold it."""
 
     kind: Literal["removed"]
     paths: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Globs of paths that existed once and are gone at the revision. All versions count. Needs the whole
+    history."""
 
 
 SECRET_KINDS = (

@@ -27,16 +27,20 @@ class WeightsConfig(Section):
     """How much each secret may weigh (`docs/guarantee.md` §7)."""
 
     capacities: Capacities = "matched"
+    """How a secret's capacity grows with its target. `matched` follows the certificate's Gaussian limit.
+    `equalised` follows it exactly, worthwhile below σ of about 2. `paper` is the paper's rule."""
     c: Annotated[float, Field(ge=1e-9, le=1)] | None = None
-    """Relative to c_max, the smallest c at which every weight is 1. None: the plan chooses."""
+    """The share of the largest useful capacity, c_max, that is used. Otherwise the plan chooses."""
     noise_multiplier: Noise | None = None
-    """In place of c: keep as much as this σ can certify (`equalised` only)."""
+    """In place of `c`, with `equalised`: keep as much weight as this σ can certify. The run's σ is at most
+    0.5 % below it."""
     objective: Literal["weight", "distinct"] = "weight"
-    """What the weights make largest: their sum, or the expected number of distinct examples that are drawn."""
+    """What the weights maximise: their sum (`weight`), or the expected number of distinct examples drawn, at
+    0.9 of that sum or more (`distinct`)."""
     without_secret: Literal["noise", "plain", "drop"] | None = None
-    """Examples without a secret: in the certified rounds with all others, trained on as usual before them, or left
-    out. `plain` gives far better models under the same promise, and no noise to a secret that no entry names.
-    None: `noise` where a person asks for certified rounds, else `plain` (`HushConfig.asks_for_noise`)."""
+    """Examples without a secret. `noise`: in the private rounds. `plain`: trained on before them, without
+    noise. `drop`: left out. Default: `noise` if an entry, `promise` or `mechanism` asks for private rounds,
+    else `plain`. `plain` gives a secret that no entry names no noise."""
 
     @field_validator("without_secret", mode="before")
     @classmethod
@@ -59,15 +63,17 @@ class PromiseConfig(Section):
     """How many runs the targets are to hold for (docs/retraining.md): a number, or a schedule between two days."""
 
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
-    """After so many runs of this store every secret's bound of all runs together is at most its target. The noise
-    is that of all of them; a run beyond them is refused before it trains."""
+    """Every target holds over this many runs of one HUSH_HOME together; one more is refused before it trains.
+    """
     since: date | None = None
+    """First day of a schedule; with `until` and `cron` in place of `runs`."""
     until: date | None = None
-    """The first and the last day on which `cron` starts runs."""
+    """Last day of the schedule."""
     cron: str | None = None
-    """Five fields. With both days it says how many runs there are; `hush serve` starts runs by it."""
+    """Five fields: when runs start. Its runs between both days are counted. `hush serve` follows it and
+    refuses another `--cron`."""
     timezone: str | None = None
-    """Of the days and of `cron`; UTC unless given."""
+    """Time zone of the days and of `cron`; UTC unless given."""
 
     @model_validator(mode="before")
     @classmethod
@@ -91,12 +97,17 @@ class PromiseConfig(Section):
 
 
 class ByteGptModel(Section):
-    """A byte-level GPT: no tokenizer is learned from protected data. One example is one sequence."""
+    """A GPT-2 over bytes, created here. No tokenizer is learned from protected data. One example is one
+    sequence."""
 
     kind: Literal["byte_gpt"] = "byte_gpt"
     layers: Annotated[int, Field(ge=1, le=1024)] = 4
+    """Transformer blocks."""
     width: Annotated[int, Field(ge=8, le=65536)] = 256
+    """Size of the hidden state, a multiple of `heads`. A model that does not fit in memory (16 bytes a
+    parameter) is refused."""
     heads: Annotated[int, Field(ge=1, le=1024)] = 4
+    """Attention heads."""
 
     @model_validator(mode="after")
     def _even_heads(self) -> Self:
@@ -116,28 +127,31 @@ class LoraConfig(Section):
     """Low-rank adapters in place of full fine-tuning (Hu et al. 2021); all other parameters are frozen."""
 
     rank: Annotated[int, Field(ge=1, le=65536)] = 8
+    """Rank of each adapter."""
     alpha: Annotated[float, Field(ge=1e-6, le=1e6)] = 16
     """The adapter's output is scaled by alpha / rank."""
     targets: Annotated[tuple[str, ...], Field(min_length=1)] | Literal["all-linear"] | None = None
-    """Names of the layers that get an adapter; None: the attention projections usual for the architecture, or all
-    linear layers where none are known."""
+    """Layers that get an adapter; otherwise the usual attention projections, or all linear layers where none
+    are known."""
     use_dora: bool = False
-    """DoRA (Liu et al. 2024): each row's length is trained apart from its direction, one number a row."""
+    """DoRA: the length of each weight row is trained apart from its direction."""
 
 
 class HuggingFaceModel(Section):
-    """A causal or masked language model with its tokenizer, both made without the protected data."""
+    """A causal or masked language model of yours, with its tokenizer, both made without the protected data."""
 
     kind: Literal["huggingface"]
     name: Annotated[str, Field(min_length=1)]
-    """A folder (relative to this file), or a name on the hub."""
+    """A folder, relative to this file, with safetensors weights, config and tokenizer; or a hub name. No
+    model code runs and no pickle is read."""
     revision: str | None = None
-    """Of a hub name: a commit, tag or branch."""
+    """Commit, tag or branch of a hub name. A branch may move between runs."""
     objective: Literal["causal", "masked"] | None = None
-    """None: what the model's own config names as its architecture."""
+    """Otherwise what the model's own config says."""
     context: Annotated[int, Field(ge=2, le=1 << 24)] | None = None
-    """Most tokens of an example, the rest is cut off and counted; None: what the model can read."""
+    """Most tokens of an example; the rest is cut off and counted. Otherwise what the model can read."""
     lora: LoraConfig | None = None
+    """Train low-rank adapters in place of all parameters. The registered model has them merged."""
 
 
 def _kind(value: Any) -> str:
@@ -157,8 +171,11 @@ class PretrainConfig(Section):
     """Ordinary training on the code named as public, before any protected example is read."""
 
     steps: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Optimiser steps on public text; 0 starts from a fresh model."""
     batch: Examples = 32
+    """Examples a step."""
     learning_rate: Rate = 1e-3
+    """AdamW's. For `huggingface` the default is 5e-5, with adapters 3e-4."""
 
 
 class UntaggedConfig(Section):
@@ -166,14 +183,17 @@ class UntaggedConfig(Section):
     `weights.without_secret: plain` only."""
 
     steps: Rounds = 2000
-    """At most."""
+    """Most optimiser steps. The rate falls to 0 over the last fifth."""
     batch: Examples = 16
+    """Expected examples a step."""
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] | None = None
-    """One rate, or several: the best of them on validation text. None: what is usual for the kind of model."""
+    """AdamW's. Of several, successive halving picks the best on validation text. Otherwise 0.003 for
+    `byte_gpt`, 1e-4 for `huggingface`, with adapters 1e-3."""
     evaluate_every: Rounds = 50
-    """Steps between two looks at validation text, which is untagged too and never trained on."""
+    """Steps between two evaluations on validation text: every 20th untagged example, never trained on. The
+    best state is kept."""
     patience: Rounds = 5
-    """Looks without a new best before it stops."""
+    """Evaluations without a new best before it stops."""
 
     @model_validator(mode="after")
     def _looks(self) -> Self:
@@ -188,7 +208,7 @@ class EarlyStopping(Section):
     patience: Rounds = 3
     """Evaluations without a new best before the run stops."""
     min_delta: Annotated[float, Field(ge=0, le=1e3)] = 0.0
-    """Bits by which a new best must be below the last one."""
+    """Bits by which a new best must improve."""
 
 
 class Execution(Section):
@@ -205,41 +225,55 @@ class TrainConfig(Section):
     """The private run: T rounds of DP-SGD under weighted Poisson sampling (paper, Algorithm 2)."""
 
     rounds: Rounds | None = None
-    """With `start: champion`, of the first run of the promise. None: the plan chooses, as it does `batch`."""
+    """T, how many noisy gradients are released. More rounds need more noise. Otherwise the plan chooses."""
     start: Literal["public", "champion"] = "public"
-    """What a run goes on from: the public start every time, or, from the second run of a promise on, the version
-    that a review promoted, whose releases are counted already."""
+    """`champion`: from a promise's second run on, go on from the version that a review approved. Needs
+    `promise`; not with `protect: redact`."""
     later_rounds: Rounds | None = None
-    """With `start: champion`, of every run of the promise after the first."""
+    """With `start: champion`: the rounds of every later run. Warm-up and `evaluate_every` shrink in
+    proportion."""
     batch: Examples | None = None
-    """The EXPECTED batch size B; the realised one is random and never used."""
+    """B, the expected number of examples a round; the realised number is random and never used. Otherwise the
+    plan chooses. A batch that the weights do not allow is replaced by the largest that they do."""
     clip_norm: ClipNorm = 1.0
+    """C, the most that one example's gradient counts for."""
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
-    """One rate, or several: the best of them in a rehearsal on public text, with the plan's own noise."""
+    """Of the private rounds. For `huggingface` the default is 5e-5, with adapters 3e-4. Several are rehearsed
+    on public text (40 examples or more), and the best is used; nothing of that is released."""
     schedule: Schedule = "constant"
-    """How the rate falls to 0 over the rounds, after the warm-up."""
+    """How the rate falls to 0 over the rounds."""
     warmup_rounds: WarmUp = 0
+    """Rounds over which the rate rises."""
     optimizer: Optimizer = "adamw"
-    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments."""
+    """`adamw_bc` subtracts the known variance of the noise from AdamW's second moments."""
     untagged_batch: UntaggedBatch = 0
-    """So many untagged examples are mixed into each certified round's update, without noise."""
+    """With `plain`: this many untagged examples join each round's update after its release, without noise."""
     average: Average = "none"
-    """What is kept: the iterate itself, an exponential average of all, or the mean over the second half."""
+    """What is kept: the last iterate, an exponential average, or the mean over the second half. No bound
+    changes."""
     average_decay: Annotated[float, Field(gt=0, lt=1)] = 0.98
-    """Of `ema`, a round."""
+    """Decay of `ema` a round."""
     freeze: tuple[Literal["embedding", "matrices"], ...] = ()
-    """What these rounds leave as it is; both: only biases and scales are trained."""
+    """What the private rounds leave unchanged. With both, only biases and scales are trained; fewer numbers
+    take up less noise."""
     keep: Literal["last", "best"] = "last"
-    """best: of all evaluations, the model that was best on untagged validation text, or on public text."""
+    """`best`: of all evaluations, the model with the lowest loss on untagged validation text (with `plain`),
+    else on public text. Needs `evaluate_every`."""
     precision: Literal["fp32", "bf16"] = "fp32"
-    """Of forward and backward pass; weights, clipping sums and noise are fp32 or better."""
+    """Of the forward and backward pass. Weights, sums and noise stay in float32 or better."""
     processes: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Data-parallel processes; each holds the whole model."""
+    """Data-parallel processes, one a GPU if there are any, here or on `HUSH_HOSTS`. Each holds the whole
+    model."""
     micro_batch: Annotated[int, Field(ge=1, le=1 << 20)] = 32
+    """Most examples computed at once in a process, and at most a sixteenth of the batch. Affects memory, not
+    privacy."""
     checkpoint_every: Rounds = 20
+    """Rounds between checkpoints. Rounds lost to a kill count as released."""
     evaluate_every: Rounds | None = None
-    """Rounds between two points of the learning curve, on public text only."""
+    """Rounds between two points of the learning curve, on public text kept out of pre-training (a twentieth,
+    20 to 400 examples; none of fewer than 40) and, with `plain`, on untagged validation text."""
     early_stopping: EarlyStopping | None = None
+    """Stop when that loss no longer falls. The bounds remain those of all planned rounds."""
 
     def essential(self) -> TrainConfig:
         """What run it is: the same, but for what decides only how the work is done (`execution`)."""
@@ -288,14 +322,17 @@ class AuditConfig(Section):
     """The attack on the trained model."""
 
     alternatives: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
-    """Equally long strings of the same language that each secret's value is ranked among."""
+    """Strings of the same form among which each true value is ranked."""
     held_back: bool = False
-    """Keep every twentieth example with a secret out of training, and publish the loss on them before and after the
-    certified rounds. That loss is released WITHOUT noise: no bound covers it."""
+    """Keep every twentieth example with a secret out of training, and publish the loss on them before and
+    after the private rounds. It is released WITHOUT noise."""
     unprotected: bool = False
-    """Also train the same model on the same data without protection, to show what would have leaked."""
+    """Also train the model without protection, and publish its loss and ranks: NO bound covers them. For
+    planted secrets only. About doubles the time."""
 
 
 class TrackingConfig(Section):
     experiment: Annotated[str, Field(min_length=1, max_length=250, pattern=r"\S")] = "hush"
+    """MLflow experiment."""
     model: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)] = "hush-model"
+    """Name in the model registry; each certificate is a version of it."""

@@ -17,9 +17,15 @@ class Repository(Section):
     """One git repository: the files of one revision, or every version that it reaches (`mode: history`)."""
 
     path: Path
+    """A repository on this machine, bare or with a work tree. Only commits are read; its settings, hooks and
+    filters never run."""
     rev: Annotated[str, Field(min_length=1, max_length=1000)] = "HEAD"
+    """Branch, tag or commit id, resolved once when the run starts."""
     mode: Literal["tree", "history"] = "tree"
+    """`tree`: the files of one commit. `history`: every version of every file that the commit reaches, with
+    removed files and merge-only content."""
     name: Name | None = None
+    """Name in tables; otherwise the folder's name without `.git`. No two sources share a name."""
 
     @property
     def label(self) -> str:
@@ -39,23 +45,31 @@ class Table(Section):
     """One text table: every row, mail or entry is a document, read like a file."""
 
     path: Path
+    """One file on this machine. All formats but parquet may be gzipped."""
     name: Name | None = None
+    """Name in tables and reports; otherwise the file's name. No two sources share a name."""
     format: Literal["parquet", "jsonl", "csv", "mbox", "changelog"] | None = None
-    """None: by the name's suffix, else by the first bytes."""
+    """Otherwise by the name's suffix, else by the first bytes."""
     text: Column | Annotated[tuple[Column, ...], Field(min_length=1)] = "text"
+    """The column of texts. Several columns are joined by line breaks, in this order."""
     messages: Column | None = None
-    """In place of `text`: the column of conversations, lists of {role, content}."""
+    """In place of `text` (jsonl, parquet): the column of conversations, lists of `{role, content}`."""
     prompt: Column | None = None
+    """With `completion`, in place of `text`: two columns of text, joined unchanged."""
     completion: Column | None = None
-    """With `prompt`, in place of `text`: two columns that are joined as they stand."""
+    """The column that follows `prompt`."""
     chat_template: Annotated[str, Field(min_length=1)] | None = None
-    """Of `messages`: `plain`, or a file of Jinja. None: the model's own, or `plain` where it has none. Once the
-    config is loaded, `plain` or the template itself."""
+    """`plain`, or a Jinja file, that turns `messages` into text. Otherwise the model's own template. `plain`
+    writes `role:`, a line break, the content and a blank line."""
     loss_on: Literal["all", "completions"] = "all"
-    """What of a document is learned: all of it, or what the assistant says (the completion) alone."""
+    """`all` learns the whole document; `completions` learns only what the assistant says. All text is
+    searched and protected either way."""
     unit: Column | None = None
-    """The column that says whose a row is; mailboxes and ChangeLogs have theirs whether asked or not."""
+    """The column that says whose a row is; rows without a value are left out. Mailboxes (sender) and
+    ChangeLogs (author) always have one."""
     id: Column | None = None
+    """The column of unique document names, shown in reports and matched by globs. Otherwise `row-1`, `line-1`
+    or `message-1`."""
 
     @property
     def label(self) -> str:
