@@ -52,7 +52,7 @@ def prose(page: str) -> Iterator[tuple[int, str]]:
 def readable(text: str) -> str:
     """What a reader sees: links by their words, code as one word."""
     text = re.sub(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)]*\)", r"\1", text)
-    return re.sub(r"`[^`]*`", "code", text)
+    return re.sub(r"`[^`]*`", "Code", text)
 
 
 def wrong(page: str) -> list[str]:

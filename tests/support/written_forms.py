@@ -184,15 +184,15 @@ FORMS = (
         "ASCII85 in quotes",
         lambda t: b'"' + base64.a85encode(t) + b'"',
         0,
-        "any quoted text could be it; nothing tells",
+        "any quoted text could be one",
     ),
     Form(
         "base85 in quotes",
         lambda t: b'"' + base64.b85encode(t) + b'"',
         0,
-        "any quoted text could be it; nothing tells",
+        "any quoted text could be one",
     ),
-    Form("Z85 in quotes", lambda t: b'"' + z85(t) + b'"', 0, "any quoted text could be it; nothing tells"),
+    Form("Z85 in quotes", lambda t: b'"' + z85(t) + b'"', 0, "any quoted text could be one"),
     Form("gzip in base64", lambda t: b64(gzip.compress(t, mtime=0)), 12),
     Form("zlib in base64", lambda t: b64(zlib.compress(t)), 32),
     Form("bzip2 in base64", lambda t: b64(bz2.compress(t)), 12),
@@ -222,8 +222,8 @@ FORMS = (
     Form("over lines, ` * ` before each", split(b"\n * "), 16, alone=True),
     Form("over lines, `> ` before each", split(b"\n> > "), 16, alone=True),
     Form("over lines, `+` before each", split(b"\n+"), 16, alone=True),
-    Form("in two variables", split(b'"\nlast = "'), 0, "names stand between the parts", alone=True),
-    Form("a hexdump with columns (`xxd`)", xxd, 0, "places and text stand between the bytes"),
+    Form("in two variables", split(b'"\nlast = "'), 0, "names separate the parts", alone=True),
+    Form("a hexdump with columns (`xxd`)", xxd, 0, "offsets and text separate the bytes"),
     Form(
         "uuencode",
         lambda t: (
@@ -234,7 +234,7 @@ FORMS = (
         0,
         "is no longer written",
     ),
-    Form("base58", base58, 0, "all bytes depend on all others: nothing can be told from a part"),
+    Form("base58", base58, 0, "every byte depends on all others"),
     Form(
         "homoglyphs (Cyrillic а for a)",
         lambda t: t.replace(b"a", "\u0430".encode()).replace(b"e", "\u0435".encode()),

@@ -1,7 +1,7 @@
-"""The table of `docs/encodings.md` says what is found, and no more: every row is tried on random values of several
+"""The list under "Written forms" in `docs/secrets.md` says what is found, and no more: every form is tried on random values of several
 lengths, in all alignments, in real text. Its encoders are the standard library's, or written here.
 
-    HUSH_WRITE_DOCS=1 pytest tests/hush_core/secrets/propagation/test_encodings_table.py     # writes the table anew
+    HUSH_WRITE_DOCS=1 pytest tests/hush_core/secrets/propagation/test_encodings_table.py     # writes it again
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from written_forms import FORMS, Form
 
 from hush_core.secrets.propagation.value_search import Hit, SearchTerm, ValueSearch
 
-DOCS = Path(__file__).parents[4] / "docs" / "encodings.md"
+DOCS = Path(__file__).parents[4] / "docs" / "secrets.md"
 SOURCE = inspect.getsource(argparse).encode()
 LETTERS = string.ascii_letters + string.digits
 AROUND = (
@@ -75,16 +75,15 @@ def test_no_other_value_is_found():
         )
 
 
-def test_the_docs_hold_the_table():
-    rows = [
-        f"| {f.name.replace('|', chr(92) + '|')} | {f'from {f.least} bytes' if f.least else 'no'} | {f.reason} |"
-        for f in FORMS
-    ]
-    table = "\n".join(["| written as | found | why not |", "|---|---|---|", *rows])
+def test_the_docs_list_every_form_by_what_is_found():
+    found: dict[str, list[str]] = {}
+    for form in FORMS:
+        found.setdefault(f"From {form.least} bytes" if form.least else f"No: {form.reason}", []).append(form.name)
+    listed = "\n".join(f"- **{how}**: {' · '.join(names)}" for how, names in found.items())
     text = DOCS.read_text()
     head, _, rest = text.partition("<!-- table -->\n")
     _, _, tail = rest.partition("\n<!-- end -->")
-    whole = f"{head}<!-- table -->\n{table}\n<!-- end -->{tail}"
+    whole = f"{head}<!-- table -->\n{listed}\n<!-- end -->{tail}"
     if os.environ.get("HUSH_WRITE_DOCS"):
         DOCS.write_text(whole)
     assert text == whole
