@@ -71,7 +71,7 @@ def test_what_is_kept_is_the_whole_sample_and_holds_no_text(kept):
 
 
 def test_the_page_says_what_was_judged(kept):
-    page = (ROOT / "docs" / "extraction.md").read_text()
+    page = (ROOT / "lab" / "docs" / "finding_secrets.md").read_text()
     said = [line for line in table(*kept).splitlines() if line.startswith("| ")]
     assert len(said) == 1 + 3 * len(DRAWN)
     assert [line for line in said if line not in page] == []
