@@ -28,7 +28,7 @@ DIALECT = {
 """Expression → what an engineer writes (`CONTRIBUTING.md`, "Words")."""
 REFUSED = [(re.compile(rf"\b(?:{words})\b", re.I), instead) for words, instead in DIALECT.items()]
 SKIPPED = re.compile(r"```.*?```|<!-- table -->.*?<!-- end -->|<!--.*?-->", re.S)
-ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*[A-Z0-9ε-ω])")
+ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9ε-ω]|hush ))")
 
 
 def prose(page: str) -> Iterator[tuple[int, str]]:
