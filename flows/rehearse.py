@@ -36,7 +36,7 @@ from tasks.weighing import Weighed, weigh_examples
 STUDY_VERSION = 1
 TRIALS = 24
 LEAST_GAIN = 0.002
-"""Bits: two plays of the same rounds with other draws differ by as much (docs/utility.md)."""
+"""Bits: two plays of the same rounds with other draws differ by as much (lab/docs/utility.md)."""
 FINALISTS, AGAIN = 3, 2
 """So many of the best points are played again, so often, with other draws: the lowest loss of many is luck too."""
 

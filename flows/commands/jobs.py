@@ -133,7 +133,7 @@ def plan(
     rehearse: Annotated[
         bool,
         typer.Option(
-            "--rehearse", help="search for the plan with the lowest predicted loss (docs/rehearsal.md)"
+            "--rehearse", help="search for the plan with the lowest predicted loss (docs/planning.md)"
         ),
     ] = False,
     trials: Annotated[int | None, typer.Option(help="with --rehearse: so many plans in all")] = None,

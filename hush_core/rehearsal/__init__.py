@@ -2,7 +2,7 @@
 
 Reading order: stand_ins (who plays whom) → budget → space (which plans) → play (one of them) → search (the best).
 Everything here is computed from untagged text and public numbers, so it is the same for every candidate of the
-promise and costs nothing of it (docs/rehearsal.md).
+promise and costs nothing of it (docs/planning.md).
 """
 
 from hush_core.rehearsal.budget import Budget, Cost

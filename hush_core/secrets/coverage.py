@@ -44,7 +44,7 @@ _OF_ENTRIES = (
     "weak_examples_dropped", "left_out_secrets", "left_out_examples", "redacted_secrets", "redacted_places",
     "documentation",
 )  # fmt: skip
-"""What the graph, the sizes of files and the text of untagged examples decide; docs/extraction.md says why."""
+"""What the graph, the sizes of files and the text of untagged examples decide; docs/secrets.md says why."""
 _OF_THIS_RUN = {"commit", "commits_reused", "blobs_scanned", "blobs_reused", "skipped_files"}
 """What a repetition of the same extraction may count differently; and what is no count: names of files, and commit
 ids, unkeyed hashes of all text."""

@@ -12,7 +12,7 @@ all of them, 20 rounds, σ 1.9, B√T/σ = 31; the noise was then scaled down): 
 Limits. One repository, one start, one draw of noise, rates compared on the same text: a direction, no proof.
 Between the points it is a straight line in the share of the noise. Other sizes follow by √(numbers), as the length
 of the noise does; no other size was measured. Of `train.freeze` and adapters nothing is known: they count as the
-whole model. A rehearsal on stand-ins (docs/rehearsal.md) measures the same on the job's own text, and goes before
+whole model. A rehearsal on stand-ins (docs/planning.md) measures the same on the job's own text, and goes before
 the law.
 """
 
@@ -36,7 +36,7 @@ MEASURED_NUMBERS = 161_568
 TO_GAIN = 0.186
 """Bits a byte that training without protection gains there on text with a secret."""
 REDACTED_GAIN = 0.94
-"""The share of the gain that is kept where values are redacted (docs/utility.md: rare words in abstracts)."""
+"""The share of the gain that is kept where values are redacted (lab/docs/utility.md: rare words in abstracts)."""
 
 
 @dataclass(frozen=True)

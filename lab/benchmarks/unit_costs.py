@@ -1,4 +1,4 @@
-"""What one unit of each step costs, for docs/sizing.md: CPU-seconds and memory at two sizes, and the slope.
+"""What one unit of each step costs, for docs/planning.md: CPU-seconds and memory at two sizes, and the slope.
 
 Steps, each size in a process of its own: extraction of real text (the standard library's files, copied under other
 folders with other words) into examples of 256 bytes, with a path entry, credentials and literals; the linear

@@ -106,7 +106,7 @@ def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Skipped]:
     """The distinct (path, blob) pairs of regular files, by path and by when they came in; the others counted.
 
     Not by object id: that is a hash of the content, so another value would give the versions, and thereby the
-    examples without a secret, another order (`docs/extraction.md`, what is public).
+    examples without a secret, another order (`docs/secrets.md`, what is public).
     """
     log = history.log
     columns = np.stack([log.change_path, log.change_blob, log.change_kind, age[log.change_commit]], axis=1)

@@ -1,4 +1,5 @@
-"""The list under "Written forms" in `docs/secrets.md` says what is found, and no more: every form is tried on random values of several
+"""The list under "Written forms" in `docs/secrets.md` says what is found, and no more. Every form is
+tried on random values of several
 lengths, in all alignments, in real text. Its encoders are the standard library's, or written here.
 
     HUSH_WRITE_DOCS=1 pytest tests/hush_core/secrets/propagation/test_encodings_table.py     # writes it again
@@ -78,7 +79,9 @@ def test_no_other_value_is_found():
 def test_the_docs_list_every_form_by_what_is_found():
     found: dict[str, list[str]] = {}
     for form in FORMS:
-        found.setdefault(f"From {form.least} bytes" if form.least else f"No: {form.reason}", []).append(form.name)
+        found.setdefault(f"From {form.least} bytes" if form.least else f"No: {form.reason}", []).append(
+            form.name
+        )
     listed = "\n".join(f"- **{how}**: {' · '.join(names)}" for how, names in found.items())
     text = DOCS.read_text()
     head, _, rest = text.partition("<!-- table -->\n")
