@@ -32,11 +32,11 @@ mutants: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
 	$(BIN)/python tests/mutants/run.py --sample $(SAMPLE)
 
-# The reference of the public functions, from their docstrings, into build/api.
+# One site in build/docs: the pages, search, and the reference of the public functions from their docstrings.
 docs: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
-	$(BIN)/python -m pdoc -o build/api hush_core.accounting hush_core.weights hush_core.training \
-	  hush_core.certificate hush_core.auditing hush_core.config hush_core.plan
+	$(BIN)/python -m sphinx -q -c docs -b html . build/docs
+	@echo "build/docs/index.html"
 
 # PostgreSQL, Prefect, MLflow and a worker on loopback, each with a login; CONFIG=job.yaml: with its schedule.
 up: setup browser

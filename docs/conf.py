@@ -1,0 +1,58 @@
+"""The site of `make docs`: these pages in reading order, search, and the reference from the docstrings.
+
+The source folder is the repository, so that links between README, docs and lab/docs work as they do in a clone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PAGES = (
+    "index", "getting-started", "configuration", "secrets", "planning", "training", "retraining", "certificates",
+    "mechanisms", "auditing", "running", "security", "mathematics", "architecture", "glossary",
+)  # fmt: skip
+"""The pages of docs/, in reading order."""
+REST = ("reference/index", "../lab/docs/results/README", "../CHANGELOG", "../CONTRIBUTING")
+MENU = "\n\n```{toctree}\n:hidden:\n\n" + "\n".join((*PAGES[1:], *REST)) + "\n```\n"
+
+project = "hush"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+root_doc = "docs/index"
+include_patterns = ["*.md", "docs/*.md", "docs/reference/*.rst", "lab/docs/**.md", "lab/benchmarks/**.md"]
+exclude_patterns = [".*", "build", "tests", "hush*", "tasks", "flows", "deploy", "examples"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header", "toc.not_included"]
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+html_theme = "furo"
+pygments_style = "tango"
+pygments_dark_style = "monokai"
+html_title = "hush"
+html_show_sphinx = False
+html_copy_source = False
+html_show_copyright = False
+
+
+def setup(app):
+    """The menu below the index, which a clone shows without it; the first page of the site; Google's docstrings."""
+    from sphinx.ext.napoleon import Config, GoogleDocstring  # tests read PAGES without Sphinx
+
+    def add_menu(_, name, source):
+        if name == root_doc:
+            source[0] += MENU
+
+    def sections(app, what, name, obj, options, lines):
+        if what not in ("attribute", "property"):  # there a colon would end a type
+            style = Config(napoleon_use_ivar=True)
+            lines[:] = GoogleDocstring("\n".join(lines), style, app, what, name, obj, options).lines()
+
+    def lead_to_the_index(app, error):
+        if error is None:
+            page = '<!doctype html><meta http-equiv="refresh" content="0; url=docs/index.html">\n'
+            Path(app.outdir, "index.html").write_text(page, encoding="utf-8")
+
+    app.connect("source-read", add_menu)
+    app.connect("autodoc-process-docstring", sections)
+    app.connect("build-finished", lead_to_the_index)
