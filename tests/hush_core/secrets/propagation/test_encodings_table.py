@@ -1,6 +1,5 @@
 """The list under "Written forms" in `docs/secrets.md` says what is found, and no more. Every form is
-tried on random values of several lengths, in all alignments, in real text. Its encoders are the standard library's, or
-written here.
+tried on random values of several lengths, in all alignments, in real text.
 
     HUSH_WRITE_DOCS=1 pytest tests/hush_core/secrets/propagation/test_encodings_table.py     # writes it again
 """
