@@ -1,4 +1,4 @@
-"""What is wrong with this installation, all of it at once, each with its mend. Changes nothing, starts nothing.
+"""What is wrong with this installation, all of it at once, each with its fix. Changes nothing, starts nothing.
 
 Every check is one that a command would stumble over later, or that no command would see.
 """
@@ -83,7 +83,7 @@ def _untold() -> None:
         most = max(one.tries for one in late)
         raise InputError(
             webhook.URL, f"has not taken {counted(len(late), 'promotion')} after {most} tries",
-            "mend the receiver; hush watch tries again, each time that it runs",
+            "fix the receiver; hush watch tries again, each time that it runs",
         )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _first_key() -> Iterator[HushError]:
             ", ".join(unsigned),
             "is champion by this home's own key alone, and the organisation's counts now: hush watch would take "
             "the alias away",
-            "run the job again (it registers the model anew, signed, without training) and review that version, "
+            "run the job again (it registers the model again, signed, without training) and review that version, "
             "before hush serve starts with the key",
         )
 

@@ -90,7 +90,7 @@ def _prepare() -> None:
     if missing.get("MLFLOW_TRACKING_URI") == f"sqlite:///{database}" and not database.is_file():
         raise InputError(
             "MLFLOW_TRACKING_URI",
-            f"names no registry, and {database} is none",
+            f"names no registry, and {database} is not one",
             "set it to your MLflow server",
         )
     if "prefect" in sys.modules:

@@ -184,7 +184,7 @@ def _make_cluster(programs: Path, data: Path, home: Home, account: dict[str, Any
             cwd="/", env=_bare(os.environ), capture_output=True, text=True, **account,
         )  # fmt: skip
         if done.returncode:
-            raise InputError(f"PostgreSQL ({data})", f"cannot be set up: {done.stderr[-300:]}", "mend that")
+            raise InputError(f"PostgreSQL ({data})", f"cannot be set up: {done.stderr[-300:]}", "fix that")
         part.rename(data)
     finally:
         password.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ from tasks.runtime.environment import Home, home, prepare_environment
 ABOUT = {
     "train": "Train a protected model and register it with its certificate. The report is an artifact of the run.",
     "plan": "What will it cost? Weights and noise for a range of c; trains nothing.",
-    "rehearse": "Which plan gives the best model? Certified rounds played through on text without a secret.",
+    "rehearse": "Which plan gives the best model? Certified rounds rehearsed on text without a secret.",
     "compare": "What does each way of protecting cost here? The rival mechanisms on this data, at one promise.",
     "secrets": "Which files hold which secret, and what changed since the last report.",
     "review": "Verify a registered model, ask a person, promote or reject it.",

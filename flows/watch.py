@@ -204,4 +204,4 @@ def render_watched(done: Watched, console: Console) -> None:
     if not done.models:
         console.print("no model is watched: this home has promoted none (name a config, or --model)")
     if done.told or done.waiting:
-        console.print(f"webhook: {len(done.told)} promotions told, {len(done.waiting)} wait")
+        console.print(f"webhook: {len(done.told)} promotions sent, {len(done.waiting)} wait")

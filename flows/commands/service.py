@@ -79,7 +79,7 @@ def stop() -> None:
 def doctor(
     config: Annotated[Path | None, typer.Argument(help="a job's YAML, to be checked too")] = None,
 ) -> None:
-    """Say everything that is wrong with this installation, each with its mend; changes nothing."""
+    """Say everything that is wrong with this installation, each with its fix; changes nothing."""
     import os
 
     from tasks.runtime.environment import home, settings

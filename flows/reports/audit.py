@@ -38,7 +38,7 @@ def markdown(document: AuditDocument, rows: Sequence[dict[str, Any]]) -> str:
             "|---|---|---|---|---|---|---|",
             *attacks,
             "",
-            "| secret | prior | certified, at most | best guess at every noisy step | written out (95 %) | before "
+            "| secret | prior | certified, at most | best guess at every noisy step | extracted (95 %) | before "
             "| samples needed | exposure, bits (95 %) | before | unlikely by certificate | ceiling |",
             "|---|---|---|---|---|---|---|---|---|---|---|",
             *(_row(row) for row in telling[:SHOWN]),

@@ -88,13 +88,13 @@ def _notes(rows: list[RivalRow], verdict: Verdict) -> list[str]:
         )
     if verdict.alike:
         notes.append(
-            "of those that are not told apart, take the one whose promise you like best, or more seeds"
+            "of those that are not distinguished, take the one whose promise you like best, or more seeds"
         )
     return notes
 
 
 HEADERS = (
-    "rival", "loss", "perplexity", "seeds", "σ", "σC/B", "kept", "bound/target", "told", "s/round",
+    "rival", "loss", "perplexity", "seeds", "σ", "σC/B", "kept", "bound/target", "found", "s/round",
     "memory", "",
 )  # fmt: skip
 
@@ -107,7 +107,7 @@ def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
     width = "" if row.half_width is None else f" ± {row.half_width:.4f}"
     timed = [r.seconds_a_round for r in row.runs if r.seconds_a_round is not None]
     taken = [r.peak_memory for r in row.runs if r.peak_memory is not None]
-    mark = "chosen" if row.rival == report.chosen else "not told apart" if row.rival in report.alike else ""
+    mark = "chosen" if row.rival == report.chosen else "not distinguished" if row.rival in report.alike else ""
     return [
         row.rival,
         "-" if row.loss is None else f"{row.loss:.4f}{width}",
@@ -140,7 +140,7 @@ def render(report: ComparisonReport, console: Console) -> None:
     console.print(table)
     for line in (
         f"loss: bits per {report.unit}, ± half of its {CONFIDENCE:.0%} interval over seeds",
-        "kept: examples whose text training may see; told: secrets that an attack found",
+        "kept: examples whose text training may see; found: secrets that an attack found",
     ):
         console.print(f"[dim]      {line}[/dim]", soft_wrap=True)
     for row in report.rows:

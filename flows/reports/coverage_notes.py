@@ -54,8 +54,8 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
         if imported > max(facts["examples"] / 2, IMPORTED * every):
             notes.append(
                 f"{entry}: {imported:,} of its {facts['examples']:,} examples are in files that only import one of "
-                "its own. If using it tells nothing of the secret, `spread: {imports: 0}` in the entry leaves them "
-                "out; else name the files that are secret, not the one that all import"
+                "its own. If using it reveals nothing of the secret, `spread: {imports: 0}` in the entry leaves "
+                "them out; else name the files that are secret, not the one that all import"
             )
         if facts["left_out_secrets"]:
             notes.append(

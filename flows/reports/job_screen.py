@@ -125,7 +125,7 @@ def runs_so_far_in_words(report: Report) -> str:
     if report.promised_runs:
         text = f"{before + 1} of {report.promised_runs} that keep every target together"
         if not report.rounds:
-            text = f"{before} of {report.promised_runs} made, and this one is none of them"
+            text = f"{before} of {report.promised_runs} made, and this one is not one of them"
     if report.worst_of_all_runs is None:
         return f"{text}; nothing is promised of all together"
     return f"{text}; worst bound of all together [bold]{report.worst_of_all_runs:.3g}[/bold] of its target"

@@ -33,7 +33,7 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
     if config.weights.without_secret == "plain":
         notes.append(
             f"{outcome.weighed.trained_plain:,} examples that no secret names were trained on WITHOUT noise: what "
-            "no entry names, or no search found, may be learned by heart (`without_secret: noise` noises all text)"
+            "no entry names, or no search found, may be memorised (`without_secret: noise` noises all text)"
         )
     if worthless := no_better(outcome):
         notes.append(worthless)

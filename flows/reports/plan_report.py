@@ -127,13 +127,13 @@ def headline(report: PlanReport) -> str:
         done = in_short(report.ways)
         return (
             (f"{done}, and " if done else "")
-            + f"train as usual on {counted(report.trained_as_usual, 'example')}, without "
+            + f"train without noise on {counted(report.trained_as_usual, 'example')}, without "
             "certified rounds: `hush run` does that"
         )
     if report.recommended is None:
         return (
-            "leave these entries out (`protect: drop`) and train as usual: no point of the sweep has a certified "
-            "noise multiplier"
+            "leave these entries out (`protect: drop`) and train without noise: no point of the sweep has a "
+            "certified noise multiplier"
         )
     row = report.rows[report.recommended]
     key = (
@@ -216,7 +216,7 @@ def _one_secret_in_words(report: PlanReport) -> str:
         return (
             words + ". Give its files entries of their own, or leave them out (`protect: drop` in the entry)"
         )
-    plain = "is trained on as usual before them" if report.without_secret == "plain" else "is left out"
+    plain = "is trained on without noise before them" if report.without_secret == "plain" else "is left out"
     return (
         f"{words}. Text without a secret {plain}. The promise holds; for a model that is as good without these "
         "rounds, `protect: drop` in the entry leaves its text out and costs no noise. To learn from it: entries of "
@@ -226,7 +226,7 @@ def _one_secret_in_words(report: PlanReport) -> str:
 
 WITHOUT_SECRET = {
     "noise": "every example without a secret takes part in the noisy rounds, one that nobody found a secret in too",
-    "plain": "examples without a secret are trained on as usual, WITHOUT noise: none for what no entry names",
+    "plain": "examples without a secret are trained on WITHOUT noise: none for what no entry names",
     "drop": "examples without a secret are not trained on",
 }
 

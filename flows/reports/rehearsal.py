@@ -107,7 +107,7 @@ def nothing_to_rehearse(config: HushConfig, extracted: Extracted, folder: Path) 
         secrets=extracted.n_secrets, method=config.method, without_secret="plain", stand_ins=0, tagged=0,
         unit="byte", start=None, rows=[], notes=[], by_runs=[],
         published=PublishedRehearsal(folder=str(folder), plan=None, run_url=None),
-        nothing=f"no entry may be learned under noise, so there are no rounds to rehearse: train as usual on "
+        nothing=f"no entry may be learned under noise, so there are no rounds to rehearse: train without noise on "
         f"{extracted.n_examples:,} examples, as `hush run` does",
     )  # fmt: skip
 
@@ -189,7 +189,7 @@ def headline(report: RehearsalReport) -> str:
         text += f"; its rounds gain {report.gained:.4f} bits over what they begin with"
     if report.left_out:
         text = (
-            f"leave out {', '.join(report.left_out)} and train as usual: the rounds gained no more than other "
+            f"leave out {', '.join(report.left_out)} and train without noise: the rounds gained no more than other "
             f"draws of them differ by ({text})"
         )
     return text

@@ -220,7 +220,7 @@ def test_such_a_night_is_told_in_report_registry_review_and_verification(told):
     says = "no text of a secret is new since the runs before"
     assert says in told[QUIET]["screen"] and says in told[QUIET]["description"]
     assert "1 of 2 promised runs made, 1 left" in told[QUIET]["description"]
-    assert "1 of 2 made, and this one is none of them" in told[QUIET]["screen"]
+    assert "1 of 2 made, and this one is not one of them" in told[QUIET]["screen"]
     lines = " ".join(verdict(verify_target(str(certificate(told, QUIET)))))
     assert "no certified round" in lines and "none of the 2 that were planned for, of which 1" in lines
     for place, after in ((QUIET, FIRST), (SECOND, QUIET)):

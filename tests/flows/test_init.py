@@ -47,7 +47,7 @@ def test_init_then_plan(job):
     assert again.startswith("hush: hush.yaml: exists already") and target.read_text() == text
 
     output = job.hush("plan")
-    assert "train as usual on" in " ".join(output.split()) and "refused" not in output
+    assert "train without noise on" in " ".join(output.split()) and "refused" not in output
     assert "1 can be protected" in job.hush("secrets")
     target.unlink()
     output = job.hush("plan", status=2)
@@ -62,7 +62,7 @@ def test_where_nothing_is_found_the_next_step_is_an_entry_and_no_plan_that_is_re
     git(tmp_path / "bare", "commit", "-q", "-m", "robot", email="1+update[bot]@users.example.com")
     output = job.hush("init", tmp_path / "bare")
     assert "no text holds what these name; next: add an entry" in " ".join(output.split())
-    assert "train as usual on 1 example, without certified rounds" in " ".join(job.hush("plan").split())
+    assert "train without noise on 1 example, without certified rounds" in " ".join(job.hush("plan").split())
     (job.folder / "hush.yaml").unlink()
 
 

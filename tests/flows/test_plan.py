@@ -88,7 +88,7 @@ def test_where_no_remedy_is_enough_it_says_what_is():
         assert "Fewer examples in one secret" in few[-1] and "spread" in few[-1]
     assert len(told(0.8, 39.0)) == 2 == len(told(0.8, 39.0, widest=0.9))
     alone = told(39.0, widest=0.97)[-1]
-    assert "97% of what a noisy round draws" in alone and "trained on as usual before them" in alone
+    assert "97% of what a noisy round draws" in alone and "trained on without noise before them" in alone
     assert "protect: drop" in alone and "without_secret: noise" in alone and "Fewer examples" not in alone
     assert "without_secret: noise" not in told(39.0, widest=0.97, mode="noise")[-1]
 

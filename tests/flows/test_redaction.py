@@ -116,7 +116,7 @@ def test_a_job_with_nothing_left_for_noise_is_planned_as_ordinary_training(job):
     output = " ".join(job.hush("plan", config).split())
     assert "creds: redacted (the config says so)" in output
     assert (
-        "take redact 1 value, and train as usual on" in output
+        "take redact 1 value, and train without noise on" in output
         and "rounds, train.batch, weights.c: not used" in output
     )
     assert "redacted" in job.hush("secrets", config)

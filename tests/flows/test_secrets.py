@@ -106,5 +106,5 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     assert "holds a credential" in output and "too easy to guess to be protected" in output
     gate.write_text(gate.read_text().replace(", weak: refuse", "") + "train: {rounds: 2, batch: 1}\n")
     output = " ".join(job.hush("plan", gate, "--quiet").split())
-    assert "redact 1 value, and train as usual on 2 examples, without" in output
+    assert "redact 1 value, and train without noise on 2 examples, without" in output
     assert "train.rounds, train.batch: not used, as no certified round is made" in output
