@@ -107,7 +107,9 @@ def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
     width = "" if row.half_width is None else f" ± {row.half_width:.4f}"
     timed = [r.seconds_a_round for r in row.runs if r.seconds_a_round is not None]
     taken = [r.peak_memory for r in row.runs if r.peak_memory is not None]
-    mark = "chosen" if row.rival == report.chosen else "not distinguished" if row.rival in report.alike else ""
+    mark = (
+        "chosen" if row.rival == report.chosen else "not distinguished" if row.rival in report.alike else ""
+    )
     return [
         row.rival,
         "-" if row.loss is None else f"{row.loss:.4f}{width}",

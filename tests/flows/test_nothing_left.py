@@ -38,7 +38,9 @@ def test_three_lines_are_planned_run_and_verified_and_the_certificate_says_which
     config = job.write("three.yaml", text=THREE_LINES + SMALL)
     planned = " ".join(job.hush("plan", config).split())
     assert "creds 1 5 0% 0% 94%*" in planned and "alpha 1 " in planned, planned
-    assert re.search(r"take leave out \d+ examples of alpha, redact 1 value, and train without noise on", planned)
+    assert re.search(
+        r"take leave out \d+ examples of alpha, redact 1 value, and train without noise on", planned
+    )
     assert "alpha: left out (certified rounds are predicted to gain nothing" in planned
     rehearsed = job.hush(
         "plan", job.write("values.yaml", text=THREE_LINES.replace(OTHER, "]") + SMALL), "--rehearse"
