@@ -81,7 +81,7 @@ LINKED = [*PAGES, ROOT / "CHANGELOG.md", *sorted((ROOT / "lab" / "docs").glob("*
 def commands(page):
     """Every command of ours in the page's blocks: words, without comments and what is optional."""
     for block in re.findall(r"```(?:\w*)\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
-        for line in block.splitlines():
+        for line in block.splitlines() if "─" not in block else ():  # a drawing
             line = re.sub(r"\[([^\]]*)\](\.\.\.)?", r"\1", line)  # [--secret NAME]...
             with contextlib.suppress(ValueError):  # a line of another language
                 words = shlex.split(line, comments=True)
