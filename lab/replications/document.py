@@ -20,10 +20,11 @@ SIGNS = {REPRODUCED: "✓ reproduced", EXCEEDED: "▲ exceeded", NOT_REACHED: "�
 INDEX_HEAD = """\
 # The papers' results beside ours
 
-`hush replicate` writes this page from the JSON files beside it. Each replication's page lists all its claims, with
-the paper's figure and ours. A mark follows from the two numbers: *reproduced* within the tolerance, *exceeded* beyond
-it on the better side, otherwise *not reached*. An *exploratory* claim was added after numbers had been seen: it has no
-mark and is not counted. Numbers in italics are targets of this project, not figures of the paper.
+`hush replicate` writes this page from the JSON files beside it. Each replication's page lists all its claims,
+with the paper's figure and ours. A mark follows from the two numbers: *reproduced* within the tolerance,
+*exceeded* beyond it on the better side, otherwise *not reached*. An *exploratory* claim was added after numbers
+had been seen: it has no mark and is not counted. Numbers in italics are targets of this project, not figures of
+the paper.
 """
 
 
@@ -123,7 +124,12 @@ def _summary(documents: Sequence[Mapping[str, Any]]) -> str:
     for document in documents:
         replication = find_replication(document["name"])
         counts = [str(sum(claim["mark"] == mark for claim in document["claims"])) for mark in MARKS]
-        cells = (f"[{replication.title}]({replication.name}.md)", replication.source, document["size"], *counts)
+        cells = (
+            f"[{replication.title}]({replication.name}.md)",
+            replication.source,
+            document["size"],
+            *counts,
+        )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
