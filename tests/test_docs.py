@@ -188,8 +188,8 @@ def test_links_between_pages_lead_somewhere(page):
     assert not missing
 
 
-def test_the_threat_model_names_tests_that_there_are():
-    page = (ROOT / "docs" / "threat-model.md").read_text()
+def test_the_security_page_names_tests_that_there_are():
+    page = (ROOT / "docs" / "security.md").read_text()
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page)
     assert len(named) > 20
     missing = [
