@@ -62,7 +62,7 @@ class UserWiseMechanism(NoiseMechanism):
 
 class CorrelatedMechanism(Section):
     """Examples by a public cycle, none sampled; the noise of later rounds takes back that of earlier ones (DP-FTRL,
-    docs/correlated_noise.md). The strategy is found for the secrets' levels."""
+    docs/mathematics.md). The strategy is found for the secrets' levels."""
 
     kind: Literal["correlated"]
     bands: Annotated[int, Field(ge=1, le=64)] | None = None
