@@ -22,7 +22,7 @@ app = typer.Typer(
 COMMANDS = (
     jobs.secrets, begin.init, jobs.plan, jobs.run, jobs.compare, jobs.replicate, models.verify, models.runs,
     models.audit, models.canaries, models.review, models.watch, service.serve, service.stop, service.doctor,
-    service.backup, service.restore, jobs.demo, service.schema,
+    service.backup, service.restore, jobs.demo, service.schema, service.explain,
 )  # fmt: skip
 """In the order of `hush --help`."""
 for command in COMMANDS:

@@ -48,7 +48,7 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
     Guarantee: certificate and files verify as `hush verify` does it; a trusted key signed them, and the approval of
     this version with this certificate; no audit that stands in the registry, or in this home, refuted it. Who may
     write to the registry can bring back the tags of an earlier approval after a rejection, unless it is closed to
-    them (docs/signing.md).
+    them (docs/certificates.md).
 
     Raises:
         VerificationError: one of these is not so; nothing is loaded.

@@ -4,7 +4,7 @@
 >>> model = hush.load("models:/code@champion")                                       # doctest: +SKIP
 >>> model.network.generate(**model.tokenizer("def f(", return_tensors="pt"))         # doctest: +SKIP
 
-The registry is the one that MLFLOW_TRACKING_URI names; whose signatures count, HUSH_TRUST says (docs/signing.md).
+MLFLOW_TRACKING_URI names the registry, HUSH_TRUST the keys whose signatures count (docs/certificates.md).
 Importing this package imports nothing else: torch and MLflow come with the first use of `load`.
 """
 

@@ -37,7 +37,7 @@ class ProtectionPlan:
         records: k, the most records of an item whose gradients a round averages before it clips (docs/training.md,
             "Items of several records"); 1 where an item is one example.
         cycle: who takes part in which round, and how the noise of rounds is correlated, where nothing is sampled
-            (docs/correlated_noise.md): `rates` then say how often an item takes part. None: weighted Poisson.
+            (docs/mathematics.md): `rates` then say how often an item takes part. None: weighted Poisson.
     """
 
     rates: np.ndarray
@@ -109,7 +109,7 @@ def make_plan(
     """The plan with the smallest noise for which every secret's bound is certified (Algorithm 2, lines 3-5).
 
     Args:
-        weights: (n,) from `solve_weights`. edges, secrets: as in docs/guarantee.md.
+        weights: (n,) from `solve_weights`. edges, secrets: as in docs/mathematics.md.
 
     Guarantee: for every row of `certificates`, bound ≤ posterior, evaluated at the returned σ itself.
 

@@ -39,7 +39,7 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
     of it has ended in one.
 
     Not cached: another is promoted tomorrow. A night is never skipped for want of a promoted model: whether there
-    is one follows from what somebody saw of an earlier model, and the runs must not (guarantee.md, Proposition 13).
+    is one follows from what somebody saw of an earlier model, and runs must not (mathematics.md, Proposition 13).
 
     Args:
         ended: (public name, digest of the model's files) of the models that hold releases of runs that the plan

@@ -172,7 +172,7 @@ def _refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> lis
 
 
 def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> None:
-    """No run follows one that an audit refuted, whatever is promoted by then (guarantee.md §8, Proposition 16).
+    """No run follows one that an audit refuted, whatever is promoted by then (mathematics.md §8, Proposition 16).
 
     Raises:
         InputError: an audit refuted one of these runs, or another of the promise.

@@ -1,4 +1,4 @@
-"""On which machines a training's processes are started: HUSH_HOSTS and HUSH_INTERFACE (docs/many_processes.md)."""
+"""On which machines a training's processes are started: HUSH_HOSTS and HUSH_INTERFACE (docs/running.md)."""
 
 from __future__ import annotations
 

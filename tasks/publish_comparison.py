@@ -26,7 +26,7 @@ FILES = ("comparison.csv", "runs.csv", "comparison.png")
 
 class RivalRun(BaseModel):
     """One rival at one seed: counts that the graph decides, and losses on text that no secret names; no bound
-    covers `extracted`, and time and memory of a round (docs/comparing.md)."""
+    covers `extracted`, and time and memory of a round (docs/mechanisms.md)."""
 
     model_config = ConfigDict(frozen=True)
 

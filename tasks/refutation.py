@@ -2,7 +2,7 @@
 
 An audit that refutes is kept for good (HUSH_HOME/store/audits), by its certificate, by the model's files and by the
 run that trained them. It stands for every certificate of that model; for every model that goes on from the run's
-releases; and every bound of all runs that counts the run is proved no more (docs/guarantee.md §8, Proposition 16).
+releases; and no bound of all runs that counts the run is proved any more (docs/mathematics.md, Proposition 16).
 """
 
 from __future__ import annotations

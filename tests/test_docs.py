@@ -194,8 +194,8 @@ def test_each_word_of_the_dialect_and_a_long_sentence_would_be_seen():
     assert wrong(f"```\nwhoever {long}\n```\nA `whoever` of code. {long[5:].capitalize()}.\n") == []
 
 
-def test_the_threat_model_names_tests_that_there_are():
-    page = (ROOT / "docs" / "threat-model.md").read_text()
+def test_the_security_page_names_tests_that_there_are():
+    page = (ROOT / "docs" / "security.md").read_text()
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page)
     assert len(named) > 20
     missing = [
@@ -204,3 +204,38 @@ def test_the_threat_model_names_tests_that_there_are():
         if not (ROOT / file).is_file() or (test and f"def {test}(" not in (ROOT / file).read_text())
     ]
     assert not missing
+
+
+def headings(page):
+    """The anchors of a page: its headings as GitHub names them, and its own."""
+    text = page.read_text(encoding="utf-8")
+    plain = re.sub(r"```.*?```", "", text, flags=re.S)
+    titles = (re.sub(r"[`*]", "", title) for title in re.findall(r"^#+ (.*)$", plain, re.M))
+    found = {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+    return found | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+LINKED = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "lab" / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_to_a_heading_find_it(page):
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text(encoding="utf-8"))
+    targets = [((page.parent / file if file else page), anchor) for file, anchor in links]
+    assert [str(file) for file, _ in targets if not file.exists()] == []
+    assert [anchor for file, anchor in targets if anchor and anchor not in headings(file)] == []
+
+
+def test_every_proposition_that_the_code_cites_has_an_anchor():
+    """Also those of mechanisms.md; their numbers stay when a page is written again."""
+    kept = {anchor for page in LINKED for anchor in headings(page)}
+    own = {"docs/mathematics.md", "docs/mechanisms.md", "mathematics.md"}
+    cited = set()
+    for room in ("hush_core", "tasks", "flows", "lab"):
+        for path in (ROOT / room).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            if any(name in text for name in own):
+                cited |= set(re.findall(r"Proposition ([RCM]?\d*)\b", text))
+    cited.discard("")
+    assert len(cited) > 10
+    assert [name for name in sorted(cited) if f"proposition-{name.lower()}" not in kept] == []

@@ -248,7 +248,9 @@ def replicate(
     data: Annotated[
         Path | None, typer.Option(help="folder of the public data that it asks for", show_default=False)
     ] = None,
-    out: Annotated[Path, typer.Option(help="folder for page, numbers and picture")] = Path("docs/results"),
+    out: Annotated[Path, typer.Option(help="folder for page, numbers and picture")] = Path(
+        "lab/docs/results"
+    ),
 ) -> None:
     """A figure or table of a paper, computed again, ours beside it, every claim with a mark."""
     if show == (name is not None):

@@ -139,3 +139,15 @@ def schema(
     from flows.results import output_schema
 
     print(json.dumps(output_schema(of), indent=2))
+
+
+def explain(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="a code, or words of the message; none: all codes", show_default=False),
+    ] = None,
+) -> None:
+    """Say why hush refuses with a message, and what to do."""
+    from flows.explain import explain as found
+
+    print("\n".join(line for refusal in found(words or ()) for line in refusal.lines()))

@@ -5,7 +5,7 @@
 >>> f"{b.value:.3g}"
 '0.000105'
 
-The mathematics is in docs/guarantee.md; one file here a method.
+The mathematics is in docs/mathematics.md; one file here a method.
 """
 
 from hush_core.accounting.bernoulli import target_kl

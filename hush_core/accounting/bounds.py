@@ -30,7 +30,7 @@ added to r."""
 DIVERGENCE_CUT = 1e-28
 """Mass of K's tail, per round, that the divergences do without. Rare large K are what makes them loose, so
 any cut
-would be valid and a larger one tighter; this one gives the reference values of docs/guarantee.md §3."""
+would be valid and a larger one tighter; this one gives the reference values of docs/mathematics.md §3."""
 _TIGHT = 1e-3
 """`best` asks no other method where this share of the tight bound, at most, is for cuts and round-off."""
 _CLOSE = 1.005
@@ -105,9 +105,9 @@ def posterior_bound(
         noise_multiplier: σ > 0, relative to the clip norm. rounds: T ≥ 1. prior: p in (0, 1).
         method: "kl" (the paper's), "renyi" (Lemma 3.2), "renyi_preservation", "blow_up" (tight), or "best":
             blow_up; where it refuses or is not tight, the least of all, with a note.
-        lower: also compute the lower bound, by the power of an attack (docs/guarantee.md §5).
+        lower: also compute the lower bound, by the power of an attack (docs/mathematics.md §5).
 
-    Guarantee: Definition 3.1 of Hush! for arbitrary changes of the secret's examples (docs/guarantee.md
+    Guarantee: Definition 3.1 of Hush! for arbitrary changes of the secret's examples (docs/mathematics.md
     §2-3). All error of discretisation is upwards; what is cut is added.
 
     Raises:
@@ -128,7 +128,7 @@ def bound_of_runs(
         prior: p in (0, 1), that of someone who has seen no run. method, lower: as for `posterior_bound`.
 
     Guarantee: Definition 3.1 of Hush! for the runs together, a candidate being what the secret's examples hold in
-    every run, where rates, σ and T of each run do not depend on the releases of another (docs/guarantee.md §8,
+    every run, where rates, σ and T of each run do not depend on the releases of another (docs/mathematics.md §8,
     Proposition 13; for those that do, `renyi_filter.py`). For one run it is `posterior_bound`, and k equal runs
     are one of k times the rounds, to the last digit.
 

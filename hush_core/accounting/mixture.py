@@ -1,6 +1,6 @@
 """The dominating pair of one round: P = N(K, σ²), a mixture of Gaussians, against Q = N(0, σ²).
 
-P is the run on the real data; in Q the gradients of the secret's examples are zero (docs/guarantee.md §2).
+P is the run on the real data; in Q the gradients of the secret's examples are zero (docs/mathematics.md §2).
 The loss L = log P/Q increases in x and is analytic up to |Im x| = πσ²: Σ w_k u^k is real-rooted for a
 Poisson-binomial, the factors e^{−k²/2σ²} keep it so (a multiplier sequence), and u = e^{x/σ²}. Hence the
 trapezoid rule with the step `fine_step` errs by less than e^{−45} of the integral of the absolute value.

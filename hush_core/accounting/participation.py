@@ -7,7 +7,7 @@
 Probabilities are sums and products of non-negative numbers only, so each is accurate relative to itself.
 What lies too far out is never dropped: the far upper tail is reported as `tail` (the accountants add it to
 the posterior as mass at infinity) and the far lower tail is raised to the smallest count kept, which can
-only raise a bound (the bound grows with K in stochastic order; docs/guarantee.md §4).
+only raise a bound (the bound grows with K in stochastic order; docs/mathematics.md §4).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Participation:
 
     Two of them are equal, and hash alike, when their rates are equal as multisets.
     Errors: `InputError` where a rate is not a probability.
-    Source: Hush! §4, "Accounting for secret protection"; docs/guarantee.md §2.
+    Source: Hush! §4, "Accounting for secret protection"; docs/mathematics.md §2.
     """
 
     rates: np.ndarray

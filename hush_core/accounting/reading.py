@@ -1,6 +1,6 @@
 """What a composed law of the loss proves: the bound from above, and from below the power of a test.
 
-Source: docs/guarantee.md §5; blow_up.py has the reasons.
+Source: docs/mathematics.md §5; blow_up.py has the reasons.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Fix an order α, and for each secret a budget M, before the first run. Where no round is released that would bring
 what the runs spend at α, in all, above M, the secret's bound is the Rényi bound of M, whatever the choices hung on
-(docs/guarantee.md §8, Proposition 15).
+(docs/mathematics.md §8, Proposition 15).
 
 >>> from hush_core.accounting import Participation
 >>> k = Participation.binomial(count=100, rate=2048 / 1.2e6)

@@ -5,7 +5,7 @@
 2000
 
 Runs with equal rates and equal noise are one run with the sum of their rounds: the product of dominating pairs has
-no order (docs/guarantee.md §8).
+no order (docs/mathematics.md §8).
 """
 
 from __future__ import annotations

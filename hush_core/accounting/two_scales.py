@@ -11,7 +11,7 @@ tail like a log-normal's, and no uniform grid is both fine enough for the bulk a
 - losses above `cap` after any number of rounds count as detection, with their masses under both laws.
 
 Both grids are `origin` a round and multiples of a step, `origin` being the loss of a round without the secret: the
-most frequent of losses is not rounded at all. (docs/guarantee.md §5.)
+most frequent of losses is not rounded at all. (docs/mathematics.md §5.)
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 True
 
 The adversary, and why its success comes within Γ(1 + a) of the certificate and never above:
-docs/auditing_statistics.md. `lab/statistical_audits/tight_attack.py` plays it. Of `hush_core.accounting` only the
-list of rates is used: the attack is a second route to what the certificate bounds.
+docs/mathematics.md, Proposition 10. `lab/statistical_audits/tight_attack.py` plays it. Of `hush_core.accounting`
+only the list of rates is used: the attack is a second route to what the certificate bounds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It attacks the numbers of a certificate, and no model: with gradients as bad as may be, what σ, the rates and T give
 away. It shares no code with the accountant but the list of rates, so a bound that it exceeds is wrong, whoever
 trained what; where it stays below, it says how much of the bound is the mechanism's own
-(docs/auditing_statistics.md).
+(docs/mathematics.md, Proposition 10).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the certificate says of redacted secrets: another promise than that of the noise, and stated apart.
 
-The training data do not depend on a redacted value, so its bound is its prior (docs/guarantee.md, Proposition R).
+The training data do not depend on a redacted value, so its bound is its prior (docs/mathematics.md, Proposition R).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is checked, in order: the document's bytes and words; the tables' and the model's hashes; the tables' form;
 facts against tables; the weights against their capacities; every stored bound and curve again, by the code that
 made it; and the second route (`recheck`), which shares neither code nor mathematics with the first beyond the
-dominating pair. What nothing in a certificate can tell is named: `Verification.unchecked` (docs/certificate.md).
+dominating pair. What nothing in a certificate can tell is named: `Verification.unchecked` (docs/certificates.md).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Verification:
         looked. audit: what the last audit of the registered version came to, where there was one; refuted:
         whether any
             attack found more than the certificate allows.
-        unchecked: the fields that may say anything (docs/certificate.md has the table).
+        unchecked: the fields that may say anything (docs/certificates.md has the table).
     """
 
     certificate: Certificate

@@ -260,7 +260,7 @@ class HushConfig(Section):
     def after(self, runs: int) -> HushConfig:
         """The job of the run that comes after so many others of its promise.
 
-        Their number alone decides, never a model that somebody looked at (docs/guarantee.md, Proposition 13).
+        Their number alone decides, never a model that somebody looked at (docs/mathematics.md, Proposition 13).
         """
         if not runs or self.train.start == "public":
             return self
@@ -271,7 +271,7 @@ class HushConfig(Section):
         """A digest of what decides, with the graph alone, how a run draws and how much noise it adds.
 
         Where it is equal in several runs, nothing of that was decided after looking at a model, so that their
-        bounds compose as a product (docs/guarantee.md §8). `digest.py` says of every other key why it is left out.
+        bounds compose as a product (docs/mathematics.md §8). `digest.py` says of every other key why it is not.
         """
         keys = {"levels", "prior_cap_bits", "chunk_bytes", "weights", "method"}
         chosen = self.model_dump(mode="json", include=keys)

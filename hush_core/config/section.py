@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MOST_ROUNDS = 10_000_000
-"""The bounds are proved, and tested, up to so many rounds (docs/guarantee.md §5)."""
+"""The bounds are proved, and tested, up to so many rounds (docs/mathematics.md §5)."""
 MOST_EXAMPLES = 2**32 - 1
 """Examples are numbered in 32 bits."""
 
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
 Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 Noise = Annotated[float, Field(ge=0.05, le=1e6)]
-"""A noise multiplier, within the range for which bounds are proved (docs/guarantee.md §5)."""
+"""A noise multiplier, within the range for which bounds are proved (docs/mathematics.md §5)."""
 Rate = Annotated[float, Field(ge=1e-12, le=1e3)]
 """A learning rate: below, float32 weights do not move; above, one step ends in infinity."""
 Bits = Annotated[float, Field(gt=0, le=1e6)]

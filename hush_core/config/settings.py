@@ -24,7 +24,7 @@ Average = Literal["none", "ema", "tail"]
 
 
 class WeightsConfig(Section):
-    """How much each secret may weigh (`docs/guarantee.md` §7)."""
+    """How much each secret may weigh (`docs/mathematics.md` §7)."""
 
     capacities: Capacities = "matched"
     """How a secret's capacity grows with its target. `matched` follows the certificate's Gaussian limit.

@@ -3,7 +3,7 @@
 On a plain grid a longer value would shift all that follows it, examples that hold no secret among them. Here the
 grid counts untagged bytes only: a span of a secret has no width, wherever it stands and however long it is. A cell
 is what lies between two borders, and every example of a cell holds all secrets of the cell (`docs/secrets.md`;
-`docs/guarantee.md`, Proposition 0). Most cells are one example.
+`docs/mathematics.md`, Proposition 0). Most cells are one example.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def plan_for_runs(
     Where an earlier run was planned otherwise, the rest is planned by a Rényi filter, for every secret.
 
     Guarantee: with as many such runs as are left, every secret's bound of all runs is at most its target,
-    evaluated at the plan's σ (docs/guarantee.md §8). `certificates` are those of this run alone.
+    evaluated at the plan's σ (docs/mathematics.md §8). `certificates` are those of this run alone.
 
     Raises:
         InputError: all runs are spent, an earlier run cannot be counted in, or the earlier runs leave nothing of a
@@ -93,7 +93,7 @@ def bounds_without_rounds(
     edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method, settings: str, earlier: Earlier
 ) -> pl.DataFrame:
     """The rows of `bound_secrets` for a run of the promise that makes no certified round: nothing of a secret is
-    drawn, each bound is its prior, and the bounds of all runs stay what they were (docs/guarantee.md §8).
+    drawn, each bound is its prior, and the bounds of all runs stay what they were (docs/mathematics.md §8).
 
     Raises:
         InputError: of a secret nothing is promised over all runs, so that there is no promise to stay within; or

@@ -25,7 +25,7 @@ class Earlier:
         runs: run (numbered from 0) · key (a public name) · noise_multiplier · rounds (T of its plan) · released (of
             them, those lost included) · settings.
         profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
-            round of that run drew (guarantee.md, Proposition 7): as many examples as texts, with as much hazard
+            round of that run drew (mathematics.md, Proposition 7): as many examples as texts, with as much hazard
             −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
             where the run trained on the secret. A run without any is there where its settings were others and it
             named a secret that today's run names, or another of these: their noise may have followed from it.

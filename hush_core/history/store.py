@@ -188,7 +188,7 @@ class RunHistory:
         """Whether every text that is tagged now was tagged in an earlier run that made certified rounds: then one
         more run has nothing of a secret to learn.
 
-        A function of which tagged texts of which runs are equal, which is public (docs/guarantee.md §8); of no
+        A function of which tagged texts of which runs are equal, which is public (docs/mathematics.md §8); of no
         model, and of nobody's choice among them.
         """
         known = [record.tagged_texts() for record in self._records("") if record.rounds]

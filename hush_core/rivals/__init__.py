@@ -1,4 +1,4 @@
-"""The mechanisms set beside each other on one data set, at one promise (docs/comparing.md).
+"""The mechanisms set beside each other on one data set, at one promise (docs/mechanisms.md).
 
 Reading order: settings (which rivals a config offers) → verdict (what their losses say).
 """

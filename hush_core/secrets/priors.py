@@ -1,6 +1,6 @@
 """How hard a credential is to guess: bits of its single most likely value, erring low.
 
-A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/guarantee.md`):
+A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/mathematics.md`):
 bits = min(what the type allows, what the value's own variety allows, what is left of it once it is decoded and
 described by words, walks over keys, counting, repeats and dates: `guessing`); published examples are worth nothing.
 The cap of the config comes on top.
@@ -102,7 +102,7 @@ def published_bits(estimate: float) -> float:
     """The highest of LEVELS that `estimate` exceeds by LEVEL_BITS; 0 where there is none.
 
     Guarantee: an adversary who sees the level guesses the value, on the average over the levels, with probability
-    at most 2^-level, if each value has probability at most 2^-estimate (`docs/guarantee.md`, section 1).
+    at most 2^-level, if each value has probability at most 2^-estimate (`docs/mathematics.md`, section 1).
 
     >>> published_bits(33.2), published_bits(150.0), published_bits(7.9), published_bits(102.0)
     (25.0, 99.0, 0.0, 99.0)

@@ -4,7 +4,7 @@
     redact                                      → another corpus, other labels
     rare words, likeness, copies, cuts, graph   on the text as it will be trained on
 
-So the training data depend on a redacted value only through where it was found (`docs/guarantee.md`,
+So the training data depend on a redacted value only through where it was found (`docs/mathematics.md`,
 Proposition R). Secrets that are protected otherwise keep what is left of them: a span that overlaps a replaced one
 stays labelled up to the placeholder's end.
 """

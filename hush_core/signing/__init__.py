@@ -8,7 +8,7 @@ signed (an in-toto Statement) serve three subjects:
 - `certificate.intoto.json`: the certificate, as an attestation of the model's files and its tables;
 - the decision of a review, in a tag of the registered version.
 
-Nothing here asks a network. docs/signing.md says how keys are made, kept, changed and taken back.
+Nothing here asks a network. docs/certificates.md says how keys are made, kept, changed and taken back.
 """
 
 from hush_core.signing.bom import BOM, bill_of_materials

@@ -1,7 +1,7 @@
 """Plain gradients of untagged text, mixed into the update of a round after its noisy sum was released.
 
-An update may be any function of releases and of text that no promise is about (docs/guarantee.md): the ledger, the
-noise, the clipping and the sampling are those of the round without it.
+An update may be any function of releases and of text that no promise is about (docs/mathematics.md): the ledger,
+the noise, the clipping and the sampling are those of the round without it.
 """
 
 from __future__ import annotations

@@ -89,9 +89,9 @@ class PrivateModule(_ManualModule):
             rounds beyond the plan's.
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
-    ledger counts are the T-fold composition that the plan certifies (docs/guarantee.md §2); each item of a
+    ledger counts are the T-fold composition that the plan certifies (docs/mathematics.md §2); each item of a
     batch adds at most C to the sum, the average of at most `plan.records` of its records clipped. Where the plan
-    has a cycle, a step releases a row of C·G + Z and reads its gradient from it (docs/correlated_noise.md). With
+    has a cycle, a step releases a row of C·G + Z and reads its gradient from it (docs/mathematics.md). With
     several
     ranks the sum runs over all of them, and the noise is added once. The sum is exact: an item adds what it
     would add alone, to the bit, given that its own gradient does not depend on its neighbours (`placement.py`).

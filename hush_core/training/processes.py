@@ -3,7 +3,7 @@
     fit_in_processes(4, plan, texts, model_dir, settings, lora, work_dir, out_dir)
 
 What they need lies in a folder of their own below the run's private one; texts go nowhere else, and never into
-arguments, environment or logs. docs/many_processes.md says what is guaranteed, and why torchrun does not do it.
+arguments, environment or logs. docs/running.md says what is guaranteed, and why torchrun does not do it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the same with sin are two independent draws of N(0, spread²). 64 digits of each
 computed with a proven bound on its error. Where the nearest half-integer lies farther off than the bound, the
 rounding is settled: all but a few in 100,000. For the others the same is done in extended precision, and where
 that does not settle it either, in interval arithmetic, with as many further digits as it takes. So no digit is
-ever cut off: the law of what comes out is that of round(N(0, spread²)), in the tails too (docs/guarantee.md §5).
+ever cut off: the law of what comes out is that of round(N(0, spread²)), in the tails too (docs/mathematics.md §5).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class _KeyedRounds:
 
 
 class CyclicSampler(_KeyedRounds):
-    """The batches of a public cycle (docs/correlated_noise.md): nothing of them is random but what a round shows.
+    """The batches of a public cycle (docs/mechanisms.md): nothing of them is random but what a round shows.
 
     Args:
         cycle: who takes part in which round.

@@ -1,7 +1,7 @@
 """The law: what certified rounds gain, by the targets, the number of independent secrets and the model's size.
 
 **The signal is fixed by the promise.** A secret that takes part Σρ_j times a round in expectation is certified at σ
-where, in the limit of many, Σρ_j·√T/σ ≤ κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/guarantee.md §7; `unit_capacities`): 2.64
+where, in the limit of many, Σρ_j·√T/σ ≤ κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/mathematics.md §7; `unit_capacities`): 2.64
 from p = 1e-10 to r = 1e-4. Where no example holds two secrets, Σ_j Σρ_j = B. So B√T/σ, the longest that the clipped
 gradients of all rounds can add up to in units of the noise of one number, is at most Σ_j κ_j whatever T, B and c
 are. Secrets that share examples give less (`signal_of`), and so do rounds that draw a secret seldom.

@@ -1,7 +1,7 @@
 """What each example is there for: a function of the graph, the config and untagged text, so that it may be told.
 
 Nothing here looks at tagged text, a weight or a loss. An example counts as untagged because no edge names it, never
-because its weight came out as 0 (docs/guarantee.md, Proposition 12).
+because its weight came out as 0 (docs/mathematics.md, Proposition 12).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ CASES = (
     Case(100, 2048 / 1.2e6, 3.0, 2000, 1e-10),
     Case(100, 2048 / 1.2e6, 0.067 * 1e5**0.5, 100_000, 1e-10),
 )
-"""The reference values of docs/guarantee.md, and many rounds."""
+"""The reference values of docs/mathematics.md, and many rounds."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Lemma 3.2 of the paper by divergence: the posterior that each of them proves, beside the tight bound.
 
-The six reference cases of docs/guarantee.md. No divergence proves less than `blow_up`; the best hockey-stick over ε
-is equal to it. JSON with --out.
+The six reference cases of docs/mathematics.md. No divergence proves less than `blow_up`; the best hockey-stick over
+ε is equal to it. JSON with --out.
 """
 
 import argparse

@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--repository", type=Path, default=ROOT)
     parser.add_argument("--protected", default="hush_core/history")
     parser.add_argument("--rest", default="hush_core/config")
-    parser.add_argument("--public", default="docs/design")
+    parser.add_argument("--public", default="docs")
     parser.add_argument("--nights", type=int, default=6)
     parser.add_argument("--stride", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=100)

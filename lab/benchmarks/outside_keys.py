@@ -3,7 +3,7 @@
 Hosts' key files are left out by their ending (`outside_planting.KEYS`); keys in source files of theirs are
 credentials all the same. A certificate is of such a key if the public key computed from the private one is the
 certificate's, and by nothing less: who has it has one candidate left for the key (Definition 3.1 of
-docs/guarantee.md). Other certificates, those of keys that are encrypted, public keys and all other lines remain
+docs/mathematics.md). Other certificates, those of keys that are encrypted, public keys and all other lines remain
 what they were.
 """
 

@@ -3,7 +3,7 @@
     python lab/benchmarks/tight_attack.py                              # both tables, some ten minutes on one core
     python lab/benchmarks/tight_attack.py --pictures docs/figures --out tight_attack.json
 
-Table 1: gradients as bad as may be, the settings of docs/guarantee.md §3. `success` is computed by convolution,
+Table 1: gradients as bad as may be, the settings of docs/mathematics.md §3. `success` is computed by convolution,
 `shown` is what simulated runs show at 99 %; both lie below `certified`. With two thirds of the noise `success` lies
 above it, and so does what runs show unless the secret is hardly ever drawn.
 Table 2: over the noise, the same guess on the own gradients of a byte GPT of 7,856 parameters, one secret of 16

@@ -4,7 +4,7 @@
     print(code_report(checks))
 
 No model is attacked and nothing is estimated: batches are told in advance, the noise is taken out, known, or made
-so large that it drowns the sum, and what leaves the step is compared (docs/auditing_statistics.md).
+so large that it drowns the sum, and what leaves the step is compared (docs/auditing.md).
 """
 
 from __future__ import annotations

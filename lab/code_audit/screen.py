@@ -61,5 +61,5 @@ def _render_draws(audits: StatisticalAudits, console: Console) -> None:
     console.print(table)
     console.print(
         "shown: at least so much leaks, all rows together at 99 %. `cannot tell`: too small an audit to refute "
-        "what is certified, whatever leaks. One shot is an estimate. docs/auditing_statistics.md"
+        "what is certified, whatever leaks. One shot is an estimate. docs/auditing.md"
     )

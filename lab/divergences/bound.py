@@ -116,7 +116,7 @@ def posterior_by_divergence(
     The largest r ≥ p with F(Bern(r), Bern(p)) ≤ F(P'^T, Q'^T), and what was cut; 1 where every r has it.
 
     Args and errors: as for `posterior_bound`; method is the divergence's name.
-    Guarantee: Definition 3.1 of Hush!, by Lemma 3.2 in one direction (docs/guarantee.md §2-3).
+    Guarantee: Definition 3.1 of Hush!, by Lemma 3.2 in one direction (docs/mathematics.md §2-3).
     """
     sigma, rounds = _checked(noise_multiplier, rounds)
     if not 0 < prior < 1:

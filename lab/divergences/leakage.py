@@ -5,7 +5,7 @@ With b the secret's length in bits, p0 = 2^−b and M(α) = T·log E_Q[(P/Q)^α]
     log(p1/p0) ≤ L(p0) = min over α > 1 of (M(α) + log 1/p0)/α,
 
 against the usual min of h = (M(α) + log 1/p0)/(α − 1), which bounds |log(p1/p0)|. P is the run on the real
-data, N(K, σ²), Q the reference, N(0, σ²): the order of `renyi_preservation` (docs/guarantee.md §2), whose
+data, N(K, σ²), Q the reference, N(0, σ²): the order of `renyi_preservation` (docs/mathematics.md §2), whose
 posterior is 2^(L − b).
 
 M is convex with M(0) = M(1) = 0, and that does the minimising: its values at some orders bound L from above, the
@@ -59,7 +59,7 @@ def leakage_bits(
 
     Guarantee: never below the least over all orders, and within 0.1 % of it (or 1e-6·b, where that is more).
     Tails of K that were cut are added to the posterior. D_α(P‖Q) alone is used, P the mixture: the one direction
-    that docs/guarantee.md §2 proves enough.
+    that docs/mathematics.md §2 proves enough.
     Source: Stock et al. 2022, eq. 2–3 and §3.1, "Length of the Secret".
 
     Raises:

@@ -18,13 +18,13 @@ from lab.replications.replication import Replication, Row, Size, View
 SCHEMA = "hush-replication/1"
 SIGNS = {REPRODUCED: "✓ reproduced", EXCEEDED: "▲ exceeded", NOT_REACHED: "✗ not reached"}
 INDEX_HEAD = """\
-# The papers' results, and ours beside them
+# The papers' results beside ours
 
-Written by `hush replicate` from the JSON files beside it, and by nobody's hand. `paper` is the paper's own figure
-or, in italics, one that this project set: a target, or a number for a claim that the paper makes in words. A mark
-follows from the two numbers: *reproduced* within the tolerance, *exceeded* beyond it on the better side, *not
-reached* else, with the reason. *Exploratory* is what was asked after numbers had been seen: it has no mark and is
-not counted.
+`hush replicate` writes this page from the JSON files beside it. Each replication's page lists all its claims,
+with the paper's figure and ours. A mark follows from the two numbers: *reproduced* within the tolerance,
+*exceeded* beyond it on the better side, otherwise *not reached*. An *exploratory* claim was added after numbers
+had been seen: it has no mark and is not counted. Numbers in italics are targets of this project, not figures of
+the paper.
 """
 
 
@@ -109,14 +109,9 @@ def index_of(documents: Sequence[Mapping[str, Any]]) -> str:
     total, exploratory = sum(counts.values()), sum(c["exploratory"] for d in documents for c in d["claims"])
     counted = f"{total} claims: " + ", ".join(f"{n} {mark}" for mark, n in counts.items()) + "."
     counted += f" {exploratory} exploratory ones are not among them." * (exploratory > 0)
-    parts = [INDEX_HEAD.strip(), counted]
-    for document in documents:
-        replication = find_replication(document["name"])
-        parts += [
-            f"## [{replication.title}]({replication.name}.md)",
-            f"{replication.source}. Size: {document['size']}.",
-        ]
-        parts.append(_claims(document["claims"]))
+    parts = [INDEX_HEAD.strip(), counted, _summary(documents), "## Not reached"]
+    parts.append("The reason for each is on its replication's page.")
+    parts.append(_missed(documents))
     done = {document["name"] for document in documents}
     if missing := [name for name in NAMES if name not in done]:
         listed = "\n".join(f"- `hush replicate {name}`: {find_replication(name).title}" for name in missing)
@@ -124,16 +119,45 @@ def index_of(documents: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _summary(documents: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["| replication | source | size | " + " | ".join(MARKS) + " |", "|---" * (3 + len(MARKS)) + "|"]
+    for document in documents:
+        replication = find_replication(document["name"])
+        counts = [str(sum(claim["mark"] == mark for claim in document["claims"])) for mark in MARKS]
+        cells = (
+            f"[{replication.title}]({replication.name}.md)",
+            replication.source,
+            document["size"],
+            *counts,
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _missed(documents: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["| replication | claim | paper | ours |", "|---|---|---|---|"]
+    for document in documents:
+        for claim in document["claims"]:
+            if claim["mark"] == NOT_REACHED:
+                lines.append(f"| {document['name']} | {claim['text']} | {' | '.join(_numbers(claim))} |")
+    return "\n".join(lines)
+
+
 def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
     lines = ["| claim | paper | ours | mark |", "|---|---|---|---|"]
     for claim in claims:
-        paper = _number(claim["paper"], claim["unit"])
-        ours = "–" if claim["ours"] is None else _number(claim["ours"], claim["unit"])
         mark = sign_of(claim)
         if claim["mark"] == NOT_REACHED:
             mark += f", {claim['missed_by']}: {claim['why']}"
-        lines.append(f"| {claim['text']} | {f'*{paper}*' if claim['target'] else paper} | {ours} | {mark} |")
+        lines.append(f"| {claim['text']} | {' | '.join(_numbers(claim))} | {mark} |")
     return "\n".join(lines)
+
+
+def _numbers(claim: Mapping[str, Any]) -> tuple[str, str]:
+    """The paper's figure, in italics where it is a target, and ours."""
+    paper = _number(claim["paper"], claim["unit"])
+    ours = "–" if claim["ours"] is None else _number(claim["ours"], claim["unit"])
+    return (f"*{paper}*" if claim["target"] else paper), ours
 
 
 def sign_of(claim: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from lab.replications.cells import compute_cell, machine, publish_replication, s
 from tasks.leftovers import claim_flow_run
 from tasks.runtime.progress import suspendable
 
-RESULTS = "docs/results"
+RESULTS = "lab/docs/results"
 
 
 @flow(name="replicate", validate_parameters=True)

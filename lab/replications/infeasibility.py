@@ -224,7 +224,7 @@ REPLICATION = Replication(
 B = 2048, 1.2e6 examples, T = 2000, p = 1e-10. The paper takes dp_accounting's composed losses v and masses p,
 and Σ e^v·p must be 1. Its text names neither the noise multipliers of Figure 1c nor the settings, so we sweep
 both: both discretisations, two steps, both orders. Where one round has too many points the setting is left out.
-`docs/blow_up_stability.md` says why the sum explodes and why reading downwards does not.""",
+`docs/mathematics.md` says why the sum explodes and why reading downwards does not.""",
     seed=0,
     cells=cells,
     compute={"sums": sums, "stable": stable, "least_noise": least_noise},

@@ -132,7 +132,7 @@ REPLICATION = Replication(
 One example at rate 2.81e-4 and 186,000 rounds (its §4.3), ε at δ = 3e-7. The text does not say which σ Figure 1
 shows; 0.3, 0.4 and 0.5 span the range of §4.3. All in bits: the usual bound min h (Mironov et al. 2019), the
 paper's L (its eq. 3), and b + log2 r of our tight posterior, down to priors of 1e-30 (99 bits).
-`docs/leakage.md` has the proofs.""",
+`docs/auditing.md` has the proofs.""",
     seed=0,
     cells=cells,
     compute={"by_length": leakage, "by_rounds": leakage},

@@ -237,8 +237,9 @@ orders and signs alone can be compared. ± is Student's 95 % interval of a mean,
 with noise that were trained from more than one seed. A sign counts where the lower end of its interval is above 0.
 *Exploratory:* added after single cells had been seen, so without a mark; `paper` is there the same mean by the
 paper's own tables, in log2 of perplexities, and its sign is not always ours. The paper's table 5 has random chunks
-at k = 10. Mails and arXiv are not measured; protocol and reasons: docs/user_level.md. The filter's Figures 3 and 7
-are `hush replicate concentration_filter`, the cost of a step (table 12) `lab/benchmarks/user_wise_cost.py`.""",
+at k = 10. Protocol, reasons and a second set (mails): lab/docs/user_level.md. arXiv is not measured. The filter's
+Figures 3 and 7 are `hush replicate concentration_filter`, the cost of a step (table 12)
+`lab/benchmarks/user_wise_cost.py`.""",
     seed=0,
     cells=cells,
     compute={"losses": losses, "noise": noise},

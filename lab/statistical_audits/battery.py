@@ -6,7 +6,7 @@ is certified of it.
 
 The rounds are those of a training run without its gradients: who is drawn comes from `WeightedPoissonSampler`, the
 noise from `SecureGaussian` by `add_noise`, and a canary adds a vector of length C in a direction of its own, as bad
-as a gradient can be. What each audit can show: docs/auditing_statistics.md.
+as a gradient can be. What each audit can show: docs/auditing.md.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def one_run(
         InputError: not 0 ≤ right ≤ guesses ≤ canaries, or a confidence out of range.
 
     Ceiling: that of r right guesses of r: about log(r / log 1/α) at δ = 0.
-    Source: their Theorem 5.2 (proof sketch: docs/auditing_statistics.md).
+    Source: their Theorem 5.2 (docs/auditing.md).
     """
     alpha = check_confidence(confidence)
     check_counts(right, guesses, canaries)

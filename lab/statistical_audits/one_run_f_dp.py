@@ -19,7 +19,7 @@ def one_run_f_dp(
     """The least μ-GDP that so many right guesses leave possible, told as its ε at δ; arguments as for `one_run`.
 
     Ceiling: that of all guesses right.
-    Source: their Theorem 3.2 and Algorithm 2, with two possible values a canary (docs/auditing_statistics.md).
+    Source: their Theorem 3.2 and Algorithm 2, with two possible values a canary (docs/auditing.md).
     """
     alpha = check_confidence(confidence)
     check_counts(right, guesses, canaries)

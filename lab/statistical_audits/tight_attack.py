@@ -11,7 +11,7 @@ with the largest likelihood ratio over all rounds, Λ_i = Σ_t log P/Q(x_ti), an
     E_P[(1 − Q(Λ' > Λ))^{m−1}]                (ties, which are rare, count as lost).
 
 The certificate is max of P(E) over events with Q(E) = 1/m. Why the attack comes within Γ(1 + a) of it, and never
-above: docs/auditing_statistics.md. `hush_core/auditing/best_guess.py` computes the success.
+above: docs/mathematics.md, Proposition 10. `hush_core/auditing/best_guess.py` computes the success.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def tight_attack(
 
     Runs are drawn from P tilted by e^{sΛ}, at several s up to that whose runs lie where a guess is decided. Their
     weights under P and Q fall with Λ, so that they are bounded above every threshold, and Chernoff's bound for
-    bounded numbers holds at any prior (docs/auditing_statistics.md).
+    bounded numbers holds at any prior (lab/docs/audits.md).
 
     Raises:
         InputError: fewer than two candidates.

@@ -4,7 +4,7 @@
 ... def extract(config: HushConfig) -> Ref: ...
 
 Prefect's default policies either share results between tasks with equal arguments or hash pickles
-(`docs/design/orchestration.md`), so the key is ours. A result holds references into the store; before one is
+(`docs/architecture.md`), so the key is ours. A result holds references into the store; before one is
 reused every reference in it is hashed again, so a deleted or damaged object means that the task runs again.
 Bump `version` when a task's meaning changes. Never cache a task with side effects.
 """

@@ -35,9 +35,9 @@ RETRIES = "HUSH_TRACKER_RETRIES"
 MOST_RETRIES = 50
 """Prefect's own limit for a step."""
 RUNNER = "HUSH_RUNNER"
-"""Where parallel tasks run: `threads`, `dask`, or the address of a Dask scheduler (docs/many_machines.md)."""
+"""Where parallel tasks run: `threads`, `dask`, or the address of a Dask scheduler (docs/running.md)."""
 STORE = "HUSH_STORE"
-"""Where objects are kept for other machines too: s3://bucket/prefix or file:///folder (docs/many_machines.md)."""
+"""Where objects are kept for other machines too: s3://bucket/prefix or file:///folder (docs/running.md)."""
 OWN_SERVERS = "HUSH_OWN_SERVERS"
 """Which of PREFECT_API_URL and MLFLOW_TRACKING_URI name servers that `hush serve --with-servers` began."""
 
@@ -165,7 +165,7 @@ def home() -> Home:
 def settings(place: Home) -> dict[str, str]:
     """The environment of a process that runs flows; values already set by the user come first.
 
-    Why each stands: `docs/design/orchestration.md`. No call leaves the machine; the embedded server listens
+    Why each stands: `docs/architecture.md`. No call leaves the machine; the embedded server listens
     on loopback and takes no request from another origin; models are never unpickled.
     """
     return {
@@ -235,7 +235,7 @@ def runner() -> str:
             raise InputError(
                 RUNNER,
                 "is a scheduler without TLS on another machine: whoever reaches it can run code and read the store",
-                "write tls://… and set DASK_DISTRIBUTED__COMM__TLS__… (docs/many_machines.md)",
+                "write tls://… and set DASK_DISTRIBUTED__COMM__TLS__… (docs/running.md)",
             )
     if find_spec("prefect_dask") is None:
         hint = "pip install -c constraints.txt 'hush-secrets[dask]'"

@@ -7,7 +7,7 @@ server's ends it at once: the 404, the login page or the 200 of a proxy whose se
 setting for that but one that kills what runs. So here the loop that asks is begun again.
 
 Seen in Prefect 3.8.8, `prefect._internal.observers`. A worker of Prefect's own (`prefect worker start`) is another
-program: after such an outage it must be restarted (docs/runbook.md).
+program: after such an outage it must be restarted (docs/running.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a flow's parallel tasks run: threads of its process, or processes of a Dask cluster (`HUSH_RUNNER`).
 
 `chosen_runner` gives it to the flows. What is spread over a cluster comes out as it does in threads, to the byte:
-which process works a part out changes nothing of it. docs/many_machines.md says what runs where, and who can read
+which process works a part out changes nothing of it. docs/running.md says what runs where, and who can read
 what.
 """
 

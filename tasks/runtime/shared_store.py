@@ -6,7 +6,7 @@
 Objects are immutable and named by their content, so there is nothing to agree on: who writes an object writes what
 anyone else would, and who reads one checks it by its digest before it is used. They are encrypted here
 (`sealed`), under names that only the holders of `keys/store.key` can tell. Nothing else of a home ever goes there.
-docs/many_machines.md says why.
+docs/running.md says why.
 """
 
 from __future__ import annotations
@@ -248,7 +248,5 @@ def _check(address: str) -> None:
     except Exception as error:  # of foreign clients: their messages may quote what they were given
         first = error.__context__ if isinstance(error, SharedStoreError) else error
         what = f"does not answer as a storage does ({type(first).__name__})"
-        hint = (
-            "correct it, mount the folder or make the bucket, and see to the account (docs/many_machines.md)"
-        )
+        hint = "correct it, mount the folder or make the bucket, and see to the account (docs/running.md)"
         raise SetupError(f"{STORE} ({address})", what, hint) from None

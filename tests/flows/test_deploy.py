@@ -14,7 +14,7 @@ from local_servers import ROOT
 from tasks.runtime.environment import JSON_LOGS, OWN_SERVERS
 
 SECRETS = ("prefect_password", "prefect_db_password", "mlflow_password", "mlflow_db_password", "webhook_url")
-RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
+RUNBOOK = (ROOT / "docs" / "running.md").read_text()
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def by_threads(job):
 
 @contextmanager
 def workers(folder, environments, certificate=None):
-    """A scheduler and workers of somebody's own, as docs/many_machines.md begins them: address and log."""
+    """A scheduler and workers of somebody's own, as docs/running.md begins them: address and log."""
     port = free_port()
     address = f"{'tls' if certificate else 'tcp'}://127.0.0.1:{port}"
     tls = (

@@ -1,6 +1,6 @@
 """The reviewer's page inside MLflow's own UI, in a real browser: what its sandbox lets the page do.
 
-HUSH_PICTURES=docs/images python -m pytest tests/servers/test_report_page.py      # takes those of docs/report.md
+HUSH_PICTURES=docs/images python -m pytest tests/servers/test_report_page.py  # takes those of docs/certificates.md
 """
 
 import shutil

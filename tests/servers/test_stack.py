@@ -187,7 +187,7 @@ def test_prefect_yaml_deploys_every_flow(served, job, tmp_path):
         ["work-pool", "create", "hush-process", "--type", "process", "--overwrite"],
         ["deploy", "--all", "--prefect-file", "deploy/prefect.yaml"],
     ):
-        assert shlex.join(["prefect", "--no-prompt", *command]) in (ROOT / "docs" / "runbook.md").read_text()
+        assert shlex.join(["prefect", "--no-prompt", *command]) in (ROOT / "docs" / "running.md").read_text()
         done = subprocess.run(
             [*prefect, *command], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600
         )

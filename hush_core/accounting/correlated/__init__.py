@@ -1,4 +1,4 @@
-"""Correlated noise, for those who cannot sample: DP-FTRL by banded factorisation (docs/correlated_noise.md)."""
+"""Correlated noise, for those who cannot sample: DP-FTRL by banded factorisation (docs/mathematics.md)."""
 
 from hush_core.accounting.correlated.cycle import (
     Cycle,

@@ -6,7 +6,7 @@
 
 Items are drawn by a public schedule: item i belongs to group g_i < b and takes part in the rounds t ≡ g_i (mod b),
 so two rounds of one item are b apart, and at least as far as the strategy has bands. The proofs are in
-docs/correlated_noise.md.
+docs/mathematics.md §9.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hush_core.accounting.correlated.sensitivity import (
 from hush_core.accounting.many_secrets.curves import MOST_CURVES, Curves, curve_priors
 
 METHOD = "gaussian"
-"""What proves a bound here: Propositions C1 and C2 of docs/correlated_noise.md."""
+"""What proves a bound here: Propositions C1 and C2 of docs/mathematics.md."""
 _SLACK = 1e-6
 """By how much of itself a bound lies above what is exact at most: sensitivity and quantiles are rounded up."""
 

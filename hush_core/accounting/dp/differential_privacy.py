@@ -8,7 +8,7 @@
 The neighbouring relation is ZERO-OUT OF THE SECRET: two runs are neighbours when they differ in whether ALL
 examples that hold the secret contribute, or all are replaced by zero. It is group privacy of the secret's
 examples with their Poisson sampling rates; as the sum is divided by the EXPECTED batch size, zero-out and removal
-are one. P is the run in which they contribute, Q the reference run in which they are zero (docs/guarantee.md §2).
+are one. P is the run in which they contribute, Q the reference run in which they are zero (docs/mathematics.md §2).
 
 It shares no numerics with `blow_up`; tests compare the two.
 """

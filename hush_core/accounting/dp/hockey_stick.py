@@ -1,7 +1,7 @@
 """δ(ε) of T rounds for one order of the dominating pair, composed by dp_accounting and checked.
 
 Only connect-the-dots is used: with `use_connect_dots=False` dp_accounting 0.6.0 returns values BELOW the truth
-for this mixture (docs/guarantee.md §3, docs/blow_up_stability.md). Its adjacency REMOVE has the mixture P as
+for this mixture (docs/mathematics.md §3). Its adjacency REMOVE has the mixture P as
 upper distribution, ADD has it as the lower one. What is checked and added here:
 
 - one round against the closed form at every grid point (for rates near 1e-9 connect-the-dots falls below it too);

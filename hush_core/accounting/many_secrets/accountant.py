@@ -1,6 +1,6 @@
 """The accountant: every secret's bound after all its runs, one or many, for any number of secrets.
 
-A secret inherits the bound of a history whose count dominates its own in every run (docs/guarantee.md,
+A secret inherits the bound of a history whose count dominates its own in every run (docs/mathematics.md,
 Propositions 7 and 14): first loosely, then more tightly where it misses its target, then by its own rates where it
 still does. Every number is a bound however the dominating histories are chosen; one run (`one_run.py`) and many
 (`many_runs.py`) choose them differently.

@@ -6,7 +6,7 @@ equal, at the same sum, keeps P(neither) and raises P(both): the count grows in 
     Σ_i Bern(ρ_i)  ≤_st  Binomial(n, 1 − e^{−H/n})   for every n ≥ #examples and H ≥ Σ h_i
 
 (Schur-concavity in the hazards; examples that are never drawn count as hazard 0). Every bound grows with K in
-stochastic order (docs/guarantee.md §4), so what is certified for the binomial holds for the secret. With H and
+stochastic order (docs/mathematics.md §4), so what is certified for the binomial holds for the secret. With H and
 n from a grid, some hundreds of binomials stand for any number of secrets.
 """
 

@@ -7,7 +7,7 @@ count in stochastic order. For H ≤ Σ h_i and whole k ≤ H/max h_i, k example
     Binomial(k, 1 − e^{−H/k})  ≤_st  Σ_i Bern(ρ_i),
 
 and what a test of that binomial's pair reaches, the tight bound of the secret's own pair is not below
-(docs/guarantee.md §4, Proposition 7). H and k are rounded down on grids, so that few binomials serve all.
+(docs/mathematics.md §4, Proposition 7). H and k are rounded down on grids, so that few binomials serve all.
 """
 
 from __future__ import annotations

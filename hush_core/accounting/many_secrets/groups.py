@@ -1,7 +1,7 @@
 """Secrets with like histories, under one that dominates them all, run by run.
 
 In each run a secret's count is dominated by Binomial(n, 1 − e^{−H/n}), n ≥ #examples, H ≥ Σ −log(1−ρ)
-(docs/guarantee.md, Proposition 7), so a group's is with the largest n and H of its members (and a secret that was
+(docs/mathematics.md, Proposition 7), so a group's is with the largest n and H of its members (and a secret that was
 not in a run has H = 0). A product of pairs is dominated factor by factor (Proposition 14). So whatever secrets are
 put together, the bound holds; how they are put together, here by halving along what differs most, decides how loose
 it is. That is told by the Gaussian limit, μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), a guide that

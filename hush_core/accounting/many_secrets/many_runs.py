@@ -55,7 +55,7 @@ def certify_runs(
         history: see `History`; secrets without a row in it were in no run: their bound is the prior.
         priors, targets: (m,) p and r by secret, 0 < p < r < 1.
 
-    Guarantee: as of `bound_of_runs`, for a history that dominates the secret's (docs/guarantee.md §8). Inherited
+    Guarantee: as of `bound_of_runs`, for a history that dominates the secret's (docs/mathematics.md §8). Inherited
         bounds lie above the secrets' own, by 2 % (median) within a factor of 3 of the target and by 9 % elsewhere
         (lab/benchmarks/runs_scale.py).
 

@@ -2,8 +2,8 @@
 
 Histories in one batch are read on one grid under one tilt, so that "T rounds of this run with this binomial" is one
 law for all of them. A history's law is then one convolution of as many laws as it has runs. Grid and tilt are those
-that suit the history in the middle of the batch; they touch accuracy, not validity (docs/guarantee.md §5). The same
-charges as in `bound_of_runs`, by the same code; only from above.
+that suit the history in the middle of the batch; they touch accuracy, not validity (docs/mathematics.md §5).
+The same charges as in `bound_of_runs`, by the same code; only from above.
 """
 
 from __future__ import annotations

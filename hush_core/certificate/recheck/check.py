@@ -2,7 +2,7 @@
 
 A secret's own rates give its tight bound, which must not lie above what is stated. Where more profiles are stated
 than OWN_PROFILES, those nearest to their target are done so; a further one that inherits the bound of a binomial
-is checked by that binomial: that it dominates (docs/guarantee.md, Proposition 7), and that ITS tight bound is not
+is checked by that binomial: that it dominates (docs/mathematics.md, Proposition 7), and that ITS tight bound is not
 above what is stated. Bounds that are stated by a secret's own rates always take their own.
 """
 

@@ -1,6 +1,6 @@
 """The second route of rounds in a cycle: groups, rows and quantiles anew, from weights, edges and the strategy.
 
-Who takes part when is laid out again by the rule of docs/correlated_noise.md, in plain Python; how far a secret
+Who takes part when is laid out again by the rule of docs/mechanisms.md, in plain Python; how far a secret
 moves the rows, round by round; the bound by mpmath, with 30 digits.
 """
 

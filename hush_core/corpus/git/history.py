@@ -1,7 +1,7 @@
 """Who ever changed which file, over the whole history of a revision, merges included, in columns.
 
 `git log` without `-c` is silent about what exists only in merges; with it nothing is missed, at the same cost
-(`docs/design/extraction.md`, finding 1). People are e-mail addresses: author, committer and Co-authored-by
+(`docs/architecture.md`). People are e-mail addresses: author, committer and Co-authored-by
 trailers, as written and as .mailmap maps them, casefolded.
 """
 

@@ -1,7 +1,7 @@
 """Where else tagged code stands: regions of a file that copy code of a tagged one, edited or not.
 
 A secret such as a path covers whole files; a function pasted out of them into another file is the secret too.
-MinHash over files cannot see it. Winnowed fingerprints can (`docs/design/extraction.md`, finding 3): a region
+MinHash over files cannot see it. Winnowed fingerprints can (`docs/architecture.md`): a region
 is a copy where enough neighbouring fingerprints of the FILE stand anywhere in the tagged code of one secret.
 So the unit that is scored is the pasted region, however large the file that it came from, and containment is
 the share of the region's fingerprints that the tagged code holds.

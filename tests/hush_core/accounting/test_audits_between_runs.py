@@ -1,4 +1,4 @@
-"""What a decision by an audit costs (docs/guarantee.md §8, Proposition 16): an audit knows the secret, so what
+"""What a decision by an audit costs (docs/mathematics.md §8, Proposition 16): an audit knows the secret, so what
 follows from it is no post-processing. One secret of twenty values; each run shows N(1/σ, 1) on the true one's
 coordinate and N(0, 1) on the others. 200,000 games; every statement has a margin of five standard errors.
 """

@@ -1,4 +1,4 @@
-"""The certificates against the reference values of docs/guarantee.md §3, closed forms and each other."""
+"""The certificates against the reference values of docs/mathematics.md §3, closed forms and each other."""
 
 from contextlib import suppress
 

@@ -19,7 +19,7 @@ from hush_core.errors import CertificationError
 SINGLE = ("blow_up", "renyi", "kl", "renyi_preservation")
 SLACK = 1e-3
 
-# m, ρ, σ, T, p, blow_up: docs/guarantee.md, printed to five digits
+# m, ρ, σ, T, p, blow_up: docs/mathematics.md, printed to five digits
 REFERENCE = [
     (1, 1e-3, 1.0, 1000, 1e-6, 1.3321e-6),
     (10, 1e-3, 1.0, 1000, 1e-6, 1.0193e-5),

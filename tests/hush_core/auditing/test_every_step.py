@@ -34,7 +34,7 @@ def test_a_right_certificate_is_not_refuted_and_the_attack_comes_near(bounds):
     table, evidence = attacked(bounds)
     ratio = table["every_step"] / table["bound"]
     assert table["secret_id"].to_list() == [0, 1, 2, 3] and evidence.outcome == "not refuted"
-    assert (ratio <= 1).all() and (ratio >= 0.63).all(), "the proposition of docs/auditing_statistics.md"
+    assert (ratio <= 1).all() and (ratio >= 0.63).all(), "Proposition 10 of docs/mathematics.md"
     assert table["every_step"][3] == pytest.approx(0.25), "never drawn: one of ⌈1/0.3⌉ values, blindly"
     facts = every_step_facts(evidence, table)
     assert facts.outcome == "not refuted" and facts.evidence is None, "of no model: no test of the training"

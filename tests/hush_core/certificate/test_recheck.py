@@ -35,7 +35,7 @@ REFERENCE = [
     (1, 1e-3, 1.0, 1000, 1e-6), (10, 1e-3, 1.0, 1000, 1e-6), (50, 1e-3, 2.0, 500, 1e-4),
     (7, 0.02, 4.0, 300, 1e-3), (1, 1.0, 20.0, 100, 1e-8), (100, 2048 / 1.2e6, 3.0, 2000, 1e-10),
 ]  # fmt: skip
-"""docs/guarantee.md §5: m, ρ, σ, T, p."""
+"""docs/mathematics.md §5: m, ρ, σ, T, p."""
 
 
 def second(rates, *, sigma, rounds, prior):

@@ -163,7 +163,7 @@ class MasksFromTheSamplersStream(Watched):
 
 @pytest.mark.parametrize("kind", [Watched, MasksFromTheSamplersStream])
 def test_masks_and_batches_never_use_the_same_random_numbers(kind):
-    """Draws must be independent of each other (docs/guarantee.md §2): a mask made of the numbers that chose the
+    """Draws must be independent of each other (docs/mathematics.md §2): a mask made of the numbers that chose the
     batch would tell the model, and by it the reader, who was drawn."""
     sampler = kind(np.full(30, 0.3), key=b"m" * 32)
     objective = Objective("masked", mask=1, vocabulary=50)

@@ -1,4 +1,4 @@
-"""docs/results: every page is what its JSON file gives, every mark follows, and every picture is there."""
+"""lab/docs/results: every page is what its JSON file gives, every mark follows, and every picture is there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image
 
 from lab.replications import NAMES, check_document, find_replication, index_of, page_of
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RESULTS = Path(__file__).parents[3] / "lab" / "docs" / "results"
 FILES = [path for name in NAMES if (path := RESULTS / f"{name}.json").is_file()]
 
 
@@ -55,5 +55,5 @@ def test_the_readme_gives_the_counts_of_the_index():
         (RESULTS / "README.md").read_text(),
     )
     claims, reproduced, exceeded, missed = map(int, counts.groups())
-    words = " ".join((RESULTS.parents[1] / "README.md").read_text().split())
+    words = " ".join((RESULTS.parents[2] / "README.md").read_text().split())
     assert f"Of {claims} claims" in words and f"{reproduced + exceeded} hold and {missed} do not" in words

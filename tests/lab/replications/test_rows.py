@@ -188,7 +188,7 @@ def test_a_cell_that_rounds_to_nothing_has_no_sign():
 @pytest.fixture(scope="module")
 def users():
     """The rows of the page of users' data."""
-    path = Path(__file__).parents[3] / "docs/results/user_level.json"
+    path = Path(__file__).parents[3] / "lab/docs/results/user_level.json"
     return rows_in(json.loads(path.read_bytes()))
 
 

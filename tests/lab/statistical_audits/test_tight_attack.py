@@ -28,7 +28,7 @@ CASES = [
     (5, 0.1, 1.0, 20, 100),
     (3, 0.5, 3.0, 5, 2),
 ]
-"""count, rate, noise multiplier, rounds, candidates: those of docs/guarantee.md §3, and two of few rounds."""
+"""count, rate, noise multiplier, rounds, candidates: those of docs/mathematics.md §3, and two of few rounds."""
 
 
 @cache

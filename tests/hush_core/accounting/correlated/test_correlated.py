@@ -138,7 +138,7 @@ def test_no_adversary_moves_the_rows_further_and_one_moves_them_so_far(counts, m
 
 
 def test_posteriors_are_those_of_the_general_accounting_and_of_the_closed_form():
-    # guarantee.md §3: p = 1e-8, σ = 20, 100 rounds, one item in each
+    # mathematics.md §3: p = 1e-8, σ = 20, 100 rounds, one item in each
     assert gaussian_posteriors([1e-8], [0.5])[0] == pytest.approx(1.593819e-7, rel=1e-6)
     always = Participation.binomial(count=1, rate=1.0)
     for prior, shift in ((1e-10, 3.0), (1e-6, 1.0), (1e-3, 0.1), (0.2, 2.0)):

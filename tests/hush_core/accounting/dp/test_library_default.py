@@ -23,7 +23,7 @@ from hush_core.accounting.mixture import DominatingPair
 pytestmark = pytest.mark.slow
 
 COUNT, RATE, SIGMA, EPSILON = 100, 2048 / 1.2e6, 3.0024, 0.05
-MENDED = "dp_accounting was mended; the note in docs/guarantee.md can go"
+MENDED = "dp_accounting was mended; the note in docs/mathematics.md can go"
 
 
 def law_of_k(largest):
@@ -62,7 +62,7 @@ def exact_delta():
 
 def test_the_version_these_notes_are_about():
     assert version("dp-accounting") == "0.6.0", (
-        "look again at the notes on dp_accounting in docs/guarantee.md"
+        "look again at the notes on dp_accounting in docs/mathematics.md"
     )
 
 
