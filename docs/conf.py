@@ -26,6 +26,7 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+autodoc_default_options = {"exclude-members": "model_config"}
 html_theme = "furo"
 pygments_style = "tango"
 pygments_dark_style = "monokai"

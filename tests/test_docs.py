@@ -148,10 +148,11 @@ def test_a_wrong_option_would_be_seen():
 
 
 def slugs(page):
-    """The anchors of a page: its headings, as GitHub and the site make them."""
+    """The anchors of a page: those that it sets, and its headings as GitHub and the site make them."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     headings = re.findall(r"^#+ (.*)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    own = set(re.findall(r'<a id="([^"]+)"', text))
+    return own | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda p: p.name)

@@ -28,15 +28,18 @@ DIALECT = {
 """Expression → what an engineer writes (`CONTRIBUTING.md`, "Words")."""
 REFUSED = [(re.compile(rf"\b(?:{words})\b", re.I), instead) for words, instead in DIALECT.items()]
 SKIPPED = re.compile(r"```.*?```|<!-- table -->.*?<!-- end -->|<!--.*?-->", re.S)
-ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9ε-ω]|hush ))")
+ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9ε-ω]|[a-z]\) |hush ))|(?<=:\*)\*?\s+")
+"""Where a sentence ends: also before (a), and behind a heading that runs in (`**So:** …`)."""
 
 
 def prose(page: str) -> Iterator[tuple[int, str]]:
     """(line, text) of every paragraph, item of a list, heading and table cell; code and addresses are left out."""
     blank = SKIPPED.sub(lambda found: "\n" * found[0].count("\n"), page)
     text, start = "", 0
-    for number, line in enumerate([*blank.splitlines(), ""], 1):
-        line = line.strip()
+    for number, raw in enumerate([*blank.splitlines(), ""], 1):
+        if raw.startswith("    ") and not text:
+            continue  # code
+        line = raw.strip()
         begins = re.match(r"(?:[-*+]|\d+\.|#+|\|) ?|$", line)
         if begins and text:
             yield start, text
