@@ -21,7 +21,7 @@ from tasks.sources import Sources
 
 
 class Extracted(BaseModel):
-    """The tables of `docs/certificates.md`, and what may be shown of them."""
+    """The tables of `docs/reference/certificate_fields.rst`, and what may be shown of them."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""Every field of the certificate and what protects it; docs/certificates.md has the same table in words.
+"""Every field of the certificate and what protects it; docs/reference/certificate_fields.rst has them in words.
 
 Who holds no key can write a certificate anew, hashes and digest included. A field is therefore either CHECKED,
 recomputed from others or bound to them, or it is named as UNCHECKED wherever hush says "verified".

@@ -67,7 +67,7 @@ class Verification:
         looked. audit: what the last audit of the registered version came to, where there was one; refuted:
         whether any
             attack found more than the certificate allows.
-        unchecked: the fields that may say anything (docs/certificates.md has the table).
+        unchecked: the fields that may say anything (docs/reference/certificate_fields.rst has the table).
     """
 
     certificate: Certificate

@@ -57,8 +57,8 @@ def items_of(
     """Every item with its token: ITEMS, unique and sorted by token. It names files: for private places only.
 
     Args:
-        secrets, edges, examples, dropped: as in `docs/certificates.md`. What is left out of training is still
-            in its file, and is an item; a weak secret has no secret_id.
+        secrets, edges, examples, dropped: as in `docs/reference/certificate_fields.rst`. What is left out of
+            training is still in its file, and is an item; a weak secret has no secret_id.
     """
     pairs = (
         edges.select("example_id", "secret_id")
@@ -81,7 +81,7 @@ def items_of(
 def baseline_of(
     secrets: pl.DataFrame, edges: pl.DataFrame, examples: pl.DataFrame, key: bytes
 ) -> dict[str, Any]:
-    """The baseline of an extraction's frames (`docs/certificates.md`), JSON-able; equal for any order of rows."""
+    """The baseline of an extraction's frames, JSON-able; the same for any order of rows."""
     return baseline_of_items(items_of(secrets, edges, examples, key), key)
 
 

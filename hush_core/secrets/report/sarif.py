@@ -5,7 +5,7 @@
 One result is one edge of the graph: an example that holds a secret; or a place where a redacted value stood, which
 is trained on no more. Nothing in the log is text of the user's:
 no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
-Names, reasons and fingerprints come from keyed names (`docs/certificates.md`). Paths stand as they are in the
+Names, reasons and fingerprints come from keyed names. Paths stand as they are in the
 repository: a value inside a file's NAME would be shown.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
@@ -70,7 +70,7 @@ def sarif(
     (`sarif_regions`). Detected secrets are warnings; recognised copies of them are notes.
 
     Args:
-        examples, secrets, edges, occurrences: as in `docs/certificates.md`; ids dense from 0.
+        examples, secrets, edges, occurrences: as in `docs/reference/certificate_fields.rst`; ids dense from 0.
         most: results a secret at most, those detected first, and one in each file before a second in any;
             most_in_all: and in all, shared out evenly. What is left out is counted in the run's properties.
         replaced: the tables `redacted` and `replaced`: one note a place, behind the others, within the same limits.

@@ -28,8 +28,8 @@ def regions_of(
     replaced, the lines are those of the repository, and columns and bytes, which are not, are left out.
 
     Args:
-        examples, occurrences: as in `docs/certificates.md`. shown: edges with the columns of their example.
-        replaced: `redaction.REPLACED`.
+        examples, occurrences: as in `docs/reference/certificate_fields.rst`. shown: edges with the columns
+            of their example. replaced: `redaction.REPLACED`.
     """
     place = examples.select("example_id", "source", "path", "start", "end")
     histories = place.filter(pl.struct("source", "path", "start").is_duplicated())["source"].unique()
