@@ -27,7 +27,7 @@ COLUMNS_GATE = rb"(?:^|[,;\t|(][ ]?)[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:
 """A cell of a head; hyperscan, without case, by lines."""
 _NAME = linear.compile(rb"(?i)" + _PASSWORD)
 _BESIDE = linear.compile(
-    rb"(?i)(?:.*[\W_])?(?:user|login|log_in|name|username|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|port|db|database)s?(?:[\W_].*)?|.*(?:user|name|mail)"
+    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database)s?"
 )
 """What another column of such a table is called."""
 _HEAD_CELL = re.compile(rb"[A-Za-z_\x80-\xff*][\w .()/*?#\x80-\xff-]{0,40}|")
@@ -93,7 +93,11 @@ def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
         return
     for separator in b"\t|,;":
         names = [head[a:b].strip(b" \t\"'") for a, b in _cells(head, separator)]
-        if len(names) < 2 or not all(_HEAD_CELL.fullmatch(name) for name in names):
+        if (
+            len(names) < 2
+            or not (names[-1] or separator == ord("|"))
+            or not all(_HEAD_CELL.fullmatch(name) for name in names)
+        ):
             continue
         columns = _columns(names)
         if columns and len(names) <= MOST_CELLS and sum(map(bool, names)) > 1:
@@ -112,7 +116,9 @@ def _below(content: bytes, at: int, separator: int, count: int, columns: list[in
             cells = list(_cells(row, separator))
             if len(cells) != count:
                 return
-            yield from (_bare(content, at + cells[n][0], at + cells[n][1]) for n in columns)
+            bare = [_bare(content, at + start, at + end) for start, end in cells]
+            values = [content[start:end] for start, end in bare]
+            yield from (bare[n] for n in columns if values.count(values[n]) == 1)  # `guest,guest` is nobody's
         at = end
 
 

@@ -30,7 +30,7 @@ LOCAL_NAMES = (
 """What a password is called in German, French, Spanish, Portuguese, Italian, Dutch, Swedish, Polish, Czech, Finnish,
 Danish, Norwegian, Turkish, Hungarian, Russian, Chinese, Japanese and Korean."""
 NEAR_GATE = (
-    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|/pass?:|/p:|-P |net use|\bzip\b|ldap|bind|"
+    rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|"
     + LOCAL_NAMES[3:]
 )
 _NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|" + LOCAL_NAMES[3:])
@@ -47,7 +47,7 @@ _STRONG_SIGN = re.compile(rb"[!@#$%^&*?~]")
 _NEVER = linear.compile(
     rb"://|^www\.|\$\{|\{\{|%[sdrvq]|^[$@%#&*!~?]+\w*$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[a-z][a-z0-9_.-]+@[a-z][\w.-]*$|^@?[\w./-]+@[v^~]?[0-9.]+$|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+)$|::|->|=>|[=!<>]=|&&|\+\+"
     rb"|^\W*[0-9:.,/+tzTZ -]+\W*$|^[0-9]{4}-[0-9]{2}-[0-9]{2}|%[0-9A-Fa-f]{2}.*%[0-9A-Fa-f]{2}|^\w+[?*:]+$|^[a-z]+[0-9]?!$|[?&]\w+=|^/[\w/.#-]*$|/\w*/|\.\.|^#[0-9a-fA-F]{3,8}$|^git@"
-    rb"|\.(?:py|js|ts|md|json|ya?ml|txt|html?|go|rs|java|c|h|cpp|png|svg)(?:[#?:].*)?$|^\$[0-9a-z]{1,8}\$|\$[A-Z_]{4,}|^[a-z]+\*[a-z0-9]+$|^(?:sha|md)[0-9]|@[0-9a-f]{7,}$|^[A-Z_0-9@#%&!-]+$|#(?:[0-9]+$|section|L[0-9])|a-z|A-Z|EXAMPLE|X-Amz"
+    rb"|\.(?:py|js|ts|md|json|ya?ml|txt|html?|go|rs|java|c|h|cpp|png|svg)(?:[#?:].*)?$|^\$[0-9a-z]{1,8}\$|\$[A-Z_]{4,}|^[a-z]+\*[a-z0-9]+$|^(?:sha|md)[0-9]|@[0-9a-f]{7,}$|^[A-Z_0-9@#%&!-]+$|#(?:[0-9]+$|section|L[0-9])|a-z|A-Z|EXAMPLE|X-Amz|^%%|^@[\w-]+/|^s/|^\w+(?:\.\w+)+[!?]$|^#[\w-]+$|@(?:localhost|127\.)"
 )
 """Addresses, packages, templates, operators, dates, escapes, paths, colours and files."""
 
