@@ -194,7 +194,7 @@ def test_a_row_far_below_its_head_is_seen_in_the_next_version(look):
     """The head is unchanged and 40 KB away: only a look at the whole finds the new row's password."""
     rows = [f"h{n},ada,,viewer" for n in range(2500)]
     before = "\n".join(["host,user,password,role", *rows, "end,ada,,x", ""]).encode()
-    after = before.replace(b"end,ada,,x", "end,ada,J7kq2!mWz9Lr4,x".encode())
+    after = before.replace(b"end,ada,,x", b"end,ada,J7kq2!mWz9Lr4,x")
     first, second = look.follow([before, after], [None, 0])
     assert list(first) == [] and [after[a:b].decode() for a, b, _ in second] == ["J7kq2!mWz9Lr4"]
 
