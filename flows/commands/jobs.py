@@ -90,9 +90,22 @@ def secrets(
     out: Annotated[
         Path | None, typer.Option(help="folder for the report; it names files: a private place")
     ] = None,
+    why: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE:LINE",
+            help="say which rules for credentials look at this line, and what takes away what they see",
+        ),
+    ] = None,
 ) -> None:
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
     command_line.one_thread()
+    if why is not None:
+        from flows.reports.why import render_reasons, why_at
+
+        reasons = why_at(why)
+        give(reasons, lambda: render_reasons(reasons, command_line.console()))
+        return
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]

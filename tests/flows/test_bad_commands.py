@@ -66,6 +66,9 @@ CASES = {
     ("plan", JOB, "--out", "/proc/x"): "--out",
     # secrets
     ("secrets", JOB, "--baseline", "nowhere"): "--baseline",
+    ("secrets", "--why", "short.txt"): "FILE:LINE",
+    ("secrets", "--why", "nowhere:1"): "--why",
+    ("secrets", "--why", "short.txt:99"): "lines",
     ("secrets", JOB, "--baseline", "/dev/zero"): "--baseline",
     ("secrets", JOB, "--baseline", "short.txt"): "not JSON",
     ("secrets", JOB, "--baseline", "list.json"): "no baseline",

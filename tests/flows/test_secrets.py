@@ -108,3 +108,17 @@ def test_it_is_a_look_and_never_a_failure(tmp_path_factory):
     output = " ".join(job.hush("plan", gate, "--quiet").split())
     assert "redact 1 value, and train without noise on 2 examples, without" in output
     assert "train.rounds, train.batch: not used, as no certified round is made" in output
+
+
+def test_why_names_the_rule_or_the_filter_and_shows_no_value(job):
+    """Each line by what takes it: a filter that says nothing, or a value on the screen, fails."""
+    lines = {
+        f'TOKEN = "{job.token}"': "yes", "DB_PASSWORD=tr0ub4dor&3": "too weak", "API_KEY=changeme": "placeholder",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b": "digest", "nothing to see": "no rule sees anything",
+    }  # fmt: skip
+    file = job.folder / "why.env"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    for number, (line, said) in enumerate(lines.items(), 1):
+        output = job.hush("secrets", "--why", f"{file}:{number}")
+        assert said in " ".join(output.split()), (line, output)
+        assert not any(value in output for value in (job.token, "tr0ub4dor", "changeme", "3f786850"))

@@ -27,6 +27,7 @@ from hush_core.secrets.detectors.credential_public import (
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_symbols import is_key_id
 from hush_core.secrets.detectors.credential_words import tells, words
+from hush_core.secrets.detectors.rejected import rejected
 
 FILE_SECRET, FILE_PASSWORD = "hush.file-secret", "hush.file-password"
 ENCODED_SECRET, ENCODED_PASSWORD = "hush.encoded-login", "hush.encoded-login-password"
@@ -86,21 +87,18 @@ def in_files(
         for match in _matches(place, pattern, content, first, last):
             group = match.lastindex or 1
             value, (start, end) = match[group], match.span(group)
-            if _TEMPLATE.search(value) or _PLACEHOLDER.fullmatch(value) or is_placeholder(value):
-                continue
             before = content[max(first, start - SHOWN) : start]
-            if (
-                is_shown(before)
-                or says_placeholder(value)
-                or is_public_key(value)
-                or is_key_id(value, before)
-            ):
+            if reason := _nobodys(value, before):
+                rejected(reason, value)
                 continue
-            if _HOST.fullmatch(value) or (place.after_name and _CHAIN.match(content, end)):
+            if place.after_name and _CHAIN.match(content, end):
+                rejected("a name whose methods are called on the next lines", value)
                 continue
             if place.chosen:
                 if is_chosen(value):
                     yield FILE_PASSWORD, start, end
+                else:
+                    rejected("a word, code, a path or a sentence, which a person hardly chose", value)
             elif place.encoded:
                 rule = _encoded(value)
                 if rule:
@@ -113,6 +111,19 @@ def in_files(
                 or (SAYS_PASSWORD.search(content, match.start(), start) and is_chosen(value))
             ):
                 yield FILE_PASSWORD, start, end
+            else:
+                rejected("a name or a word: no digit and no sign of a password", value)
+
+
+def _nobodys(value: bytes, before: bytes) -> str:
+    """Why a value at a place of credentials is none; "" if it may be one."""
+    if _TEMPLATE.search(value):
+        return "a template"
+    if _PLACEHOLDER.fullmatch(value) or is_placeholder(value) or says_placeholder(value):
+        return "a placeholder"
+    if is_shown(before) or is_public_key(value) or is_key_id(value, before):
+        return "public: a key's public part, its id, or what a protocol shows"
+    return "an address" if _HOST.fullmatch(value) else ""
 
 
 _SECRET_OPTION = re.compile(

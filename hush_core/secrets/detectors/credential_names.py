@@ -47,6 +47,7 @@ from hush_core.secrets.detectors.credential_words import (
     verdict,
     words,
 )
+from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
@@ -150,48 +151,60 @@ def _made_runs(line: bytes) -> Iterator[_Run]:
             yield _Run(start, end, token, core, prefix, made, made_body)
 
 
+_PUBLIC_BY_ITSELF = (
+    ("the name of a file or a host", lambda token, core: is_file(token)),
+    ("a version", lambda token, core: _VERSION.match(core) is not None),
+    ("a name in camel case", lambda token, core: is_identifier(core)),
+    ("a public key", lambda token, core: is_public_key(token)),
+    ("an address without its scheme", lambda token, core: is_page(token)),
+    ("a public block of PEM", lambda token, core: is_public_armour(token)),
+    ("a placeholder's login", lambda token, core: is_placeholder_login(token)),
+    ("what separates the parts of a message", lambda token, core: is_boundary(token)),
+    ("an encoded placeholder", lambda token, core: says_placeholder(token)),
+    ("a path", lambda token, core: is_path(token)),
+    ("cut short by its writer", lambda token, core: b"..." in token),
+    ("a domain", lambda token, core: b"xn--" in token),
+)
+"""Filters of a run by itself: what it is, and whether it is that."""
+
+
 def _says_public(token: bytes, core: bytes) -> bool:
-    """Whether a run says by itself that it is no value: a file, a version, a name, a public key, a page, a path."""
-    return (
-        is_file(token)
-        or _VERSION.match(core) is not None
-        or is_identifier(core)
-        or is_public_key(token)
-        or is_page(token)
-        or is_public_armour(token)
-        or is_placeholder_login(token)
-        or is_boundary(token)
-        or says_placeholder(token)
-        or is_path(token)
-        or b"..." in token  # cut short by who wrote it
-        or b"xn--" in token  # a domain
-    )
+    """Whether a run says by itself that it is no value."""
+    for reason, is_one in _PUBLIC_BY_ITSELF:
+        if is_one(token, core):
+            rejected(reason, token)
+            return True
+    return False
 
 
 def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, int, bool] | None:
     start, end, token, core, prefix, made, made_body = run
     start, end, body = start + first, end + first, core[len(prefix) :] if prefix else b""
     before = content[max(first, start - BEFORE) : start]
-    if _IS_NAME.match(content, end) or (content[start - 1 : start] == b"\\" and end - start >= 40):
-        return None  # a name; or a line of a block that is written with \\n
-    if (
-        _DATA_URI.search(before)
-        or is_fingerprint(token, before)
-        or is_shown(before)
-        or (content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last))
-        or is_handshake(token, before, content[end : min(last, end + AFTER)])
+    if _IS_NAME.match(content, end):
+        return rejected("a name that is given a value", token)
+    if content[start - 1 : start] == b"\\" and end - start >= 40:
+        return rejected("a line of a block that is written with \\n", token)
+    if _DATA_URI.search(before):
+        return rejected("embedded data, a public key or a digest, as what stands before it says", token)
+    if is_fingerprint(token, before):
+        return rejected("a digest, a commit, an address or the id of a key", token)
+    if is_shown(before) or (
+        content[start - 1 : start] == b"%" and _shown_whole(content, start, end, first, last)
     ):
-        return None
+        return rejected("what a protocol shows to everybody", token)
+    if is_handshake(token, before, content[end : min(last, end + AFTER)]):
+        return rejected("a recorded handshake", token)
     said = verdict(before[-BEFORE:] + (prefix if not made else b""))
     if said and (made or made_body) in ("hex", "uuid"):
         said = own_verdict(before)
     if made in ("hex", "uuid", "plain") and is_bare_id(before):
-        return None  # of a container, a process, a row
+        return rejected("an id, as its name says", token)
     if said is None and start - first < 80:
         said = _above(content, first, last, named=bool(set(words(before)) - _NO_NAMES))
     if said is None:
         if _DIGEST_BEHIND.match(content, end, last) or is_key_part(content, start, before):
-            return None
+            return rejected("a digest, or the public part of a key", token)
         after = words(content[end : min(last, end + AFTER)])
         if any(word in STRONG for word in after) and not any(word in DENYING for word in after):
             return (NEARBY, *widened(content, start, end, first, last), False)
@@ -203,15 +216,15 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
             False,
         )
     if said is False and (made or made_body) != "mixed":
-        return None
+        return rejected("a digest or an id, as a word before it says", token)
     if (start - first < 24 and _in_block(content, first, last)) or content[start - 1 : start] == b"\\":
-        return None
+        return rejected("a line of a block of encoded data", token)
     if says_text(content[start:end]) or holds_text(content[start:end]):
-        return None
+        return rejected("encoded text", token)
     kind = made_body or made
     glued = bool(prefix) and prefix[-1:] in b"_-:~." and not DENYING & set(words(prefix))
     if glued and prefix.endswith(b"-") and made_body == "hex" and len(body) in (SHA1_DIGITS, SHA256_DIGITS):
-        return None  # `pack-…`, `diff-…`
+        return rejected("a digest behind a prefix", token)
     if (
         kind == "mixed"
         and (20 <= len(body or core) <= 400 or (glued and len(body) >= 16))
@@ -223,7 +236,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
         return RANDOM_TOKEN, start, end, True
     if glued and said is None and made_body and len(body) >= (32 if made_body in ("hex", "uuid") else 24):
         return (RANDOM_TOKEN, *widened(content, start, end, first, last), True)
-    return None
+    return rejected("no name says what it is, and it does not look random enough by itself", token)
 
 
 def _shown_whole(content: bytes, start: int, end: int, first: int, last: int) -> bool:

@@ -28,6 +28,7 @@ from hush_core.secrets.detectors.credential_public import (
 )
 from hush_core.secrets.detectors.credential_randomness import looks_made, surprise
 from hush_core.secrets.detectors.credential_words import words
+from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
 _PASS_NAME = (
@@ -197,49 +198,83 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
     for match in _named(line):
         deadline.check()
         group = match.lastindex or 0
-        quoted = group not in _BARE_GROUPS
         value, (start, end) = match[group], match.span(group)
-        if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
-            line, max(0, match.start() - 12), match.start()
-        ):
-            continue
-        if is_shown(line[max(0, start - SHOWN) : start]) or b"..." in value:
-            continue
-        if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
-            continue  # its digest
-        if is_public_key(value) or is_page(value) or _OTHER_WORDS.match(match[1] + match[2]):
+        if reason := _not_given(line, match, value, start):
+            rejected(reason, value)
             continue
         if looks_made(value) and RUN.fullmatch(value):
             if is_file(value) or is_path(value) or says_placeholder(value):
+                rejected("a file, a path or an encoded placeholder", value)
                 continue
             yield ASSIGNED, start, end, False, False
             continue
+        quoted = group not in _BARE_GROUPS
         name = match[1].lower()
         human = any(part in name for part in _HUMAN_NAMES) or (
             name in _SALTS and _HEX16.fullmatch(value) is not None
         )
-        if (
-            (not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)))
-            or _NOISE.fullmatch(value)
-            or is_placeholder(value)
-            or says_placeholder(value)
-            or _EXPRESSION.search(value)
-            or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower()))
-        ):
-            continue
-        given = line[match.end(2) : start] == b"=" and not _DOTTED.search(line, 0, match.start())
-        if not quoted and not given and _WORD.fullmatch(value) and _SENTENCE.match(line, end):
-            continue
         sign = line[match.end(2) : start].strip(b" \t\"'`")
-        if sign == b"(" and not _SETTER.search(line, max(0, match.start() - 32), match.start()):
-            continue
-        if len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True):
+        reason = _no_password(match, value, human=human) or _no_setting(line, match, sign, quoted=quoted)
+        if not reason and (
+            len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True)
+        ):
+            reason = "a word or a name, which a password under this name would not be"
+        if reason:
+            rejected(reason, value)
             continue
         loose = sign in _LOOSE
         doubtful = not _may_be_password(value, human=human, quoted=quoted, settings=False) and not (
             quoted and not loose and _PLAINLY.search(line, 0, match.end(2)) and _is_word(value)
         )
+        if doubtful:
+            rejected("a word without a digit or a sign, which counts in a file of settings only", value)
         yield ASSIGNED_PASSWORD, start, end, doubtful, loose
+
+
+def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> str:
+    """Why the name is not one of a secret, or its value is for all to see; "" if neither."""
+    if any(word in _NO_VALUE_TAIL for word in words(match[2])) or _PUBLIC.search(
+        line, max(0, match.start() - 12), match.start()
+    ):
+        return "the name is of something else: a path, an id, a length, a public key"
+    if is_shown(line[max(0, start - SHOWN) : start]):
+        return "what a protocol shows to everybody"
+    if b"..." in value:
+        return "cut short by its writer"
+    if words(match[2])[-1:] in ([b"sha"], [b"md"]) and looks_made(value):
+        return "a digest, as its name says"
+    if is_public_key(value):
+        return "a public key"
+    if is_page(value):
+        return "an address without its scheme"
+    if _OTHER_WORDS.match(match[1] + match[2]):
+        return "the name only begins as one of a secret does"
+    return ""
+
+
+def _no_password(match: linear.Match, value: bytes, *, human: bool) -> str:
+    """Why nobody chose a value as a password; "" if somebody may have."""
+    if not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)):
+        return "a file, an algorithm or a digest"
+    if _NOISE.fullmatch(value) or is_placeholder(value) or says_placeholder(value):
+        return "a placeholder"
+    if _EXPRESSION.search(value):
+        return "a template, an expression or a path"
+    name = match[1].lower()
+    if value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
+        return "its own name"
+    return ""
+
+
+def _no_setting(line: bytes, match: linear.Match, sign: bytes, *, quoted: bool) -> str:
+    """Why the line does not give the value to the name; "" if it may."""
+    start, end = match.span(match.lastindex or 0)
+    given = line[match.end(2) : start] == b"=" and not _DOTTED.search(line, 0, match.start())
+    if not quoted and not given and _WORD.fullmatch(line[start:end]) and _SENTENCE.match(line, end):
+        return "the first word of a sentence"
+    if sign == b"(" and not _SETTER.search(line, max(0, match.start() - 32), match.start()):
+        return "an argument of a call that sets nothing"
+    return ""
 
 
 _VALUE_LINE = re.compile(rb"[ \t]{0,24}[\"']?value[\"']?:")

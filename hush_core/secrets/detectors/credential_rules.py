@@ -27,6 +27,8 @@ import hyperscan
 
 from hush_core.secrets.detectors import credential_files, credential_joints, deadline
 from hush_core.secrets.detectors.by_line import by_line
+from hush_core.secrets.detectors.credential_columns import COLUMNS_GATE, in_columns
+from hush_core.secrets.detectors.credential_decoded import DECODED_GATE, decoded
 from hush_core.secrets.detectors.credential_files import (
     alone,
     in_files,
@@ -37,6 +39,7 @@ from hush_core.secrets.detectors.credential_files import (
 from hush_core.secrets.detectors.credential_formats import FORMATS, MAX_BODY, looks_random
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import machine_values
+from hush_core.secrets.detectors.credential_near import NEAR_GATE, near_names
 from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.kept import keep, kept
@@ -50,7 +53,7 @@ _TURN = (
 RANDOM_GATE = _TURN + _T + rb"{0,24}" + _TURN + _T + rb"{0,24}(?:[^A-Za-z0-9_+/.~=-]|\z)"
 """Kinds of characters that change to and fro, twice in the last fifty characters of a run; seldom in names."""
 
-RANDOM, PASSWORD, KUBERNETES, PUTTY = 2000, 2001, 2002, 2003
+RANDOM, PASSWORD, KUBERNETES, PUTTY, NEAR, COLUMNS, DECODED = range(2000, 2007)
 BLOCK, FAR = 5000, 5001
 """Gates without a rule, which tell how the next version may be looked at (`credential_versions`)."""
 _C = rb"[A-Za-z0-9+/_=.~!@$%^&*:-]+"
@@ -125,6 +128,9 @@ def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterat
         putty(content) if PUTTY in lines else (),
         machine_values(content, lines.get(RANDOM, [])),
         passwords(content, lines.get(PASSWORD, []), gated.unsettled),
+        near_names(content, lines.get(NEAR, [])),
+        in_columns(content, lines.get(COLUMNS, [])),
+        decoded(content, lines[DECODED], rules_within) if DECODED in lines else (),
         alone(content) if len(content) <= ALONE_BYTES else (),
     ):
         deadline.check()
@@ -134,6 +140,13 @@ def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterat
                 seen.add((start, end))
                 taken.append((start, end))
                 yield rule, start, end
+
+
+def rules_within(text: bytes) -> Iterator[tuple[str, int, int]]:
+    """What the rules see in decoded text, which is not decoded again here."""
+    lines = _gated(text)
+    lines.pop(DECODED, None)
+    return _plain(text, [], Gated(lines))
 
 
 def formats(content: bytes, lines: dict[int, list[Line]]) -> Iterator[tuple[str, int, int]]:
@@ -223,6 +236,9 @@ def gates() -> list[tuple[bytes, int, int]]:
     rows += [
         (RANDOM_GATE, RANDOM, 0),
         (PASSWORD_GATE, PASSWORD, caseless),
+        (NEAR_GATE, NEAR, caseless),
+        (COLUMNS_GATE, COLUMNS, caseless | lines),
+        (DECODED_GATE, DECODED, 0),
         (credential_files.KUBERNETES_GATE, KUBERNETES, 0),
         (credential_files.PUTTY_GATE, PUTTY, lines),
         *((place.gate, PLACE + n, lines) for n, place in enumerate(PLACES) if not place.lined),

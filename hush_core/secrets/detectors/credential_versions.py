@@ -14,6 +14,7 @@ What makes it safe, rule by rule:
 - What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
   version is looked at as a whole. Whether it holds settings is told by its
   head: where that decided, a version whose head changed is looked at as a whole (`Known.head`).
+- What is below the head of a table (`credential_columns`) is looked at as a whole.
 - Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, stands near a change, all of the
   content is looked at for them; variables that are put together where a change stands in the 4 KiB before them.
 """
@@ -29,15 +30,21 @@ import hyperscan
 
 from hush_core.corpus.changes import Change, Range, around, changed, moved
 from hush_core.secrets.detectors import credential_joints, deadline
+from hush_core.secrets.detectors.credential_columns import heads
+from hush_core.secrets.detectors.credential_decoded import decoded
 from hush_core.secrets.detectors.credential_files import in_files, lined_files
 from hush_core.secrets.detectors.credential_joined import WINDOW
 from hush_core.secrets.detectors.credential_names import machine_values
+from hush_core.secrets.detectors.credential_near import near_names
 from hush_core.secrets.detectors.credential_passwords import head_of, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.detectors.credential_rules import (
     BLOCK,
+    COLUMNS,
+    DECODED,
     FAR,
     JOINED,
+    NEAR,
     PASSWORD,
     PLACE,
     RANDOM,
@@ -51,6 +58,7 @@ from hush_core.secrets.detectors.credential_rules import (
     gates_in,
     joined_in,
     lines_of,
+    rules_within,
 )
 
 INNER = " (inner)"
@@ -80,6 +88,8 @@ def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
     if FAR in gated.lines or gated.lined or len(content) < MIN_BYTES:
         return None
     if any(rule.endswith(INNER) for _, _, rule in rows):
+        return None
+    if any(True for _ in heads(content, gated.lines.get(COLUMNS, []))):
         return None
     if any(True for n in _WITH for _ in in_files(content, n, gated.lines.get(PLACE + n, []), alone=True)):
         return None
@@ -183,6 +193,9 @@ def _on_lines(content: bytes, lines: dict[int, list[Line]], unsettled: list[int]
             yield in_files(content, n, lines[PLACE + n], alone=True)
     yield machine_values(content, lines.get(RANDOM, []))
     yield passwords(content, lines.get(PASSWORD, []), unsettled)
+    yield near_names(content, lines.get(NEAR, []))
+    yield heads(content, lines.get(COLUMNS, []))
+    yield decoded(content, lines.get(DECODED, []), rules_within)
 
 
 _WITH = [n for n, place in enumerate(PLACES) if place.with_]

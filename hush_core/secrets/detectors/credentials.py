@@ -36,6 +36,7 @@ from hush_core.secrets.detectors.credential_versions import (
     nearby,
     next_known,
 )
+from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.detectors.scans import Scan
 from hush_core.secrets.kept import keep_in
 from hush_core.secrets.priors import (
@@ -76,7 +77,9 @@ class CredentialScanner:
             exact = content[start:end] == value
             if not exact and not f.is_base64_encoded:
                 value, exact = content[start:end], True
-            if value.strip() and not _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
+            if _placeholder(f.rule_id, value, content[max(0, start - 64) : start]):
+                rejected("a placeholder in an address", value)
+            elif value.strip():
                 found.add(Detection(f.rule_id, value, start, end, exact))
         taken = [(d.start, d.end) for d in found]
         own, parts, gated = all_findings(content, taken)
@@ -85,7 +88,10 @@ class CredentialScanner:
             # a part is no value of its own: it would be a weaker one
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
-        found = {d for d in found if not is_everybodys(d.value)}
+        known = {d for d in found if is_everybodys(d.value)}
+        for detection in known:
+            rejected("an example of a documentation or a standard, which everybody knows", detection.value)
+        found -= known
         return sorted(found, key=lambda d: (d.start, d.end, d.rule)), gated
 
     def pinned_places(self, text: bytes) -> list[int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-_OF_TRADE = """
+OF_TRADE = """
 acme api apis app apps auth aws azure backend backup beta bot bucket build bus cache cert ci client cloud
 cluster conf config corp cron csv data database db dbs debug default deploy dev devel dns docker edge email
 endpoint eng env etl eu frontend gateway gcp git github gitlab grafana graphql grpc guest hash hook host
@@ -67,7 +67,7 @@ def _lists() -> dict[str, list[str]]:
 @cache
 def word_bits() -> dict[str, float]:
     """A word → log2 of its best rank in any list; words of at least two characters."""
-    best = dict.fromkeys(_OF_TRADE, math.log2(_RANK_OF_TRADE))
+    best = dict.fromkeys(OF_TRADE, math.log2(_RANK_OF_TRADE))
     for words in _lists().values():
         for rank, word in enumerate(words, start=2):
             if 2 <= len(word) <= MOST:
@@ -118,10 +118,10 @@ def commonest_passwords() -> frozenset[bytes]:
 def common_passwords() -> list[str]:
     """What a hash is likely to be of: passwords, words, names, numbers, and the usual changes to the first."""
     lists = _lists()
-    plain = [*lists["passwords"], *lists["english_wikipedia"][:10_000], *_OF_TRADE, ""]
+    plain = [*lists["passwords"], *lists["english_wikipedia"][:10_000], *OF_TRADE, ""]
     plain += [*lists["male_names"], *lists["female_names"]]
     plain += [f"{n:0{width}d}" for width in (1, 2, 3, 4) for n in range(10**width)]
-    first = [*lists["passwords"][:1000], *_OF_TRADE]
+    first = [*lists["passwords"][:1000], *OF_TRADE]
     ends = "1 12 123 1234 ! 1! 123! @123 2020 2021 2022 2023 2024 2025 2026".split()  # noqa: SIM905
     changed = [f"{word}{end}" for word in first for end in ends]
     return list(

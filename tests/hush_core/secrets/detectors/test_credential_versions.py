@@ -190,6 +190,15 @@ def test_files_whose_lines_have_a_form(look):
         assert list(look.follow(chosen, [None, 0])) == [list(look(text)) for text in chosen]
 
 
+def test_a_row_far_below_its_head_is_seen_in_the_next_version(look):
+    """The head is unchanged and 40 KB away: only a look at the whole finds the new row's password."""
+    rows = [f"h{n},ada,,viewer" for n in range(2500)]
+    before = "\n".join(["host,user,password,role", *rows, "end,ada,,x", ""]).encode()
+    after = before.replace(b"end,ada,,x", b"end,ada,J7kq2!mWz9Lr4,x")
+    first, second = look.follow([before, after], [None, 0])
+    assert list(first) == [] and [after[a:b].decode() for a, b, _ in second] == ["J7kq2!mWz9Lr4"]
+
+
 def test_histories_at_random(look):
     draw = random.Random(3)
     found = 0

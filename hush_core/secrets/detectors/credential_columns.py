@@ -1,0 +1,198 @@
+"""Passwords in columns: tables with a head (comma, semicolon, tab, bar), PostgreSQL's `COPY`, and SQL's `INSERT`.
+
+The column is the one whose name is a password's. All that is no placeholder in it is one, whatever it looks like.
+"""
+
+# ruff: noqa: E501  (patterns: one row a form)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hush_core import linear
+from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.credential_files import FILE_PASSWORD, FILE_SECRET
+from hush_core.secrets.detectors.credential_near import LOCAL_NAMES
+from hush_core.secrets.detectors.credential_public import is_placeholder
+from hush_core.secrets.detectors.credential_randomness import looks_made
+
+_PASSWORD = (
+    rb"(?:[\w .-]{0,32}[ _.-])?(?:(?:plain|clear|user|login|db|admin|root|auth|e?mail|account|raw|new|old)[ _-]?)?"
+    rb"(?:pass(?:word|wd|phrase|code)?|pwd|pw|"
+    + LOCAL_NAMES[3:]
+    + rb"(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
+)
+COLUMNS_GATE = rb"(?:^|[,;\t|(][ ]?)[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:[,;\t|)]|\r?$)"
+"""A cell of a head; hyperscan, without case, by lines."""
+_NAME = linear.compile(rb"(?i)" + _PASSWORD)
+_BESIDE = linear.compile(
+    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database)s?"
+)
+"""What another column of such a table is called."""
+_HEAD_CELL = re.compile(rb"[A-Za-z_\x80-\xff*][\w .()/*?#\x80-\xff-]{0,40}|")
+_RULE = re.compile(rb"[\s|:+=-]+")
+_SQL_HEAD = linear.compile(
+    rb"(?i)(?:(copy)[ \t]+|insert[ \t]+(?:ignore[ \t]+)?into[ \t]+)[\w.\"`\[\]]{1,120}[ \t\r\n]{0,8}\(([^()]{3,2000})\)[ \t\r\n]{0,8}(?:values|from[ \t]+stdin[^\n;]{0,200};?[ \t]*\r?\n)"
+)  # fmt: skip
+_NOTHING = re.compile(
+    rb"(?i)(?:[x*.#_?-]+|null|none|nil|n/?a|true|false|yes|no|string|text|varchar.*|\\n|default|empty|required|optional)"
+)
+_DIGEST = linear.compile(
+    rb"(?i)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})|\$\w{1,10}\$.*|\{\w+\}.*|pbkdf2_.*|sha\d.*:.*"
+)
+MOST_ROWS, MOST_CELLS, MOST_LINE = 100_000, 64, 8192
+REACH_UP = 2200
+"""Bytes before a column's name in which the statement begins that it is part of."""
+
+
+def in_columns(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+    """(rule, start, end) of each value below a column's name, on the lines on which the gate sees one."""
+    done = 0
+    for at, cells in heads(content, lines):
+        if at < done:
+            continue
+        for start, end in cells:
+            done = max(done, end)
+            value = content[start:end]
+            if (
+                len(value) >= 4
+                and not _NOTHING.fullmatch(value)
+                and not is_placeholder(value)
+                and not _DIGEST.fullmatch(value)
+            ):
+                yield (FILE_SECRET if looks_made(value) else FILE_PASSWORD), start, end
+
+
+Cells = Iterator[tuple[int, int]]
+
+
+def heads(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[int, Cells]]:
+    """Where the heads of tables with a column of passwords stand on these lines, and the cells of that column."""
+    for first, last in lines:
+        deadline.check()
+        low, high = max(0, first - REACH_UP), min(len(content), last + REACH_UP)
+        statements = _SQL_HEAD.finditer(content, low, high)
+        statement = next((m for m in statements if m.end() > first and m.start() < last), None)
+        if statement is None:
+            yield from ((first, cells) for cells in _table(content, first, last))
+        elif columns := _columns(statement[2].split(b",")):
+            yield first, _statement(content, statement, columns)
+
+
+def _columns(names: list[bytes]) -> list[int]:
+    bare = [name.strip(b" \t\r\n\"'`[]*") for name in names]
+    columns = [n for n, name in enumerate(bare) if _NAME.fullmatch(name)]
+    return columns if any(_BESIDE.fullmatch(name) for n, name in enumerate(bare) if n not in columns) else []
+
+
+def _table(content: bytes, first: int, last: int) -> Iterator[Cells]:
+    """The cells below a head on this line, if it is one, as long as lines have as many."""
+    head = content[first:last].rstrip(b"\r\n")
+    if len(head) > 2048:
+        return
+    for separator in b"\t|,;":
+        names = [head[a:b].strip(b" \t\"'") for a, b in _cells(head, separator)]
+        if (
+            len(names) < 2
+            or not (names[-1] or separator == ord("|"))
+            or not all(_HEAD_CELL.fullmatch(name) for name in names)
+        ):
+            continue
+        columns = _columns(names)
+        if columns and len(names) <= MOST_CELLS and sum(map(bool, names)) > 1:
+            yield _below(content, last, separator, len(names), columns)
+            return
+
+
+def _below(content: bytes, at: int, separator: int, count: int, columns: list[int]) -> Cells:
+    for _ in range(MOST_ROWS):
+        deadline.check()
+        end = content.find(b"\n", at) + 1 or len(content)
+        row = content[at:end].rstrip(b"\r\n")
+        if not row or len(row) > MOST_LINE:
+            return
+        if not _RULE.fullmatch(row):
+            cells = list(_cells(row, separator))
+            if len(cells) != count:
+                return
+            bare = [_bare(content, at + start, at + end) for start, end in cells]
+            values = [content[start:end] for start, end in bare]
+            yield from (bare[n] for n in columns if values.count(values[n]) == 1)  # `guest,guest` is nobody's
+        at = end
+
+
+def _bare(content: bytes, start: int, end: int) -> tuple[int, int]:
+    """A cell without the blanks and quotes around it."""
+    while start < end and content[start] in b" \t\"'`":
+        start += 1
+    while end > start and content[end - 1] in b" \t\"'`":
+        end -= 1
+    return start, end
+
+
+def _cells(row: bytes, separator: int) -> Iterator[tuple[int, int]]:
+    """Where the cells of a line are (RFC 4180: what is in quotes may hold the separator)."""
+    start = at = 0
+    quoted = 0
+    while at < len(row):
+        c = row[at]
+        if quoted:
+            quoted = 0 if c == quoted else quoted
+        elif c in b"\"'" and not row[start:at].strip():
+            quoted = c
+        elif c == separator:
+            yield start, at
+            start = at + 1
+        at += 1
+    yield start, len(row)
+
+
+def _statement(content: bytes, match: linear.Match, columns: list[int]) -> Cells:
+    """The cells of a statement's rows."""
+    names = match[2].split(b",")
+    if match[1]:
+        yield from _copied(content, match.end(), len(names), columns)
+        return
+    at = match.end()
+    for _ in range(MOST_ROWS):
+        deadline.check()
+        opened = _OPENS.match(content, at)
+        if opened is None:
+            return
+        row, at = _literals(content, opened.end())
+        yield from (row[n] for n in columns if len(row) == len(names) and row[n][1] > row[n][0])
+
+
+_OPENS = linear.compile(rb"[\s,]{0,64}\(")
+_CELL = linear.compile(
+    rb"[ \t\r\n]{0,64}(?:[NEne]?'((?:[^'\\\n]|''|\\.){0,512})'|\"((?:[^\"\\\n]|\\.){0,512})\"|([^,()'\"\n]{0,200}(?:\([^()'\"\n]{0,100}\))?))[ \t\r\n]{0,64}([,)])"
+)
+
+
+def _literals(content: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
+    """The values of one row in brackets, by place; one that is no literal is empty. And where the row ends."""
+    row: list[tuple[int, int]] = []
+    while len(row) <= MOST_CELLS:
+        cell = _CELL.match(content, at, min(len(content), at + 1024))
+        if cell is None:
+            return [], at
+        group = 1 if cell.span(1)[0] >= 0 else 2 if cell.span(2)[0] >= 0 else 0
+        row.append(cell.span(group) if group else (cell.start(), cell.start()))
+        at = cell.end()
+        if cell[4] == b")":
+            break
+    return row, at
+
+
+def _copied(content: bytes, at: int, count: int, columns: list[int]) -> Iterator[tuple[int, int]]:
+    """The rows of PostgreSQL's COPY: tabs between, up to a backslash and a dot."""
+    for _ in range(MOST_ROWS):
+        end = content.find(b"\n", at) + 1 or len(content)
+        row = content[at:end].rstrip(b"\r\n")
+        if row == b"\\." or not row:
+            return
+        cells = list(_cells(row, 9))
+        if len(cells) == count:
+            yield from ((at + cells[n][0], at + cells[n][1]) for n in columns)
+        at = end

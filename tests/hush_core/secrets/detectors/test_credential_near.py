@@ -1,0 +1,108 @@
+"""Passwords that no rule of a syntax covers: near a name, in columns, in encoded text; and what is none of these."""
+
+# ruff: noqa: E501  (tables: one row a form)
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote
+
+import pytest
+
+from hush_core.secrets.detectors.credential_rules import own_findings
+from hush_core.secrets.priors import PASSWORD_BITS, guess_bits
+
+STRONG, PHRASE = "J7kq2!mWz9Lr4", "pillow-tunnel-anchor-velvet"
+WRAPPED = [
+    'let password = Some("{}");', 'let password = String::from("{}");', 'password: SecretString::new("{}".into()),',
+    'password: str = field(default="{}")', 'char[] password = "{}".toCharArray();', "password: z.string().default('{}')",
+    'Password string `env:"PW" envDefault:"{}"`', 'password = bytes("{}", "utf-8")', "password => Digest.hexdigest('{}')",
+]  # fmt: skip
+APART = [
+    '{{"key":"password","value":"{}"}}', "  DbPassword:\n    Type: String\n    Default: {}\n", "password: &pw {}",
+    '<Key>Password</Key>\n<Value ProtectInMemory="True">{}</Value>', 'USER, PASSWORD = "ada", "{}"', "- key: password\n  value: {}",
+]  # fmt: skip
+LANGUAGES = [
+    "senha={}", "clave: {}", "contrasena={}", "contraseña: {}", "parola={}", "пароль: {}", "密码: {}", "Ihr Passwort lautet: {}",
+    "mot de passe : {}", "wachtwoord = {}", "hasło: {}", "lösenord: {}", "パスワード: {}", "비밀번호: {}", "şifre: {}",
+]  # fmt: skip
+OPTIONS = ["zip -P {} a.zip f", "xfreerdp /u:ada /p:{} /v:h", "sshpass -p {} ssh h", "rclone --ftp-pass={} x"]
+COLUMNS = [
+    "host,user,password,role\nh0,eve,,viewer\nh1,ada,{},admin\n", "name\tpassword\tmail\nada\t{}\ta@b.test\n",
+    "COPY users (id, name, password) FROM stdin;\n1\tada\t{}\n\\.\n", '"Title","Username","Password"\n"a","ada","{}"\n',
+    "INSERT INTO users (id, name, pwd, role) VALUES (1,'bob','x','y'),\n (2,'ada','{}','y');\n",
+    "| user | password | role |\n|---|---|---|\n| ada | {} | admin |\n",
+]  # fmt: skip
+STRONG_ONLY = [
+    "Use ada / {} to sign in", "creds: ada:{}", "temporary password for bob - {}", "tool --auth ada:{} get",
+    '$db = new mysqli("localhost", "ada", "{}", "db");', "net use Z: \\\\h\\s {} /user:ada", 'psql "user=ada password={} dbname=x"',
+]  # fmt: skip
+
+
+def labelled(content: str, value: str) -> bool:
+    text = content.encode()
+    at = text.rindex(value.encode())
+    spans = [(start, end) for _, start, end in own_findings(text, [])]
+    return any(start <= at and at + len(value) <= end for start, end in spans)
+
+
+@pytest.mark.parametrize("value", [STRONG, PHRASE])
+@pytest.mark.parametrize("form", WRAPPED + APART + LANGUAGES + OPTIONS + COLUMNS)
+def test_a_password_is_found_in_syntax_that_no_rule_lists(form, value):
+    assert labelled(f"import os\n{form.format(value)}\nz = 1\n", value)
+
+
+@pytest.mark.parametrize("form", STRONG_ONLY)
+def test_a_strong_password_is_found_on_the_line_of_a_name(form):
+    assert labelled(f"import os\n{form.format(STRONG)}\nz = 1\n", STRONG)
+
+
+def _hex(text: str) -> str:
+    return text.encode().hex()
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize("encode", [_base64, lambda text: _base64(_base64(text)), _hex, quote])
+@pytest.mark.parametrize("text", ['{{"user":"ada","password":"{}"}}', "HOST=db&DB_PASSWORD={}&x=1"])
+def test_a_password_in_encoded_text_labels_the_whole_run(encode, text):
+    run = encode(text.format(STRONG))
+    assert labelled(f"import os\nblob = '{run}'\n", run)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password: see ada@example.org or lodash@4.17.21", "the password field of OAuth2Client1 is #L42-L60", "# pwd: /usr/lib64/x86_64!",
+        "secret = a1+b2*cc3/dd4()", "password: ${DB_PASSWORD1!}", "password_hash = '$2b$12$abcdefghijk'",
+        "password = forms.CharField(widget=Input(attrs=x1))", "reset-password: account-reset-form-page", "class: user-password-form-field",
+        "credentials file, see aws/aws-cli#847", 'pattern = "^secret:[a-zA-Z0-9/_+=.@-]+$"', "login (RFC 7617#section-2)",
+    ],
+)  # fmt: skip
+def test_addresses_code_and_names_near_a_name_are_no_passwords(line):
+    assert list(own_findings(f"# text\n{line}\n# end\n".encode(), [])) == []
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "'point','pass','return'\n'a','row_major','b'\n", "user,password\nada,\nbob,********\n", "id,password_hash\n1,ab12\n",
+        "f(user, password)\ng(one, two2words!)\n",
+    ],
+)  # fmt: skip
+def test_lists_digests_and_empty_columns_are_no_passwords(table):
+    assert list(own_findings(table.encode(), [])) == []
+
+
+def test_what_only_encodes_readable_text_is_no_credential():
+    for text in ('{"user":"ada","city":"Oslo","age":42}', "the quick brown fox jumps over the lazy dog"):
+        assert list(own_findings(f"x = '{_base64(text)}'\n".encode(), [])) == []
+
+
+def test_found_passwords_claim_no_more_than_a_person_chooses():
+    for form in (WRAPPED[0], APART[0], COLUMNS[0]):
+        text = form.format(STRONG).encode()
+        for rule, start, end in own_findings(text, []):
+            assert guess_bits(rule, text[start:end]) <= PASSWORD_BITS
