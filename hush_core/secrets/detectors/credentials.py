@@ -265,4 +265,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="16", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="17", prepare=_rules, scan=_scan)
