@@ -64,7 +64,7 @@ class PromiseConfig(Section):
 
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
     """Every target holds over this many runs of one HUSH_HOME together; one more is refused before it trains.
-    """
+    A schedule (`since`, `until`, `cron`) counts them, in place of this key."""
     since: date | None = None
     """First day of a schedule; with `until` and `cron` in place of `runs`."""
     until: date | None = None
