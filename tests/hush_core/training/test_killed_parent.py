@@ -1,0 +1,97 @@
+"""A rank whose parent is killed before the first release: no other run is planned while it may still release."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import polars as pl
+import psutil
+import pytest
+from waiting import ended, until
+
+from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.errors import InputError
+from hush_core.history import RunHistory, RunText
+from hush_core.plan import ProtectionPlan
+from hush_core.training import byte_gpt, save_model
+from hush_core.training.processes import fit_in_processes
+
+KILLED, OTHER = "a" * 64, "b" * 64
+ROUNDS = 9
+TEXTS = [b"the quick", b"lazy dog", b"jumps over"]
+STOPS = """\
+import os, signal
+write = os.write
+
+
+def stops(file, data):
+    if b'"release": 0' in bytes(data):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return write(file, data)
+
+
+os.write = stops
+"""
+"""Stands still before the line of the first release is written."""
+
+
+def a_run():
+    edges = pl.DataFrame({"example_id": [0], "secret_id": [0]}, schema_overrides={"secret_id": pl.UInt32})
+    row = (0, "path", "alpha", 1e-6, 1e-3)
+    secrets = pl.DataFrame([row], schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
+    return RunText(TEXTS, np.full(3, 0.5), edges, secrets, 2.0, ROUNDS, "settings")
+
+
+def train(folder, witness, lock):
+    plan = ProtectionPlan(np.full(3, 0.5), 2.0, ROUNDS, 2, 1.0, "best", pl.DataFrame())
+    settings = TrainConfig(rounds=ROUNDS, batch=2, micro_batch=2)
+    work = folder / "store" / "work" / KILLED
+    fit_in_processes(
+        2, plan, TEXTS, folder / "model", settings, None, work, folder / "out", witness=witness, lock=lock
+    )
+
+
+def stopped_rank(parent):
+    """The first rank of a process, once it stands still; raises if the process has ended."""
+    for child in psutil.Process(parent).children():
+        if child.status() == psutil.STATUS_STOPPED:
+            return child
+    assert os.waitpid(parent, os.WNOHANG) == (0, 0), "it ended before the first release"
+    return None
+
+
+def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(tmp_path, monkeypatch):
+    """Else the other run's plan, made before that release, does not know of it."""
+    (tmp_path / "sitecustomize.py").write_text(STOPS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=0), tmp_path / "model")
+    history = RunHistory(tmp_path / "store", key=b"k" * 32, identity="here")
+    counted = history.earlier(OTHER, a_run())
+    witness = history.note(KILLED, a_run())
+    with history.training(KILLED, a_run(), counted) as lock:
+        parent = os.fork()  # which holds the lock from here on
+        if parent == 0:
+            try:
+                train(tmp_path, witness, lock)
+            finally:
+                os._exit(1)
+    rank = until(lambda: stopped_rank(parent), "the moment before the first release")
+    ranks = psutil.Process(parent).children()
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    assert rank.status() == psutil.STATUS_STOPPED
+    with (
+        pytest.raises(InputError, match="another run is training"),
+        history.training(OTHER, a_run(), counted),
+    ):
+        pass
+    rank.send_signal(signal.SIGCONT)
+    for child in ranks:
+        ended(child.pid)
+    now = history.earlier(OTHER, a_run())
+    released = history.listed()["released"].to_list()
+    assert released in ([], [1]) and now.counts.tolist() == [len(released)]
+    with history.training(OTHER, a_run(), now):
+        pass
