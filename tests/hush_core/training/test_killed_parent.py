@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import psutil
 import pytest
+from jobs import ROOT
 from waiting import ended, until
 
 from hush_core.config import ByteGptModel, TrainConfig
@@ -45,47 +49,45 @@ def a_run():
     return RunText(TEXTS, np.full(3, 0.5), edges, secrets, 2.0, ROUNDS, "settings")
 
 
-def train(folder, witness, lock):
+def history_in(folder):
+    return RunHistory(folder / "store", key=b"k" * 32, identity="here")
+
+
+def main(folder):
+    """The parent, which is killed: a run of a promise."""
+    history = history_in(folder)
+    witness = history.note(KILLED, a_run())
     plan = ProtectionPlan(np.full(3, 0.5), 2.0, ROUNDS, 2, 1.0, "best", pl.DataFrame())
     settings = TrainConfig(rounds=ROUNDS, batch=2, micro_batch=2)
-    work = folder / "store" / "work" / KILLED
-    fit_in_processes(
-        2, plan, TEXTS, folder / "model", settings, None, work, folder / "out", witness=witness, lock=lock
-    )
+    model, work = folder / "model", folder / "store" / "work" / KILLED
+    save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=0), model)
+    with history.training(KILLED, a_run(), history.earlier(KILLED, a_run())) as lock:
+        fit_in_processes(
+            2, plan, TEXTS, model, settings, None, work, folder / "out", witness=witness, lock=lock
+        )
 
 
-def opened(gate, parent):
-    """The gate, once a rank waits there; fails if the parent ends before."""
-    try:
+def opened(gate):
+    """The gate, once a rank waits there."""
+    with suppress(OSError):
         return os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        assert os.waitpid(parent, os.WNOHANG) == (0, 0), "it ended before the first release"
-        return None
 
 
-def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(tmp_path, monkeypatch):
+def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(tmp_path):
     """Else the other run's plan, made before that release, does not know of it."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     (tmp_path / "sitecustomize.py").write_text(WAITS.format(gate=str(gate)))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=0), tmp_path / "model")
-    history = RunHistory(tmp_path / "store", key=b"k" * 32, identity="here")
-    counted = history.earlier(OTHER, a_run())
-    witness = history.note(KILLED, a_run())
-    with history.training(KILLED, a_run(), counted) as lock:
-        parent = os.fork()  # which holds the lock from here on
-        if parent == 0:
-            try:
-                train(tmp_path, witness, lock)
-            finally:
-                os._exit(1)
-    go_on = until(lambda: opened(gate, parent), "the moment before the first release")
-    ranks = psutil.Process(parent).children()
+    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "tests" / "support")])
+    parent = subprocess.Popen([sys.executable, __file__, tmp_path], env=os.environ | {"PYTHONPATH": path})
+    go_on = until(lambda: opened(gate), "the moment before the first release", parent)
+    ranks = psutil.Process(parent.pid).children()
     (first,) = (rank.pid for rank in ranks if rank.environ()["RANK"] == "0")
     alive = os.open(f"/proc/{first}/fd/0", os.O_WRONLY)  # it does not see that its parent is gone
-    os.kill(parent, signal.SIGKILL)
-    os.waitpid(parent, 0)
+    parent.kill()
+    parent.wait()
+    history = history_in(tmp_path)
+    counted = history.earlier(OTHER, a_run())
     try:
         with (
             pytest.raises(InputError, match="another run is training"),
@@ -98,6 +100,11 @@ def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(t
             ended(rank.pid)
         os.close(alive)
     now = history.earlier(OTHER, a_run())
+    assert counted.counts.tolist() == [0]
     assert history.listed()["released"].to_list() == now.counts.tolist() == [1]
     with history.training(OTHER, a_run(), now):
         pass
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
