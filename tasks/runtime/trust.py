@@ -75,11 +75,8 @@ def _named(variable: str, *files: str) -> Path | None:
             )
         return Path(given).expanduser()
     keys = home().keys
-    for folder in (keys.parent, keys):
-        if folder.is_symlink() and not folder.exists():
-            raise InputError(
-                str(folder), "is a link to nothing that is there", "mount its share, or remove it"
-            )
+    if keys.is_symlink() and not keys.exists():
+        raise InputError(str(keys), "is a link to nothing that is there", "mount its share, or remove it")
     for path in (keys / name for name in files):
         try:
             path.lstat()
