@@ -48,13 +48,14 @@ def verify_registered(
     progress: Progress | None = None,
     *,
     chained: bool = True,
+    audited: bool = True,
     trust: TrustRoot | None = None,
 ) -> tuple[Verification, str]:
     """Download a version to `into` and verify it, who signed it, and that it counts what earlier versions knew of
     runs; asked for by the champion's alias, that a review put it there.
 
-    Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at.
-    `trust`: whose signatures count, instead of the environment's.
+    Returns the verification and a hash of all bytes. `chained`: whether the earlier versions are looked at;
+    `audited`: whether what audits found is. `trust`: whose signatures count, instead of the environment's.
 
     Raises:
         OlderSchema: an older hush certified it, and its files are as they were; it says if an audit refuted it.
@@ -63,7 +64,7 @@ def verify_registered(
     """
     try:
         try:
-            return _verified(model_uri, into, progress, chained, trust)
+            return _verified(model_uri, into, progress, chained, audited, trust)
         except OlderSchema:
             raise _of_an_older_hush(model_uri, into, trust or trust_root()) from None
     except VerificationError as error:
@@ -98,7 +99,12 @@ def own_trouble(error: BaseException | None) -> OSError | None:
 
 
 def _verified(
-    model_uri: str, into: Path, progress: Progress | None, chained: bool, trust: TrustRoot | None
+    model_uri: str,
+    into: Path,
+    progress: Progress | None,
+    chained: bool,
+    audited: bool,
+    trust: TrustRoot | None,
 ) -> tuple[Verification, str]:
     trust = trust or trust_root()
     entry = find_version(model_uri)
@@ -111,7 +117,8 @@ def _verified(
     verification = check_redaction(verify_certificate(certificate_dir, model_dir, progress))
     if chained:
         verification = after_earlier_versions(verification, model_uri, into / "earlier")
-    verification = with_audit(verification, entry)
+    if audited:
+        verification = with_audit(verification, entry)
     root = model_dir.parent
     signed = check_signature(verification.certificate, root / certificate_dir.name, trust, whole=root)
     verification = replace(verification, signature=signed)

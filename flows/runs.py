@@ -22,12 +22,13 @@ def add_runs(target: str, progress: Progress | None = None) -> tuple[int, int]:
 
     Args:
         target: a certificate's directory, or models:/NAME/VERSION, as for `verify_target`. It may leave out runs of
-            earlier versions: what a copy of this home made does, and it counts all the more.
+            earlier versions: what a copy of this home made does, and it counts all the more. So does one that an
+            audit refuted: its releases happened.
 
     Raises:
         VerificationError: it does not verify. InputError: it is of another identity key, or a run is training.
     """
-    verification, history = verify_target(target, progress, chained=False), run_history()
+    verification, history = verify_target(target, progress, chained=False, audited=False), run_history()
     runs = known_runs(verification, identity=home().fingerprint("identity"))
     added = [history.add(run.key, run.record, run.released) for run in runs]
     return sum(added), len(added) - sum(added)

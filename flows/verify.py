@@ -22,20 +22,22 @@ def verify_target(
     trust: TrustRoot | None = None,
     *,
     chained: bool = True,
+    audited: bool = True,
 ) -> Verification:
     """Verify a certificate's directory, an MLflow model directory, or `models:/NAME/VERSION`.
 
     `after`: one that was written earlier in the same store; what it counts of runs must be counted. Of a registered
     version it is the nearest earlier one of its store, and each other one whose run the version does not count,
-    unless given or not `chained`. `trust`: the public keys whose signatures count, instead of those that the
-    environment names; where there are any, what none of them signed does not verify.
+    unless given or not `chained`. `audited`: whether one that an audit refuted is refused.
+    `trust`: the public keys whose signatures count, instead of those that the environment names; where there are
+    any, what none of them signed does not verify.
 
     Raises:
         VerificationError: it does not hold.
         InputError: there is no such directory or version.
     """
     trust = trust or trust_root()
-    verification = _verified(target, progress, trust, chained=chained and after is None)
+    verification = _verified(target, progress, trust, chained=chained and after is None, audited=audited)
     if after is None:
         return verification
     before = _verified(after, progress, trust, chained=False)
@@ -43,7 +45,7 @@ def verify_target(
 
 
 def _verified(
-    target: str, progress: Progress | None, trust: TrustRoot | None, *, chained: bool
+    target: str, progress: Progress | None, trust: TrustRoot | None, *, chained: bool, audited: bool = True
 ) -> Verification:
     if target.startswith("models:"):
         from flows.registered import (
@@ -51,11 +53,14 @@ def _verified(
         )
 
         with tempfile.TemporaryDirectory() as folder:
-            found = verify_registered(target, Path(folder), progress, chained=chained, trust=trust)[0]
+            found = verify_registered(
+                target, Path(folder), progress, chained=chained, audited=audited, trust=trust
+            )[0]
         if found.refuted:
             raise VerificationError([f"{target}: {found.audit}"])
         return found
-    return _not_refuted(_verified_folder(target, progress, trust), target)
+    found = _verified_folder(target, progress, trust)
+    return _not_refuted(found, target) if audited else found
 
 
 def _not_refuted(verification: Verification, target: str) -> Verification:

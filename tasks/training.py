@@ -136,7 +136,7 @@ def train_protected(
     if live is not None:
         live.begin(history.public_name(key), plan.rounds)
         watch = live.row
-    with store.scratch() as saved, history.training(key, text, counted):
+    with store.scratch() as saved, history.training(key, text, counted) as lock:
         out = Path(saved) / "model"
         hosts = training_hosts()
         if run.processes > 1 or apart or hosts is not None:
@@ -144,7 +144,7 @@ def train_protected(
                 fitted = fit_in_processes(
                     run.processes, plan, texts, folder, run, lora, store.work_dir(key), out,
                     progress=progress, public=measured, untagged=mixed, validation=validation, seed=SEED,
-                    base=base_name, witness=witness, watch=watch, **({"hosts": hosts} if hosts else {}),
+                    base=base_name, witness=witness, watch=watch, lock=lock, **({"hosts": hosts} if hosts else {}),
                 )  # fmt: skip
         else:
             model = adapted(load_model(folder), lora, seed=SEED)

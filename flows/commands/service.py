@@ -117,7 +117,10 @@ def restore(
 
     taken, spent = restore_home(home(), source)
     print(f"restored as of {taken}. Runs since then released something that this home does not count:")
-    print("count each of them with `hush runs --add CERTIFICATE`, or promise nothing over all runs")
+    print(
+        "count each with `hush runs --add CERTIFICATE`. One that was killed has none: copy its folders under"
+    )
+    print("store/history and store/work from the broken home, or promise nothing over all runs")
     for run in spent:
         print(f"run {run[:12]} had not ended then: it counts with all its rounds, and releases no more")
 

@@ -100,8 +100,9 @@ class RunFolders:
         return sum(not (self.store / "work" / run / LEDGER).exists() for run in found)
 
     @contextlib.contextmanager
-    def training(self, *, exclusive: bool, why: str) -> Iterator[None]:
-        """Held while a run trains; exclusive: no other one does.
+    def training(self, *, exclusive: bool, why: str) -> Iterator[int]:
+        """Held while a run trains; exclusive: no other one does. Yields the lock's descriptor: a process that
+        inherits it holds the lock until it ends, though this one is killed.
 
         Raises:
             InputError: another process holds it otherwise (`why`).
@@ -112,7 +113,7 @@ class RunFolders:
                 fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except OSError:
                 raise InputError(str(self.root), why, "wait for it to end") from None
-            yield
+            yield file.fileno()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:

@@ -214,23 +214,24 @@ class RunHistory:
         return self._last[1]
 
     @contextlib.contextmanager
-    def training(self, run: str, text: RunText, counted: Earlier | None) -> Iterator[None]:
+    def training(self, run: str, text: RunText, counted: Earlier | None) -> Iterator[int]:
         """Held while a run trains. Of a run under a promise of several, `counted` is what its plan counted in: no
-        other run trains meanwhile, and nothing was released that the plan does not know of.
+        other run trains meanwhile, and nothing was released that the plan does not know of. Yields the lock's
+        descriptor, which a process that makes the releases has to inherit (`RunFolders.training`).
 
         Raises:
             InputError: another run trains, or released something since this one was planned. A run that has
                 released anything itself goes on: those that came since have counted it in.
         """
         why = "another run is training, and one of the two is under a promise of several runs"
-        with self._folders.training(exclusive=counted is not None, why=why):
+        with self._folders.training(exclusive=counted is not None, why=why) as lock:
             if counted and not self._folders.releases(run) and not self.earlier(run, text).same_as(counted):
                 raise InputError(
                     str(self._root),
                     "another run released something since this one was planned",
                     "start it again: its plan then counts that run in",
                 )
-            yield
+            yield lock
 
     def earlier(self, run: str, text: RunText) -> Earlier:
         """All other runs that released one round or more: finished, failed, killed, cancelled or rejected.

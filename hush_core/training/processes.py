@@ -85,6 +85,7 @@ def fit_in_processes(
     seed: int = 0,
     witness: Path | None = None,
     watch: Watch | None = None,
+    lock: int | None = None,
     hosts: Hosts = Hosts(),  # noqa: B008 - frozen
 ) -> FittedInProcesses:
     """`fit_private` with the batch shared out over several processes; call it again to resume, with as many
@@ -96,6 +97,7 @@ def fit_in_processes(
             Each process holds the whole model. On CUDA each takes a device of its own.
         model_dir: a folder that `save_model` wrote.
         lora: adapters to put in and train; None trains every parameter. seed: of their random half.
+        lock: a descriptor that the first rank, which makes the releases, inherits (`RunHistory.training`).
         out_dir: where the model is saved; whole once this function returned. base: named in its adapters.
         hosts: the machines, which see all these folders at the same paths, with locks; this one alone by default.
 
@@ -124,7 +126,7 @@ def fit_in_processes(
         )
     work_dir = work_dir.resolve()
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _only_one(work_dir), _private_folder(work_dir) as folder:
+    with _only_one(work_dir) as own, _private_folder(work_dir) as folder:
         job = {
             "model": str(model_dir.resolve()),
             "out": str(out_dir.resolve()),
@@ -147,13 +149,14 @@ def fit_in_processes(
         _write_texts(folder / "public.arrow", public)
         _write_texts(folder / "untagged.arrow", untagged)
         _write_texts(folder / "validation.arrow", validation)
-        _run(folder, work_dir, processes, hosts, progress, watch)
+        held = (own,) if lock is None else (own, lock)
+        _run(folder, work_dir, processes, hosts, progress, watch, held)
         return FittedInProcesses(**json.loads((folder / "result.json").read_text()))
 
 
 @contextmanager
-def _only_one(work_dir: Path) -> Iterator[None]:
-    """Hold the folder: the processes of a parent that was killed are gone before its lock is."""
+def _only_one(work_dir: Path) -> Iterator[int]:
+    """Hold the folder, by a descriptor that the first rank inherits, which may outlive a killed parent."""
     descriptor = os.open(work_dir, os.O_RDONLY)
     try:
         try:
@@ -162,7 +165,7 @@ def _only_one(work_dir: Path) -> Iterator[None]:
             raise InputError(
                 str(work_dir), "another process is training this run", "wait for it to end"
             ) from None
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -194,7 +197,13 @@ def _write_texts(path: Path, texts: Sequence[ItemText]) -> None:
 
 
 def _run(
-    folder: Path, work_dir: Path, count: int, hosts: Hosts, progress: Progress | None, watch: Watch | None
+    folder: Path,
+    work_dir: Path,
+    count: int,
+    hosts: Hosts,
+    progress: Progress | None,
+    watch: Watch | None,
+    held: tuple[int, ...],
 ) -> None:
     """Start the ranks, relay the progress of the first, and leave none alive, whatever happens."""
     children: list[subprocess.Popen[bytes]] = []
@@ -203,7 +212,8 @@ def _run(
     try:
         for rank in range(count):
             with _interrupted_after():
-                children.append(_start(folder, rank, count, hosts, writing, work_dir / f"rank-{rank}.log"))
+                fds = (writing, *held) if rank == 0 else (writing,)
+                children.append(_start(folder, rank, count, hosts, fds, work_dir / f"rank-{rank}.log"))
         try:
             codes = _wait(children, reading, meeting, progress, watch)
         except BaseException:
@@ -243,9 +253,10 @@ def _interrupted_after() -> Iterator[None]:
 
 
 def _start(
-    folder: Path, rank: int, count: int, hosts: Hosts, progress: int, log: Path
+    folder: Path, rank: int, count: int, hosts: Hosts, fds: tuple[int, ...], log: Path
 ) -> subprocess.Popen[bytes]:
-    """A worker in a process group of its own: a Ctrl-C at the terminal reaches the parent alone."""
+    """A worker in a process group of its own: a Ctrl-C at the terminal reaches the parent alone. `fds` are what it
+    inherits: where it tells its progress, then locks."""
     command, local = hosts.of(rank, count)
     ranked = {
         "RANK": str(rank),
@@ -256,7 +267,7 @@ def _start(
         "NCCL_SOCKET_IFNAME": hosts.interface,
     }
     threads = {"OMP_NUM_THREADS": str(max(1, _cores() // hosts.most_on_one(count)))}
-    own = [sys.executable, "-P", "-m", "hush_core.training.worker", str(folder), str(progress)]
+    own = [sys.executable, "-P", "-m", "hush_core.training.worker", str(folder), str(fds[0])]
     if command:
         handed_on = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
         own = elsewhere(command, {**threads, **handed_on, **ranked}, own)
@@ -268,7 +279,7 @@ def _start(
             stdout=file,
             stderr=file,
             env={**threads, **os.environ, **ranked},
-            pass_fds=(progress,),
+            pass_fds=fds,
             process_group=0,
             bufsize=0,
         )

@@ -65,7 +65,7 @@ def _named(variable: str, *files: str) -> Path | None:
     though its target is not: a share that is not mounted must not read as "nobody is trusted".
 
     Raises:
-        InputError: the variable is set to nothing, or the home's keys cannot be looked at.
+        InputError: the variable is set to nothing, or the home's keys are not there or cannot be looked at.
     """
     given = os.environ.get(variable)
     if given is not None:
@@ -74,7 +74,10 @@ def _named(variable: str, *files: str) -> Path | None:
                 variable, "is set and names nothing", "name a file, or unset it for that of HUSH_HOME/keys"
             )
         return Path(given).expanduser()
-    for path in (home().keys / name for name in files):
+    keys = home().keys
+    if keys.is_symlink() and not keys.exists():
+        raise InputError(str(keys), "is a link to nothing that is there", "mount its share, or remove it")
+    for path in (keys / name for name in files):
         try:
             path.lstat()
         except FileNotFoundError:

@@ -20,6 +20,7 @@ from flows.demo.run import audited
 from flows.reports.job_report import Report
 from flows.reports.job_rows import SecretRow
 from flows.review import review
+from flows.runs import add_runs, counted_runs
 from flows.verify import verify_target
 from hush_core.accounting import calibrate
 from hush_core.auditing.canaries import plant_canaries
@@ -222,7 +223,9 @@ def test_suspended_it_ends_at_once_and_resumed_it_repeats_no_finished_attack(reg
     assert "log-likelihoods" in seen and "secrets attacked" not in seen
 
 
-def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_path, monkeypatch):
+def test_what_another_home_refuted_is_learned_and_kept_and_its_releases_count(
+    registered, learned, tmp_path, monkeypatch
+):
     """By a home of another key, and by a copy of this one that was made before the audit."""
     uri, run, here = registered("shared", learned, start_model()), run_of("shared"), home().root
     with pytest.raises(VerificationError):
@@ -236,6 +239,15 @@ def test_what_another_home_refuted_is_learned_and_kept(registered, learned, tmp_
         assert not refuted_runs()
         note_elsewhere({run, "1" * 64})
         assert set(refuted_runs()) == {run} and "REFUTED" in refuted_runs()[run].in_words()
+    with pytest.raises(VerificationError, match="REFUTED"):
+        verify_target(uri)
+    assert add_runs(uri) == (1, 0), "its releases happened, whatever the audit found"
+    (counted,) = counted_runs().runs
+    assert (counted.key, counted.released) == (run, ROUNDS) and "REFUTED" in counted.refuted
+    folder = str(tmp_path / "shared" / "certificate")
+    with pytest.raises(VerificationError, match="REFUTED"):
+        verify_target(folder)
+    assert add_runs(folder) == (0, 1)
     mlflow.MlflowClient().delete_model_version_tag("shared", "1", "audit")
     note_elsewhere({run})
     assert set(refuted_runs()) == {run}, "kept for good, whatever becomes of the registry"

@@ -230,6 +230,19 @@ def test_a_link_to_a_share_that_is_away_is_refused(package, monkeypatch, tmp_pat
         link.unlink()
 
 
+def test_keys_on_a_share_that_is_away_are_refused_with_all_that_they_may_trust(
+    package, monkeypatch, tmp_path
+):
+    for variable in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
+        monkeypatch.delenv(variable)
+    shutil.rmtree(package / "signature")
+    monkeypatch.setenv("HUSH_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "keys").symlink_to(tmp_path / "share")
+    with pytest.raises(InputError, match="home/keys: is a link to nothing that is there"):
+        verify_target(str(package))
+
+
 # decisions
 
 

@@ -1,0 +1,110 @@
+"""A rank whose parent is killed before the first release: no other run is planned while it may still release."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import psutil
+import pytest
+from jobs import ROOT
+from waiting import ended, until
+
+from hush_core.config import ByteGptModel, TrainConfig
+from hush_core.errors import InputError
+from hush_core.history import RunHistory, RunText
+from hush_core.plan import ProtectionPlan
+from hush_core.training import byte_gpt, save_model
+from hush_core.training.processes import fit_in_processes
+
+KILLED, OTHER = "a" * 64, "b" * 64
+ROUNDS = 9
+TEXTS = [b"the quick", b"lazy dog", b"jumps over"]
+WAITS = """\
+import os
+
+write = os.write
+
+
+def waits(file, data):
+    if b'"release": 0' in bytes(data):
+        open({gate!r}).read()
+    return write(file, data)
+
+
+os.write = waits
+"""
+"""Waits at a pipe before the line of the first release is written, until whoever opened it closes it."""
+
+
+def a_run():
+    edges = pl.DataFrame({"example_id": [0], "secret_id": [0]}, schema_overrides={"secret_id": pl.UInt32})
+    row = (0, "path", "alpha", 1e-6, 1e-3)
+    secrets = pl.DataFrame([row], schema=["secret_id", "kind", "name", "prior", "posterior"], orient="row")
+    return RunText(TEXTS, np.full(3, 0.5), edges, secrets, 2.0, ROUNDS, "settings")
+
+
+def history_in(folder):
+    return RunHistory(folder / "store", key=b"k" * 32, identity="here")
+
+
+def main(folder):
+    """The parent, which is killed: a run of a promise."""
+    history = history_in(folder)
+    witness = history.note(KILLED, a_run())
+    plan = ProtectionPlan(np.full(3, 0.5), 2.0, ROUNDS, 2, 1.0, "best", pl.DataFrame())
+    settings = TrainConfig(rounds=ROUNDS, batch=2, micro_batch=2)
+    model, work = folder / "model", folder / "store" / "work" / KILLED
+    save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=0), model)
+    with history.training(KILLED, a_run(), history.earlier(KILLED, a_run())) as lock:
+        fit_in_processes(
+            2, plan, TEXTS, model, settings, None, work, folder / "out", witness=witness, lock=lock
+        )
+
+
+def opened(gate):
+    """The gate, once a rank waits there."""
+    with suppress(OSError):
+        return os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
+
+
+def test_a_promise_counts_what_a_rank_releases_that_outlives_its_killed_parent(tmp_path):
+    """Else the other run's plan, made before that release, does not know of it."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "sitecustomize.py").write_text(WAITS.format(gate=str(gate)))
+    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "tests" / "support")])
+    parent = subprocess.Popen([sys.executable, __file__, tmp_path], env=os.environ | {"PYTHONPATH": path})
+    go_on = until(lambda: opened(gate), "the moment before the first release", parent)
+    ranks = psutil.Process(parent.pid).children()
+    (first,) = (rank.pid for rank in ranks if rank.environ()["RANK"] == "0")
+    alive = os.open(f"/proc/{first}/fd/0", os.O_WRONLY)  # it does not see that its parent is gone
+    parent.kill()
+    parent.wait()
+    history = history_in(tmp_path)
+    counted = history.earlier(OTHER, a_run())
+    try:
+        with (
+            pytest.raises(InputError, match="another run is training"),
+            history.training(OTHER, a_run(), counted),
+        ):
+            pass
+    finally:
+        os.close(go_on)
+        for rank in ranks:
+            ended(rank.pid)
+        os.close(alive)
+    now = history.earlier(OTHER, a_run())
+    assert counted.counts.tolist() == [0]
+    assert history.listed()["released"].to_list() == now.counts.tolist() == [1]
+    with history.training(OTHER, a_run(), now):
+        pass
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
