@@ -63,8 +63,8 @@ class HushConfig(Section):
     weights: WeightsConfig = WeightsConfig()
     """How much each secret may weigh."""
     method: Method = "best"
-    """How a bound is proved. `best` takes the smallest valid bound. `kl` is the paper's and needs many times
-    the noise."""
+    """How a bound is proved. `best` takes `blow_up`, and where that cannot certify the least valid bound. `kl` is
+    the paper's and needs many times the noise."""
     promise: PromiseConfig | None = None
     """For how many runs the targets hold. Without it each run is promised by itself."""
     model: ModelConfig = ByteGptModel()

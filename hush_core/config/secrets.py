@@ -37,8 +37,8 @@ class SecretEntry(Section):
     """The target r_j: a name from `levels`, or a number in (0, 1). For `credentials` the default is 0.0001.
     """
     bits: Bits | None = None
-    """Declared: one guess is right with probability at most 2^-bits. It can only lower what is measured.
-    Required for `literals`, `patterns` and `rare_words`."""
+    """Declared: one guess is right with probability at most 2^-bits. Where bits are measured too, the smaller
+    counts. Required for `literals`, `patterns` and `rare_words`."""
     protect: Protect = "auto"
     """`auto`: the plan decides. `noise`: trained on, with a bound at most the target. `redact` (values only):
     every copy that the search finds is replaced. `drop`: every example that holds one is left out."""
