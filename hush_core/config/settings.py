@@ -18,7 +18,7 @@ ClipNorm = Annotated[float, Field(ge=1e-6, le=1e6)]
 """Well inside float32 on both sides, with a batch of them added up."""
 Schedule = Literal["constant", "linear", "cosine"]
 WarmUp = Annotated[int, Field(ge=0, le=MOST_ROUNDS)]
-Optimizer = Literal["adamw", "adamw_bc", "sgd"]
+Optimizer = Literal["adamw", "adamw_bc", "sgd", "preconditioned"]
 UntaggedBatch = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 Average = Literal["none", "ema", "tail"]
 
@@ -220,7 +220,8 @@ class TrainConfig(Section):
     """How the rate falls to 0 over the rounds, after the warm-up."""
     warmup_rounds: WarmUp = 0
     optimizer: Optimizer = "adamw"
-    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments."""
+    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments. preconditioned: SGD on
+    gradients that are scaled, before they are clipped, by second moments of untagged text (AdaDPS)."""
     untagged_batch: UntaggedBatch = 0
     """So many untagged examples are mixed into each certified round's update, without noise."""
     average: Average = "none"
