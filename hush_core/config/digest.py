@@ -32,7 +32,7 @@ LEFT_OUT = {
     "promise.cron": "`promise.runs` follows from it", "promise.timezone": "`promise.runs` follows from it",
     "model": MODEL, "pretrain": MODEL, "untagged": MODEL,
     "train.clip_norm": "the noise is a multiple of it: K, σ and T are the same",
-    "train.learning_rate": MODEL, "train.schedule": MODEL, "train.warmup_rounds": MODEL, "train.optimizer": MODEL,
+    "train.learning_rate": MODEL, "train.schedule": MODEL, "train.warmup_rounds": MODEL, "train.optimizer": MODEL + "; `preconditioned` scales by untagged text (17)",
     "train.untagged_batch": MODEL, "train.average": MODEL, "train.average_decay": MODEL, "train.freeze": MODEL,
     "train.keep": MODEL, "train.precision": MODEL,
     "train.early_stopping": "all rounds of the plan count, however few are made",

@@ -4,7 +4,7 @@
     clipped_gradient_sum(network, batch, losses=model.losses, clip_norm=1.0, scale=scale)
 
 A round is then DP-SGD of φ in θ = θ₀ + s ∘ φ: the gradient in φ is s ∘ g, clipped to C and noised with σC as ever,
-and θ moves by s times the step of φ (docs/guarantee.md, Proposition 18). After AdaDPS (Li et al. 2022), with the
+and θ moves by s times the step of φ (docs/guarantee.md, Proposition 17). After AdaDPS (Li et al. 2022), with the
 factored second moments of Adafactor (Shazeer & Stern 2018): a matrix' scale is r cᵀ, so an outer product of a
 token stays one, and norms stay as exact and as fast as without a scale.
 """
@@ -12,17 +12,18 @@ token stays one, and norms stay as exact and as fast as without a scale.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hush_core.errors import InputError
 from hush_core.training.data import MicroBatch, micro_batches, predicts
 from hush_core.training.layers import Outer
+from hush_core.training.ranks import Ranks
 
 if TYPE_CHECKING:
     from hush_core.training.language_model import LanguageModel
@@ -55,57 +56,22 @@ class GradientScale:
     tensors: dict[str, Tensor]
 
     @staticmethod
-    def of(
-        model: LanguageModel, texts: Sequence[bytes], *, clip_norm: float, examples: int = EXAMPLES
-    ) -> GradientScale:
+    def of(model: LanguageModel, texts: Sequence[bytes], *, clip_norm: float) -> GradientScale:
         """From the gradients of single examples of `texts`, at the model's present weights.
 
         Args:
             model: its trainable parameters are scaled.
-            texts: untagged, that is, of no edge of the graph; the first `examples` that predict anything are read.
+            texts: untagged: no edge of the graph names them. The first `EXAMPLES` that predict anything are read.
             clip_norm: C, that scaled gradients are clipped to.
 
-        Raises:
-            InputError: no such text; a gradient that is not finite.
-        """
-        moments, count = {name: torch.zeros_like(p) for name, p in _trained(model.network).items()}, 0
-        for gradients in _gradients(model, texts, examples):
-            for name, gradient in gradients.items():
-                moments[name].addcmul_(gradient, gradient)
-            count += 1
-        if not count:
-            raise InputError(
-                "train.optimizer",
-                "scales gradients by those of untagged text, and there is none that predicts anything",
-                "set weights.without_secret to plain, or train.optimizer to adamw",
-            )
-        size = sum(moment.numel() for moment in moments.values())
-        mean = sum(float(moment.double().sum()) for moment in moments.values()) / size / count
-        if not (math.isfinite(mean) and mean > 0):
-            raise InputError(
-                "the start model",
-                f"has gradients of mean square {mean:g} on untagged text",
-                "take weights that can be trained",
-            )
-        tensors: dict[str, Tensor] = {}
-        for name, moment in moments.items():
-            tensors |= _factors(name, moment.div_(count), mean)
-        scale = GradientScale(tensors)
-        squares = expected = 0.0
-        for name, moment in moments.items():
-            squared = scale.scaled(name, scale.scaled(name, torch.ones_like(moment)))
-            squares += float(squared.double().sum())
-            expected += float(moment.mul_(squared).double().sum())
-        gain, unit = MARGIN * clip_norm / math.sqrt(expected), math.sqrt(squares / size)
-        for name in moments:
-            first = f"rows {name}" if f"rows {name}" in tensors else f"numbers {name}"
-            tensors[first].mul_(gain)
-        tensors["ratio"] = torch.tensor(math.sqrt(size) / (clip_norm * gain * unit))
-        return scale
+        With several ranks all get what the first one computes, to the bit.
 
-    def to(self, device: torch.device | str) -> GradientScale:
-        """The same on another device."""
-        return GradientScale({name: tensor.to(device) for name, tensor in self.tensors.items()})
+        Raises:
+            InputError: no such text; gradients that are not finite, or all 0.
+        """
+        ranks, device = Ranks.current(), next(model.network.parameters()).device
+        found = _computed(*_second_moments(model, texts), clip_norm) if ranks.first else None
+        return GradientScale({name: tensor.to(device) for name, tensor in ranks.share(found).items()})
 
     def scaled(self, name: str, values: Tensor) -> Tensor:
         """s ∘ values, for values of the parameter's shape, or (B, *shape)."""
@@ -146,20 +112,49 @@ class GradientScale:
             tensor.copy_(begun[name])
 
 
-def _trained(network: nn.Module) -> dict[str, nn.Parameter]:
-    return {name: p for name, p in network.named_parameters() if p.requires_grad}
-
-
-def _gradients(model: LanguageModel, texts: Sequence[bytes], most: int) -> Iterator[dict[str, Tensor]]:
-    """Of single examples, by plain autograd in float32."""
-    trained, generator = _trained(model.network), np.random.default_rng(0)
-    device = next(iter(trained.values())).device
-    sequences = [tokens for tokens in model.encode(texts[: 4 * most])[0] if predicts(tokens)][:most]
-    for part in micro_batches(sequences, model.objective, 1, generator):
+def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[str, Tensor], float]:
+    """Of single examples' gradients, by plain autograd; and their mean over all numbers."""
+    trained = {name: p for name, p in model.network.named_parameters() if p.requires_grad}
+    moments, device = {name: torch.zeros_like(p) for name, p in trained.items()}, next(iter(trained.values())).device
+    read = [tokens for tokens in model.encode(texts[: 4 * EXAMPLES])[0] if predicts(tokens)][:EXAMPLES]
+    for part in micro_batches(read, model.objective, 1, np.random.default_rng(0)):
         here = MicroBatch(*(x if x is None else x.to(device) for x in part))
         loss = model.losses(model.network, here).sum()
-        found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-        yield {name: g for name, g in zip(trained, found, strict=True) if g is not None}
+        gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        for name, gradient in zip(trained, gradients, strict=True):
+            if gradient is not None:
+                moments[name].addcmul_(gradient, gradient, value=1 / len(read))
+    if not read:
+        raise InputError(
+            "train.optimizer",
+            "preconditioned scales gradients by those of untagged text, and there is none that predicts anything",
+            "set weights.without_secret to plain, or train.optimizer to adamw",
+        )
+    size = sum(moment.numel() for moment in moments.values())
+    mean = sum(float(moment.double().sum()) for moment in moments.values()) / size
+    if not (math.isfinite(mean) and mean > 0):
+        raise InputError(
+            "the start model",
+            f"has gradients of mean square {mean:g} on untagged text",
+            "take weights that can be trained",
+        )
+    return {name: moment.cpu() for name, moment in moments.items()}, mean
+
+
+def _computed(moments: Mapping[str, Tensor], mean: float, clip_norm: float) -> dict[str, Tensor]:
+    """The tensors of a scale: factors for the clip, and what the update is multiplied with beside them."""
+    tensors: dict[str, Tensor] = {}
+    squares = length = 0.0
+    for name, moment in moments.items():
+        own = _factors(name, moment, mean)
+        squared = GradientScale(own).scaled(name, torch.ones_like(moment)).square_().double()
+        squares, length = squares + float(squared.sum()), length + float(squared.mul_(moment).sum())
+        tensors |= own
+    gain, size = MARGIN * clip_norm / math.sqrt(length), sum(moment.numel() for moment in moments.values())
+    for name, tensor in tensors.items():
+        if not name.startswith("columns "):
+            tensor.mul_(gain)
+    return tensors | {"ratio": torch.tensor(size / (clip_norm * gain * math.sqrt(squares)))}
 
 
 def _factors(name: str, moment: Tensor, mean: float) -> dict[str, Tensor]:

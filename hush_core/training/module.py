@@ -35,11 +35,12 @@ RateOf = Callable[[int], float]
 
 
 def make_optimizer(
-    model: nn.Module, kind: Literal["adamw", "sgd"], learning_rate: float
+    model: nn.Module, kind: Literal["adamw", "sgd", "preconditioned"], learning_rate: float
 ) -> torch.optim.Optimizer:
-    """Over the trainable parameters; no weight decay, no momentum for SGD."""
+    """Over the trainable parameters; no weight decay, no momentum for SGD, which `preconditioned` is of scaled
+    gradients."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    if kind == "sgd":
+    if kind != "adamw":
         return torch.optim.SGD(parameters, lr=learning_rate)
     return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0)
 

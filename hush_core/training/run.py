@@ -154,7 +154,9 @@ def _fit(
     check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
-    scale = _scale(model, untagged, plan, train_config, ranks)
+    scale = None
+    if train_config.optimizer == "preconditioned":
+        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm)
     mix = None
     if train_config.untagged_batch:
         mix = UntaggedMix(
@@ -289,21 +291,9 @@ def _optimizer(
     """The config's; a round's gradients are divided by the expected batch and `mixed` untagged examples."""
     rate = learning_rate_at(0, settings, plan.rounds)
     if settings.optimizer != "adamw_bc":
-        kind = "adamw" if settings.optimizer == "adamw" else "sgd"
-        return make_optimizer(network, kind, rate)
+        return make_optimizer(network, settings.optimizer, rate)
     noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
     return NoisyAdam([p for p in network.parameters() if p.requires_grad], rate, noise**2)
-
-
-def _scale(
-    model: LanguageModel, untagged: Sequence[bytes], plan: ProtectionPlan, settings: TrainConfig, ranks: Ranks
-) -> GradientScale | None:
-    """Of the gradients, where the config asks for it: the first rank's, on every rank."""
-    if settings.optimizer != "preconditioned":
-        return None
-    device = next(model.network.parameters()).device
-    scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm).to("cpu") if ranks.first else None
-    return ranks.share(scale).to(device)
 
 
 @contextmanager
