@@ -97,8 +97,8 @@ class HushConfig(Section):
             )
         if self.train.optimizer == "preconditioned" and not plain:
             raise ValueError(
-                "train.optimizer: preconditioned scales gradients by those of text that is trained on without noise; "
-                "set weights.without_secret to plain, or take adamw"
+                "train.optimizer: preconditioned scales gradients by those of text that is trained on without "
+                "noise; set weights.without_secret to plain, or take adamw"
             )
         for key, asked in (
             ("learning_rate: several rates", several),

@@ -220,8 +220,8 @@ class TrainConfig(Section):
     """How the rate falls to 0 over the rounds, after the warm-up."""
     warmup_rounds: WarmUp = 0
     optimizer: Optimizer = "adamw"
-    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments. preconditioned: SGD on
-    gradients that are scaled, before they are clipped, by second moments of untagged text (AdaDPS)."""
+    """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments. preconditioned: SGD
+    on gradients that are scaled, before they are clipped, by second moments of untagged text (AdaDPS)."""
     untagged_batch: UntaggedBatch = 0
     """So many untagged examples are mixed into each certified round's update, without noise."""
     average: Average = "none"

@@ -70,7 +70,7 @@ def clipped_gradient_sum(
             to it, and no other is made.
         shares: (B, k) with R = B·k: g_b = Σ_s shares[b, s] · (gradient of row b·k + s), 1 ÷ the number of records
             that the item shows where g_b is their average, and 0 for a filler. None: k is 1, g_b the row's own.
-        scale: g_b is s ∘ that gradient, for the fixed s > 0 of the scale: what is measured, clipped and summed is scaled.
+        scale: g_b is s ∘ that gradient, for the fixed s > 0 of the scale: norms, clip and sum are of g_b.
 
     Raises:
         InputError: names the parameter or layer that cannot be clipped; nothing is computed then. `shares` that do

@@ -28,6 +28,11 @@ from hush_core.training.ranks import Ranks
 if TYPE_CHECKING:
     from hush_core.training.language_model import LanguageModel
 
+IN_WORDS = (
+    "by the inverse root of second moments (a factor for each row and each column of a matrix) of the gradients of "
+    "untagged examples at the start model; sensitivity and noise are of the scaled gradients"
+)
+"""For the certificate."""
 EXAMPLES = 256
 """Untagged examples that second moments are taken of."""
 FLOOR = 1e-2
@@ -48,7 +53,7 @@ class GradientScale:
 
     Attributes:
         tensors: by name, `rows NAME` and `columns NAME` of a matrix (in the parameter's own orientation, s = rows ⊗
-            columns), `numbers NAME` of any other parameter; and `ratio`, what a release is multiplied with beside s,
+            columns), `numbers NAME` of any other parameter; and `ratio`, a factor of the update beside s,
             so that the learning rate is the root mean square by which a round moves the parameters where all of
             its examples agree, whatever C is.
     """
@@ -115,7 +120,10 @@ class GradientScale:
 def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[str, Tensor], float]:
     """Of single examples' gradients, by plain autograd; and their mean over all numbers."""
     trained = {name: p for name, p in model.network.named_parameters() if p.requires_grad}
-    moments, device = {name: torch.zeros_like(p) for name, p in trained.items()}, next(iter(trained.values())).device
+    moments, device = (
+        {name: torch.zeros_like(p) for name, p in trained.items()},
+        next(iter(trained.values())).device,
+    )
     read = [tokens for tokens in model.encode(texts[: 4 * EXAMPLES])[0] if predicts(tokens)][:EXAMPLES]
     for part in micro_batches(read, model.objective, 1, np.random.default_rng(0)):
         here = MicroBatch(*(x if x is None else x.to(device) for x in part))

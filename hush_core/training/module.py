@@ -83,8 +83,8 @@ class PrivateModule(_ManualModule):
             change them by what depends on releases and unprotected text alone (post-processing).
         probe: 2 or 3 RANDOM or public examples of different length, which the clipping is tried on before
             the first release; made up where `losses` is a LanguageModel's own.
-        scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release` left
-            is scaled once more before the optimiser.
+        scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release`
+            leaves is scaled once more before the optimiser.
 
     Raises:
         InputError: at construction, for a parameter that cannot be clipped; at the start of `fit`, for a

@@ -106,6 +106,7 @@ JSON = {
     "facts.training.trained_without_noise": [(-1, "trained_without_noise"), (1, "0 examples are plain")],
     "facts.training.noise_source": [("", "noise_source"), *TEXT],
     "facts.training.sampler": [("", "sampler"), *TEXT],
+    "facts.training.gradient_scale": [("", "gradient_scale"), ("by hand", "gradient_scale is of examples without")],
     "facts.training.released_unprotected": [([], "names nothing"), ([""], "unprotected"), (["none"], PASSES)],
     "facts.audits.name": [("", "audits"), *TEXT],
     "facts.audits.secrets": [(-1, "audits"), (4, "more secrets"), (0, "more secrets"), (3, PASSES)],

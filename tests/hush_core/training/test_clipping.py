@@ -91,7 +91,7 @@ def wild_scale(model, seed=0):
 
 
 def reference(model, batch, losses, clip, scale=None):
-    """Norms (B,) and clipped sums by a float64 loop with plain autograd; each gradient scaled before it is clipped."""
+    """Norms (B,) and clipped sums by a float64 loop with plain autograd: scaled, then clipped."""
     model = copy.deepcopy(model).double()
     named = {n: p for n, p in model.named_parameters() if p.requires_grad}
     sums, all_norms = {n: torch.zeros_like(p) for n, p in named.items()}, []

@@ -1,4 +1,4 @@
-"""Gradients scaled by second moments of untagged text: what the scale is of, what is released, what a resume keeps."""
+"""Gradients scaled by second moments of untagged text: what the scale is, what is released, what a resume keeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_private
-from hush_core.training.gradient_scale import FLOOR, MARGIN, GradientScale
+from hush_core.training.gradient_scale import FLOOR, MARGIN, POWER, GradientScale
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule
 
@@ -70,8 +70,9 @@ def test_a_scale_is_the_inverse_fourth_root_of_factored_second_moments_above_the
         if moment.dim() == 2:
             own = max(float(moment.mean()), FLOOR * mean)
             rows, columns = (moment.mean(d, keepdim=True).clamp(min=FLOOR * own) for d in (1, 0))
-            moment = rows * columns / own  # noqa: PLW2901
-        want[name] = moment.clamp(min=0 if moment.dim() == 2 else FLOOR * mean) ** -0.25
+            want[name] = (rows * columns / own) ** -POWER
+        else:
+            want[name] = moment.clamp(min=FLOOR * mean) ** -POWER
     got = whole(scale, model)
     gain = math.sqrt(sum(float((found[n] * want[n].square()).sum()) for n in want)) / (MARGIN * CLIP)
     for name in want:
@@ -88,7 +89,7 @@ def test_rows_that_no_text_touches_have_a_bounded_scale():
     got = whole(GradientScale.of(model, [b"aaaa"] * 3, clip_norm=CLIP), model)
     table = got["transformer.wte.weight"]
     assert all(bool(s.isfinite().all() and (s > 0).all()) for s in got.values())
-    assert table.max(0).values.div(table.min(0).values).max() <= 1 / FLOOR
+    assert table.max(0).values.div(table.min(0).values).max() <= len(table) * FLOOR**-POWER
 
 
 @pytest.fixture
@@ -175,9 +176,9 @@ def test_a_resume_keeps_the_scale_and_refuses_another(tmp_path, monkeypatch):
         fit_private(plan(), TAGGED, tiny(), config(), tmp_path, untagged=[b"other text"])
     with pytest.raises(InputError, match="does not fit"):
         fit_private(plan(), TAGGED, tiny(), config(optimizer="sgd"), tmp_path, untagged=UNTAGGED)
-    used, init = [], PrivateModule.__init__
+    used, update = [], GradientScale.update
     monkeypatch.setattr(
-        PrivateModule, "__init__", lambda self, *a, scale, **k: (used.append(scale), init(self, *a, scale=scale, **k))[1]
+        GradientScale, "update", lambda self, *given: (used.append(self), update(self, *given))[1]
     )
     begun = {n: t * (1 + 1e-4) for n, t in GradientScale.of(tiny(), UNTAGGED, clip_norm=CLIP).tensors.items()}
     resume = GradientScale.resume
