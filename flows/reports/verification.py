@@ -57,7 +57,9 @@ def verdict(verification: Verification) -> list[str]:
             "holds a secret that an entry names, and nothing is promised of any other"
         )
     if scale := facts.training.gradient_scale:
-        lines.append(f"gradients were scaled before they were clipped, which no bound depends on: {cell(scale)}")
+        lines.append(
+            f"gradients were scaled before they were clipped, which no bound depends on: {cell(scale)}"
+        )
     if redacted := facts.redaction.secrets:
         lines.append(
             f"{counted(redacted, 'value')} redacted, in {counted(facts.redaction.places, 'place')}: each bound is "

@@ -30,7 +30,7 @@ class UntaggedMix:
         batch: B, what the release was divided by.
         micro_batch: rows at once.
         key: fixes the draws; fresh ones unless given.
-        scale: of the released gradients: plain ones are scaled alike.
+        scale: of the released gradients: plain ones are scaled alike, and about as long.
 
     Raises:
         InputError: at construction, where there is no text; at a call, where no release stands in the gradients.
@@ -75,7 +75,7 @@ class UntaggedMix:
         added, together = self._sum(round), self._batch + self.count
         parts = added.split([p.numel() for p in self._trained])
         for name, p, part in zip(self._names, self._trained, parts, strict=True):
-            plain = part.view_as(p) if self._scale is None else self._scale.scaled(name, part.view_as(p))
+            plain = part.view_as(p) if self._scale is None else self._scale.mixed(name, part.view_as(p))
             p.grad.mul_(self._batch / together).add_(plain, alpha=1 / together)
 
     def _sum(self, round: int) -> torch.Tensor:

@@ -200,7 +200,10 @@ def test_every_field_has_its_forgeries():
         f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate", "same_promise")
     }
     agreeing |= {"facts.plan.mechanism.records", "facts.plan.mechanism.select"}  # test_mechanism.py
-    agreeing |= {"facts.plan.mechanism.bands"}  # test_cycle.py
+    agreeing |= {
+        "facts.plan.mechanism.bands",
+        "facts.training.gradient_scale",
+    }  # test_cycle.py, test_plain_job.py
     agreeing |= {"facts.redaction.places", "redacted.parquet.places", "redacted.parquet.prior"}
     assert passing | agreeing == set(UNCHECKED)
 

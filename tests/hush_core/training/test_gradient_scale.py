@@ -60,7 +60,7 @@ def moments(model, texts):
     return found
 
 
-def test_a_scale_is_the_inverse_fourth_root_of_factored_second_moments_above_the_floor():
+def test_a_scale_is_the_inverse_root_of_factored_second_moments_above_the_floor():
     model = tiny()
     scale, found = GradientScale.of(model, UNTAGGED, clip_norm=CLIP), moments(model, UNTAGGED)
     size = sum(moment.numel() for moment in found.values())
@@ -200,4 +200,4 @@ def test_plain_gradients_that_are_mixed_in_are_scaled_alike():
         parts.append({name: p.grad.clone() for name, p in model.network.named_parameters()})
     plain, scaled = parts
     for name, gradient in plain.items():
-        torch.testing.assert_close(scaled[name], scale.scaled(name, gradient), rtol=1e-5, atol=1e-7)
+        torch.testing.assert_close(scaled[name] * MARGIN, scale.scaled(name, gradient), rtol=1e-4, atol=1e-6)
