@@ -39,8 +39,8 @@ FLOOR = 1e-2
 """A second moment below this share of its matrix' mean, and a matrix' mean below this share of all numbers' mean,
 count as that: a number whose gradient untagged text does not show is not moved without limit."""
 POWER = 0.5
-"""s is the second moment to the power −POWER. The update is scaled twice: it is the gradient over its second moment, and
-its noise is longest where second moments, which stand for the loss's curvature, are least."""
+"""s is the second moment to the power −POWER. The update is scaled twice: the gradient over its second moment. Its
+noise is longest where second moments are least, and so, nearly, is the loss's curvature."""
 SAME = 1e-2
 """By how much, relatively, a resumed run's scale may differ from the one that is computed again."""
 MARGIN = 10.0
@@ -98,7 +98,7 @@ class GradientScale:
         return Outer(part.left * rows.to(part.left.dtype), part.right * columns)
 
     def mixed(self, name: str, plain: Tensor) -> Tensor:
-        """What is added to released gradients for the plain one of an untagged example: about C long, as they are."""
+        """What is added to released gradients for an untagged example's plain one: about C long, as they are."""
         return self.scaled(name, plain).div_(MARGIN)
 
     @torch.no_grad()
