@@ -155,7 +155,7 @@ def _fit(
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
     scale = mix = None
-    mixed = min(train_config.untagged_batch, len(untagged))
+    mixed = min(train_config.untagged_batch or 0, len(untagged))
     noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
     if train_config.optimizer == "preconditioned":
         scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm, noise=noise)
@@ -292,7 +292,7 @@ def _optimizer(
     """The config's, for gradients with noise of this standard deviation."""
     rate = learning_rate_at(0, settings, plan.rounds)
     if settings.optimizer != "adamw_bc":
-        return make_optimizer(network, settings.optimizer, rate)
+        return make_optimizer(network, settings.optimizer or "adamw", rate)
     return NoisyAdam([p for p in network.parameters() if p.requires_grad], rate, noise**2)
 
 
