@@ -69,7 +69,8 @@ class GradientScale:
 
         Args:
             model: its trainable parameters are scaled.
-            texts: untagged: no edge of the graph names them. The first `EXAMPLES` that predict anything are read.
+            texts: untagged: no edge of the graph names them. `EXAMPLES` that predict anything are read, spread over
+                all by a fixed draw.
             clip_norm: C, that scaled gradients are clipped to.
             noise: standard deviation of each number of what the update is made of, σC/B without mixed-in text.
 
@@ -128,12 +129,11 @@ class GradientScale:
 def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[str, Tensor], float]:
     """Of single examples' gradients, by plain autograd; and their mean over all numbers."""
     trained = {name: p for name, p in model.network.named_parameters() if p.requires_grad}
-    moments, device = (
-        {name: torch.zeros_like(p) for name, p in trained.items()},
-        next(iter(trained.values())).device,
-    )
-    read = [tokens for tokens in model.encode(texts[: 4 * EXAMPLES])[0] if predicts(tokens)][:EXAMPLES]
-    for part in micro_batches(read, model.objective, 1, np.random.default_rng(0)):
+    moments = {name: torch.zeros_like(p) for name, p in trained.items()}
+    device, generator = next(iter(trained.values())).device, np.random.default_rng(0)
+    tried = [texts[i] for i in generator.permutation(len(texts))[: 4 * EXAMPLES]]
+    read = [tokens for tokens in model.encode(tried)[0] if predicts(tokens)][:EXAMPLES]
+    for part in micro_batches(read, model.objective, 1, generator):
         here = MicroBatch(*(x if x is None else x.to(device) for x in part))
         loss = model.losses(model.network, here).sum()
         gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
