@@ -85,7 +85,7 @@ def run_job(
         config.tracking.model, extracted, weighed, calibrated, rounds.trained, attacks.protected,
         settings=config.weights, audit=config.audit, settings_digest=config.settings_digest,
         mechanism=config.mechanism, promise=config.promise, attacked_redacted=attacks.redacted,
-        champion=planned.champion,
+        champion=planned.champion, preconditioned=config.train.optimizer == "preconditioned",
     )  # fmt: skip
     read = {name: getattr(extracted, name) for name in AuditInputs.model_fields if name != "start"}
     note_inputs(Store(home().store), certificate, AuditInputs(start=begun.start, **read))

@@ -99,11 +99,12 @@ def write_model_certificate(
     promise: PromiseConfig | None = None,
     attacked_redacted: Attacked | None = None,
     champion: Champion | None = None,
+    preconditioned: bool = False,
 ) -> Ref:
     """Gather the facts, write the certificate, keep it."""
-    from hush_core.training.noise import (
-        SOURCE,  # torch comes with it, which a reused certificate does not need
-    )
+    # torch comes with them, which a reused certificate does not need
+    from hush_core.training.gradient_scale import IN_WORDS
+    from hush_core.training.noise import SOURCE
 
     store = Store(home().store)
     facts = Facts(
@@ -132,6 +133,7 @@ def write_model_certificate(
             trained_without_noise=weighed.trained_plain,
             noise_source=SOURCE,
             sampler=sampler_words(mechanism, SAMPLER),
+            gradient_scale=IN_WORDS if preconditioned and calibrated.rounds else None,
             released_unprotected=released_unprotected(audit),
         ),
         sources=extracted.commits,

@@ -125,7 +125,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
         with store.scratch() as folder:
             fit_private(
                 plan, texts, stage.model(store), quiet, Path(folder),
-                lambda *_, s=stamps: s.append(time.perf_counter()),
+                lambda *_, s=stamps: s.append(time.perf_counter()), untagged=texts,
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
     if timed[0][0] == timed[1][0]:

@@ -56,6 +56,10 @@ def verdict(verification: Verification) -> list[str]:
             f"{plain:,} of {facts.examples:,} examples were trained on WITHOUT noise; by the graph none of them "
             "holds a secret that an entry names, and nothing is promised of any other"
         )
+    if scale := facts.training.gradient_scale:
+        lines.append(
+            f"gradients were scaled before they were clipped, which no bound depends on: {cell(scale)}"
+        )
     if redacted := facts.redaction.secrets:
         lines.append(
             f"{counted(redacted, 'value')} redacted, in {counted(facts.redaction.places, 'place')}: each bound is "

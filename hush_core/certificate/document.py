@@ -163,7 +163,15 @@ class TrainingFacts(_Document):
     """Examples that no secret names, handed to ordinary training before the first round."""
     noise_source: Text
     sampler: Text
+    gradient_scale: Text | None = None
+    """How gradients were scaled before they were clipped; null: not at all."""
     released_unprotected: tuple[Text, ...]
+
+    @model_validator(mode="after")
+    def _scaled_by_something(self) -> Self:
+        if self.gradient_scale is not None and not self.trained_without_noise:
+            raise ValueError("gradient_scale is of examples without a secret, and none are stated")
+        return self
 
 
 class Audit(_Document):

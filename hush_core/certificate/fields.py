@@ -41,6 +41,7 @@ UNCHECKED: dict[str, str] = {
     "facts.training.started_from": "a run of runs.parquet where it is given; where not, that there was none",
     "facts.training.noise_source": "any text",
     "facts.training.sampler": "any text",
+    "facts.training.gradient_scale": "any text, where examples were trained on without noise; in no bound",
     "facts.training.released_unprotected": "any text; something where there are audits",
     "facts.audits.name": "any text",
     "facts.audits.secrets": "at most the certificate's secrets",

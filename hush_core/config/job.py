@@ -117,6 +117,11 @@ class HushConfig(Section):
                 "train.untagged_batch: mixes in text that is trained on without noise; "
                 "set weights.without_secret to plain, or leave it out"
             )
+        if self.train.optimizer == "preconditioned" and not plain:
+            raise ValueError(
+                "train.optimizer: preconditioned scales gradients by those of text that is trained on without "
+                "noise; set weights.without_secret to plain, or take adamw"
+            )
         for key, asked in (
             ("learning_rate: several rates", several),
             ("early_stopping", self.train.early_stopping is not None and not plain),

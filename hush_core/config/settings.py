@@ -18,7 +18,7 @@ ClipNorm = Annotated[float, Field(ge=1e-6, le=1e6)]
 """Well inside float32 on both sides, with a batch of them added up."""
 Schedule = Literal["constant", "linear", "cosine"]
 WarmUp = Annotated[int, Field(ge=0, le=MOST_ROUNDS)]
-Optimizer = Literal["adamw", "adamw_bc", "sgd"]
+Optimizer = Literal["adamw", "adamw_bc", "sgd", "preconditioned"]
 UntaggedBatch = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 Average = Literal["none", "ema", "tail"]
 
@@ -244,10 +244,13 @@ class TrainConfig(Section):
     """How the rate falls to 0 over the rounds."""
     warmup_rounds: WarmUp = 0
     """Rounds over which the rate rises."""
-    optimizer: Optimizer = "adamw"
-    """`adamw_bc` subtracts the known variance of the noise from AdamW's second moments."""
-    untagged_batch: UntaggedBatch = 0
-    """With `plain`: this many untagged examples join each round's update after its release, without noise."""
+    optimizer: Optimizer | None = None
+    """`adamw_bc` subtracts the known variance of the noise from AdamW's second moments. `preconditioned`, with
+    `plain`: SGD on gradients that are scaled, before the clip, by second moments of untagged text. Otherwise the
+    plan chooses."""
+    untagged_batch: UntaggedBatch | None = None
+    """With `plain`: this many untagged examples join each round's update after its release, without noise.
+    Otherwise the plan chooses."""
     average: Average = "none"
     """What is kept: the last iterate, an exponential average, or the mean over the second half. No bound
     changes."""

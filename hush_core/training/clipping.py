@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from hush_core.errors import InputError
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.layer_calls import Book, check_received, check_uses, recording
 from hush_core.training.layers import Outer
 from hush_core.training.noise import grid_step
@@ -52,6 +53,7 @@ def clipped_gradient_sum(
     grid: float | None = None,
     into: dict[str, Tensor] | None = None,
     shares: Tensor | None = None,
+    scale: GradientScale | None = None,
 ) -> ClippedSum:
     """Σ_b v_b over the items of one micro-batch, v_b = g_b · min(1, C'/‖g_b‖) rounded to a grid; an item is an
     example, or k neighbouring rows.
@@ -68,6 +70,7 @@ def clipped_gradient_sum(
             to it, and no other is made.
         shares: (B, k) with R = B·k: g_b = Σ_s shares[b, s] · (gradient of row b·k + s), 1 ÷ the number of records
             that the item shows where g_b is their average, and 0 for a filler. None: k is 1, g_b the row's own.
+        scale: g_b is s ∘ that gradient, for the fixed s > 0 of the scale: norms, clip and sum are of g_b.
 
     Raises:
         InputError: names the parameter or layer that cannot be clipped; nothing is computed then. `shares` that do
@@ -84,7 +87,7 @@ def clipped_gradient_sum(
         raise InputError("clip_norm", f"must be above 0, got {clip_norm:g}", "give a positive number")
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     records = 1 if shares is None else shares.shape[-1]
-    book = Book({p: name for name, p in parameters.items()}, records)
+    book = Book({p: name for name, p in parameters.items()}, records, scale)
     with torch.enable_grad(), recording(model, book):
         values = losses(model, batch)
     check_uses(book, values)

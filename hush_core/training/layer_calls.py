@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from hush_core.errors import InputError
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.layers import Outer, rule_for, trainable_layers
 from hush_core.training.norms import instance, keeps_instance, multiplies_in_half
 
@@ -40,6 +41,7 @@ class Book:
     names: dict[nn.Parameter, str]
     records: int
     """Neighbouring rows of a batch that are one item."""
+    scale: GradientScale | None = None
     uses: list[_Use] = field(default_factory=list)
     bottom: list[GradientEdge] = field(default_factory=list)
     instances: dict[nn.Parameter, Tensor] = field(default_factory=dict)
@@ -70,6 +72,8 @@ class Book:
             parameter = getattr(use.layer, local)
             if not parameter.requires_grad:
                 continue
+            if self.scale is not None:
+                part = self.scale.scaled_part(self.names[parameter], part)
             part = _of_items(part, self.records)
             if isinstance(part, Outer):
                 if part.one_hot or not keeps_instance(parameter.shape, part.tokens):

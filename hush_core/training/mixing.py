@@ -15,6 +15,7 @@ import torch
 
 from hush_core.errors import InputError
 from hush_core.training.data import MicroBatch, micro_batches
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ranks import Ranks
 
@@ -29,6 +30,7 @@ class UntaggedMix:
         batch: B, what the release was divided by.
         micro_batch: rows at once.
         key: fixes the draws; fresh ones unless given.
+        scale: of the released gradients: plain ones are scaled alike, and about as long.
 
     Raises:
         InputError: at construction, where there is no text; at a call, where no release stands in the gradients.
@@ -46,6 +48,7 @@ class UntaggedMix:
         batch: int,
         micro_batch: int,
         key: bytes | None = None,
+        scale: GradientScale | None = None,
     ) -> None:
         if not texts:
             raise InputError(
@@ -59,6 +62,8 @@ class UntaggedMix:
         self._sequences, self.cut = model.encode(texts)
         self.count, self._batch = min(count, len(texts)), batch
         self._trained = [p for p in model.network.parameters() if p.requires_grad]
+        self._names = [name for name, p in model.network.named_parameters() if p.requires_grad]
+        self._scale = scale
 
     def __call__(self, round: int) -> None:
         if any(p.grad is None for p in self._trained):
@@ -69,8 +74,9 @@ class UntaggedMix:
             )
         added, together = self._sum(round), self._batch + self.count
         parts = added.split([p.numel() for p in self._trained])
-        for p, part in zip(self._trained, parts, strict=True):
-            p.grad.mul_(self._batch / together).add_(part.view_as(p), alpha=1 / together)
+        for name, p, part in zip(self._names, self._trained, parts, strict=True):
+            plain = part.view_as(p) if self._scale is None else self._scale.mixed(name, part.view_as(p))
+            p.grad.mul_(self._batch / together).add_(plain, alpha=1 / together)
 
     def _sum(self, round: int) -> torch.Tensor:
         """(p,) float32, over all ranks: the sum of the examples' gradients, neither clipped nor noised."""

@@ -16,6 +16,7 @@ from hush_core.history.ledger import ReleaseLedger
 from hush_core.training.clipping import Losses, clipped_gradient_sum
 from hush_core.training.correlated_rows import CorrelatedRows, rounding_allowance
 from hush_core.training.data import MicroBatch
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_before_release
 from hush_core.training.layers import trainable_layers
 from hush_core.training.noise import SecureGaussian, add_noise, clip_within_grid, grid_step
@@ -34,11 +35,12 @@ RateOf = Callable[[int], float]
 
 
 def make_optimizer(
-    model: nn.Module, kind: Literal["adamw", "sgd"], learning_rate: float
+    model: nn.Module, kind: Literal["adamw", "sgd", "preconditioned"], learning_rate: float
 ) -> torch.optim.Optimizer:
-    """Over the trainable parameters; no weight decay, no momentum for SGD."""
+    """Over the trainable parameters; no weight decay, no momentum for SGD, which `preconditioned` is of scaled
+    gradients."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    if kind == "sgd":
+    if kind != "adamw":
         return torch.optim.SGD(parameters, lr=learning_rate)
     return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0)
 
@@ -81,6 +83,8 @@ class PrivateModule(_ManualModule):
             change them by what depends on releases and unprotected text alone (post-processing).
         probe: 2 or 3 RANDOM or public examples of different length, which the clipping is tried on before
             the first release; made up where `losses` is a LanguageModel's own.
+        scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release`
+            leaves is scaled once more before the optimiser.
 
     Raises:
         InputError: at construction, for a parameter that cannot be clipped; at the start of `fit`, for a
@@ -110,9 +114,11 @@ class PrivateModule(_ManualModule):
         on_step: OnStep | None = None,
         after_release: OnStep | None = None,
         probe: MicroBatch | None = None,
+        scale: GradientScale | None = None,
     ) -> None:
         super().__init__(model, optimizer, on_step)
         trainable_layers(model)
+        self._gradient_scale = scale
         self._probe, self._checked = probe, False
         self._losses, self._ledger, self._rate = losses, ledger, rate
         self._after_release = after_release
@@ -200,11 +206,15 @@ class PrivateModule(_ManualModule):
                 grid=grid,
                 into=views,
                 shares=part.shares,
+                scale=self._gradient_scale,
             )
         for name, gradient in self._views(self._release(total)).items():
             self._trained[name].grad = gradient
         if self._after_release is not None:
             self._after_release(batch.round)
+        if self._gradient_scale is not None:
+            for name, p in self._trained.items():
+                p.grad = self._gradient_scale.update(name, p.grad)
         self._step(batch.round)
 
     def _items_in(self, part: MicroBatch) -> int:

@@ -72,7 +72,7 @@ def try_rate(
     stage = f"rehearsal at {settings.learning_rate:g}"
     told = progress and (lambda _, done, rounds: progress(stage, done, rounds))
     played = plan.for_public(len(public))
-    fitted = fit_private(played, public, model, alike, work_dir, told, public=held_out)
+    fitted = fit_private(played, public, model, alike, work_dir, told, public=held_out, untagged=public)
     loss = fitted.model.evaluate(held_out, max_examples=len(held_out))
     return RateTrial(
         learning_rate=float(settings.learning_rate),  # type: ignore[arg-type]

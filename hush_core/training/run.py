@@ -24,6 +24,7 @@ from hush_core.training.averaging import KeptWeights
 from hush_core.training.checkpoint import CHECKPOINT, check_room, load_checkpoint, save_checkpoint
 from hush_core.training.data import predicts
 from hush_core.training.freezing import frozen
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_model
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import graceful, run_rounds
@@ -88,7 +89,8 @@ def fit_private(
         progress: called as progress("train", releases so far, plan.rounds).
         public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds.
         untagged: text that no edge of the graph names; `untagged_batch` of it is mixed into each update, after
-            the release (post-processing: the plan, its noise and the ledger know nothing of it).
+            the release (post-processing: the plan, its noise and the ledger know nothing of it). `optimizer:
+            preconditioned` takes the scale of gradients from it, before the first round.
         validation: untagged text that is not trained on. Early stopping and `keep: best` look at it, or where
             there is none at public text, and at nothing else.
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
@@ -152,7 +154,11 @@ def _fit(
     check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
-    mix = None
+    scale = mix = None
+    mixed = min(train_config.untagged_batch or 0, len(untagged))
+    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
+    if train_config.optimizer == "preconditioned":
+        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm, noise=noise)
     if train_config.untagged_batch:
         mix = UntaggedMix(
             model,
@@ -161,12 +167,16 @@ def _fit(
             batch=plan.expected_batch,
             micro_batch=train_config.micro_batch,
             key=_key(rehearsal, "mix"),
+            scale=scale,
         )
-    optimizer = _optimizer(model.network, plan, train_config, mix.count if mix else 0)
+    optimizer = _optimizer(model.network, plan, train_config, noise)
     kept = KeptWeights(model.network, train_config, plan.rounds)
+    begun = {} if scale is None else {name: tensor.clone() for name, tensor in scale.tensors.items()}
     with _ledger(plan, texts, model, work_dir, witness, ranks) as ledger:
         before = ranks.share(ledger.released if ledger else None)
-        log = load_checkpoint(checkpoint, model.network, optimizer, kept.tensors)
+        log = load_checkpoint(checkpoint, model.network, optimizer, kept.tensors | begun)
+        if scale is not None:
+            scale.resume(begun, str(checkpoint))
         kept.resume(log)
         if ledger and log:
             ledger.at_least(log[-1]["round"] + 1)
@@ -190,9 +200,10 @@ def _fit(
                 noise=SecureGaussian(_key(rehearsal, "noise")),
                 rate=attempt.rate,
                 on_step=lambda _: attempt.applied(
-                    lambda: save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors)
+                    lambda: save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors | begun)
                 ),
                 after_release=mix,
+                scale=scale,
             )
             rounds = Rounds(
                 items,
@@ -213,12 +224,12 @@ def _fit(
                     optimizer,
                     writes=writes,
                     rounds=plan.rounds,
-                    extra=kept.tensors,
+                    extra=kept.tensors | begun,
                 )
             with graceful() as stop:  # until the last checkpoint is written
                 run_rounds(module, rounds, work_dir, lambda: stop.is_set() or attempt.stopped)
                 if ranks.first:
-                    save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors)
+                    save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors | begun)
             if ranks.any(stop.is_set()):
                 raise KeyboardInterrupt
         kept.finish()
@@ -276,13 +287,12 @@ def rounds_without_checkpoint(work_dir: Path) -> int:
 
 
 def _optimizer(
-    network: nn.Module, plan: ProtectionPlan, settings: TrainConfig, mixed: int
+    network: nn.Module, plan: ProtectionPlan, settings: TrainConfig, noise: float
 ) -> torch.optim.Optimizer:
-    """The config's; a round's gradients are divided by the expected batch and `mixed` untagged examples."""
+    """The config's, for gradients with noise of this standard deviation."""
     rate = learning_rate_at(0, settings, plan.rounds)
     if settings.optimizer != "adamw_bc":
-        return make_optimizer(network, settings.optimizer, rate)
-    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
+        return make_optimizer(network, settings.optimizer or "adamw", rate)
     return NoisyAdam([p for p in network.parameters() if p.requires_grad], rate, noise**2)
 
 

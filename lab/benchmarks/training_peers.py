@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from training_shapes import Tokens
 
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.module import PlainModule, PrivateModule, make_optimizer
 from hush_core.training.rounds import RoundBatch
 
@@ -86,7 +87,9 @@ class Ours(Plain):
     """PrivateModule: book-keeping, noise from AES-256, AdamW."""
 
     def prepare(self, device: torch.device) -> None:
-        plan = SimpleNamespace(noise_multiplier=NOISE, clip_norm=self.clip, expected_batch=1)
+        plan = SimpleNamespace(
+            noise_multiplier=NOISE, clip_norm=self.clip, expected_batch=1, records=1, cycle=None
+        )
         self.module = _OursModule(
             plan,
             self.model,
@@ -94,8 +97,12 @@ class Ours(Plain):
             optimizer=self.optimizer,
             ledger=_Counter(),
             on_sum=self._complete,
+            scale=self.scale(),
         ).to(device)
         self.module._checked = True  # a trial before the first release, once a run: no part of a step
+
+    def scale(self) -> GradientScale | None:
+        return None
 
     def _complete(self, total: Tensor) -> None:
         self.mark()
@@ -105,6 +112,17 @@ class Ours(Plain):
         self.module.on_sum = lambda total: seen.append(total.clone())
         self.step([batch], lambda: None)
         return self.module._views(seen[0])
+
+
+class Scaled(Ours):
+    """The same with `optimizer: preconditioned`, by a scale of ones: as much work, and the same clipped sum."""
+
+    def scale(self) -> GradientScale:
+        tensors = {"ratio": torch.tensor(1.0)}
+        for name, p in self.names.items():
+            sides = zip(("rows", "columns"), p.shape, strict=True) if p.dim() == 2 else [("numbers", p.shape)]
+            tensors |= {f"{side} {name}": torch.ones(shape, device=p.device) for side, shape in sides}
+        return GradientScale(tensors)
 
 
 class _Peer(Plain):
@@ -271,6 +289,7 @@ def _norm(gradients: tuple[Tensor, ...]) -> Tensor:
 STEPS: dict[str, type[Plain]] = {
     "non-private": Plain,
     "hush": Ours,
+    "hush, scaled": Scaled,
     "Opacus hooks": OpacusHooks,
     "Opacus ghost": OpacusGhost,
     "Opacus expanded weights": OpacusExpandedWeights,

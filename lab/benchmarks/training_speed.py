@@ -59,7 +59,7 @@ from hush_core.training.allocation import steady_memory
 WRONG = 2e-3
 """Twice what the grid of a large matrix is charged with (docs/training.md, "Rounding")."""
 PLAIN, STEADY = "non-private", "non-private, steady memory"
-OURS = (PLAIN, STEADY, "hush")
+OURS = (PLAIN, STEADY, "hush", "hush, scaled")
 PEER_SECONDS = 20.0
 """A peer that has taken longer is not repeated."""
 

@@ -302,6 +302,9 @@ CASES |= {
     "untagged text where all is noised": (
         at(train__untagged_batch=4, secrets__alpha__protect="noise"), "untagged_batch",
     ),
+    "gradients scaled where all is noised": (
+        at(train__optimizer="preconditioned", secrets__alpha__protect="noise"), "optimizer",
+    ),
     "the best without a curve": (at(train__keep="best"), "keep"),
     "untagged is a word": (at(untagged=CANARY), "untagged"),
     "no untagged steps": (at(untagged={"steps": 0}), "untagged.steps"),

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 PLAIN = (
     CONFIG.replace("weights: {{c: 0.4}}", "weights: {{c: 0.4, without_secret: plain}}\nuntagged: {untagged}")
-    .replace("checkpoint_every: 2", "checkpoint_every: 2, untagged_batch: 4")
+    .replace("checkpoint_every: 2", "checkpoint_every: 2, untagged_batch: 4, optimizer: preconditioned")
     .replace("unprotected: true", "unprotected: true, held_back: true")
 )
 UNTAGGED = "{steps: 20, batch: 8, evaluate_every: 5, learning_rate: 3.0e-3}"
@@ -54,6 +54,7 @@ def test_report_certificate_and_verify_say_what_was_trained_without_noise(job, f
     facts = json.loads((proof / "certificate.json").read_text())["facts"]
     assert facts["plan"]["without_secret"] == "plain" and facts["plan"]["held_back"] is True
     assert facts["training"]["trained_without_noise"] == int(examples)
+    assert "second moments" in facts["training"]["gradient_scale"]
     assert any("held back" in line for line in facts["training"]["released_unprotected"])
     table = pl.read_parquet(proof / "weights.parquet")
     tagged = pl.read_parquet(proof / "edges.parquet")["example_id"].unique()
@@ -63,6 +64,7 @@ def test_report_certificate_and_verify_say_what_was_trained_without_noise(job, f
     output = job.hush("verify", "models:/job/1")
     said = f"{examples} of {facts['examples']:,} examples were trained on WITHOUT noise"
     assert "verified" in output and said in " ".join(output.split())
+    assert "gradients were scaled before they were clipped" in " ".join(output.split())
 
 
 def test_what_trains_without_noise_is_handed_no_text_with_a_secret(job, first):

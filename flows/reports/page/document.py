@@ -40,6 +40,7 @@ class Stated(BaseModel):
     code: dict[str, str]
     noise_source: str
     sampler: str
+    gradient_scale: str | None = None
 
 
 class AuditedRow(BaseModel):
@@ -116,6 +117,7 @@ def stated_by(certificate: Certificate, *, several: bool) -> Stated:
         code=facts.code,
         noise_source=facts.training.noise_source,
         sampler=facts.training.sampler,
+        gradient_scale=facts.training.gradient_scale,
     )
 
 

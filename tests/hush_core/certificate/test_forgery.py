@@ -106,6 +106,7 @@ JSON = {
     "facts.training.trained_without_noise": [(-1, "trained_without_noise"), (1, "0 examples are plain")],
     "facts.training.noise_source": [("", "noise_source"), *TEXT],
     "facts.training.sampler": [("", "sampler"), *TEXT],
+    "facts.training.gradient_scale": [("", "gradient_scale"), ("by hand", "gradient_scale is of examples without")],
     "facts.training.released_unprotected": [([], "names nothing"), ([""], "unprotected"), (["none"], PASSES)],
     "facts.audits.name": [("", "audits"), *TEXT],
     "facts.audits.secrets": [(-1, "audits"), (4, "more secrets"), (0, "more secrets"), (3, PASSES)],
@@ -199,7 +200,10 @@ def test_every_field_has_its_forgeries():
         f"history.parquet.{name}" for name in ("run", "secret_id", "examples", "rate", "same_promise")
     }
     agreeing |= {"facts.plan.mechanism.records", "facts.plan.mechanism.select"}  # test_mechanism.py
-    agreeing |= {"facts.plan.mechanism.bands"}  # test_cycle.py
+    agreeing |= {
+        "facts.plan.mechanism.bands",
+        "facts.training.gradient_scale",
+    }  # test_cycle.py, test_plain_job.py
     agreeing |= {"facts.redaction.places", "redacted.parquet.places", "redacted.parquet.prior"}
     assert passing | agreeing == set(UNCHECKED)
 

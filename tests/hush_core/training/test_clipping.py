@@ -6,6 +6,8 @@ import copy
 import gc
 import math
 import weakref
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from hush_core.config import ByteGptModel
 from hush_core.errors import InputError
 from hush_core.training import byte_gpt, clipped_gradient_sum, norms
 from hush_core.training.data import MicroBatch, micro_batches
+from hush_core.training.gradient_scale import GradientScale
 
 
 class Small(nn.Module):
@@ -72,8 +75,23 @@ def one_of(batch, i):
     )
 
 
-def reference(model, batch, losses, clip):
-    """Norms (B,) and clipped sums by a float64 loop with plain autograd."""
+def wild_scale(model, seed=0):
+    """Factors from 1/100 to 100, of every trainable parameter."""
+    generator, tensors = torch.Generator().manual_seed(seed), {}
+
+    def factors(*shape):
+        return 10 ** (4 * torch.rand(shape, generator=generator) - 2)
+
+    for name, p in model.named_parameters():
+        if p.dim() == 2:
+            tensors |= {f"rows {name}": factors(p.shape[0]), f"columns {name}": factors(p.shape[1])}
+        else:
+            tensors[f"numbers {name}"] = factors(*p.shape)
+    return GradientScale(tensors)
+
+
+def reference(model, batch, losses, clip, scale=None):
+    """Norms (B,) and clipped sums by a float64 loop with plain autograd: scaled, then clipped."""
     model = copy.deepcopy(model).double()
     named = {n: p for n, p in model.named_parameters() if p.requires_grad}
     sums, all_norms = {n: torch.zeros_like(p) for n, p in named.items()}, []
@@ -81,6 +99,8 @@ def reference(model, batch, losses, clip):
         loss = losses(model, one_of(batch, i)).sum()
         grads = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
         grads = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, named.values(), strict=True)]
+        if scale is not None:
+            grads = [scale.scaled(n, g) for n, g in zip(named, grads, strict=True)]
         norm = math.sqrt(sum(float(g.square().sum()) for g in grads))
         all_norms.append(norm)
         for n, g in zip(named, grads, strict=True):
@@ -106,8 +126,10 @@ CASES = {"small": small_case, "gpt-ghost": gpt_case, "gpt-kept": lambda: gpt_cas
 @pytest.mark.parametrize("clip", [0.05, 1.0, 1e6])
 def test_matches_a_float64_loop(case, clip):
     model, batch, losses = CASES[case]()
-    got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=clip)
-    assert agrees(got, reference(model, batch, losses, clip), clip)
+    for scale in (None, wild_scale(model)):
+        got = clipped_gradient_sum(model, batch, losses=losses, clip_norm=clip, scale=scale)
+        assert agrees(got, reference(model, batch, losses, clip, scale), clip)
+    assert not agrees(got, reference(model, batch, losses, clip), clip)  # scaled it is another gradient
     assert all(p.grad is None for p in model.parameters())
 
 
@@ -135,6 +157,30 @@ def test_dropping_the_tied_cross_term_is_rejected(longest):
     assert not agrees(wrong, reference(model, batch, losses, 0.3))
 
 
+@pytest.mark.parametrize("longest", [12, 64])
+def test_a_tied_weight_scaled_in_one_of_its_uses_alone_is_rejected(longest, monkeypatch):
+    model, batch, losses = gpt_case(longest=longest)
+    scale, scaled = wild_scale(model), GradientScale.scaled_part
+    want = reference(model, batch, losses, 0.3, scale)
+    assert agrees(clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3, scale=scale), want)
+
+    def embedding_left_out(self, name, part):
+        return part if getattr(part, "one_hot", False) else scaled(self, name, part)
+
+    monkeypatch.setattr(GradientScale, "scaled_part", embedding_left_out)
+    assert not agrees(clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3, scale=scale), want)
+
+
+def test_a_scale_after_the_clip_is_rejected():
+    """The scaled sum of clipped gradients is no sum of scaled gradients of norm at most C."""
+    model, batch, losses = gpt_case()
+    scale = wild_scale(model)
+    wrong = clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3)
+    wrong = replace(wrong, gradients={n: scale.scaled(n, g) for n, g in wrong.gradients.items()})
+    assert not agrees(wrong, reference(model, batch, losses, 0.3, scale))
+    assert math.sqrt(sum(float(g.square().sum()) for g in wrong.gradients.values())) > 0.3 * len(batch.inputs)
+
+
 def test_clipping_each_parameter_alone_is_rejected():
     model, batch, losses = gpt_case()
     wrong = clipped_gradient_sum(model, batch, losses=losses, clip_norm=0.3)
@@ -160,8 +206,8 @@ def test_with_all_factors_one_it_is_plain_backward(case):
 @pytest.mark.parametrize("clip", [1e-3, 0.37, 2.0])
 def test_no_single_example_releases_more_than_the_clip_norm(case, clip):
     model, batch, losses = CASES[case]()
-    for i in range(len(batch[0])):
-        got = clipped_gradient_sum(model, one_of(batch, i), losses=losses, clip_norm=clip)
+    for i, scale in product(range(len(batch[0])), (None, wild_scale(model))):
+        got = clipped_gradient_sum(model, one_of(batch, i), losses=losses, clip_norm=clip, scale=scale)
         released = math.sqrt(sum(float(g.double().square().sum()) for g in got.gradients.values()))
         assert released <= clip
 

@@ -46,6 +46,7 @@ from hush_core.training import (
     with_lora,
 )
 from hush_core.training.data import IGNORED, Objective
+from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.loop import run_rounds
 from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise
@@ -85,7 +86,7 @@ CASES = {
         ],
         4,
     )
-}
+} | {"gpt preconditioned": ("gpt", "preconditioned", RATES, len(SIZES), PrivateModule)}
 
 
 class NoiseOnEachRank(PrivateModule):
@@ -132,16 +133,19 @@ def train(bert, folder, model, optimizer, rates, rounds, kind):
     trained = [p for p in made.network.parameters() if p.requires_grad]
     flat = lambda: torch.cat([p.detach().flatten() for p in trained]).numpy().copy()  # noqa: E731
     seen = [flat()]
+    rate = {"adamw": 1e-2, "sgd": 1.0, "preconditioned": 1e-2}[optimizer]
+    scale = GradientScale.of(made, TEXTS[::-1], clip_norm=1.0) if optimizer == "preconditioned" else None
     ledger = ReleaseLedger(folder / "ledger", run="test", rounds=rounds) if ranks.first else None
     try:
         module = kind(
             plan,
             made.network,
             losses=made.losses,
-            optimizer=make_optimizer(made.network, optimizer, 1e-2 if optimizer == "adamw" else 1.0),
+            optimizer=make_optimizer(made.network, optimizer, rate),
             ledger=ledger.__enter__() if ledger else None,
             noise=SecureGaussian(b"n" * 32) if ranks.first else None,
             on_step=lambda _: seen.append(flat()),
+            scale=scale,
         )
         data = Rounds(
             items,
