@@ -81,8 +81,10 @@ def compare_curves(stored: pl.DataFrame, of_secret: np.ndarray, again: Curves) -
     """Of every curve; `of_secret`: which one is stated to be each secret's."""
     if not np.array_equal(of_secret, again.of_secret):
         return ["the curves are not assigned to the secrets that they are of"]
-    fixed = ["curve", "examples", "rate", "prior", "method"]
-    if not stored.select(fixed).equals(again.table.select(fixed)):
+    fixed = ["curve", "examples", "rate", "method"]
+    same = stored.select(fixed).equals(again.table.select(fixed))
+    # certificates from before hush computed them exactly have the last digit of another processor
+    if not (same and np.allclose(stored["prior"], again.table["prior"], rtol=SUMMED, atol=0)):
         return ["the curves are not those of this graph: their priors, methods or profiles differ"]
     failures = []
     for row, new in zip(stored.iter_rows(named=True), again.table.iter_rows(named=True), strict=True):

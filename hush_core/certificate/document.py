@@ -163,7 +163,8 @@ class TrainingFacts(_Document):
     """Examples that no secret names, handed to ordinary training before the first round."""
     noise_source: Text
     sampler: Text
-    gradient_scale: Text | None = None
+    gradient_scale: Annotated[Text | None, Field(exclude_if=lambda scale: scale is None)] = None
+    """Left out where it is null, so certificates from before it have the same bytes."""
     """How gradients were scaled before they were clipped; null: not at all."""
     released_unprotected: tuple[Text, ...]
 

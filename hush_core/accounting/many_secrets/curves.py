@@ -7,6 +7,7 @@ team) starts from a larger prior; what the releases add is read from the same me
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -104,7 +105,8 @@ def posterior_curves(
 def curve_priors(least: float) -> np.ndarray:
     """Half decades from `least` (rounded down) up to 1/2, and 1/2; `least` itself where it is larger."""
     first = int(np.floor(2 * np.log10(least) + 1e-9))
-    grid = 10.0 ** (np.arange(first, 0) / 2)
+    # not numpy's power, whose last digit depends on the processor
+    grid = np.array([float(Decimal(10) ** (Decimal(half) / 2)) for half in range(first, 0)])
     grid = np.append(grid[grid < 0.5], 0.5)
     grid[0] = min(grid[0], least)  # rounding may put the half decade a hair above
     return np.append(grid, least) if least > 0.5 else grid
