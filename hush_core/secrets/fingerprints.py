@@ -76,7 +76,7 @@ def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFra
     """(redacted_id, example_id), unique and sorted: which example's text holds which redacted value.
 
     Spellings are sought as the value search seeks them, in all that the text decodes to. Of whole words those at an
-    example's two ends are not looked at: they may be parts of longer ones. An example whose search takes longer than
+    example's two ends are not looked at: they may be parts of longer ones. An example that takes longer than
     `deadline` allows has a row without a redacted_id.
 
     Args:

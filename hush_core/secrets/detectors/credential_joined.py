@@ -123,8 +123,13 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
                 yield from _look(content, literal.start(), pieces, find, whole=lists)
 
 
+NO_GLUE = (b",", b":", b"]", b"}", b"=", b">", b"{", b"[", b"%", b"!", b"?")
+
+
 def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int], int] | None:
     """(span of the next literal's text, its end)."""
+    if glue is GLUE and content[end : end + 1] in NO_GLUE:
+        return None  # neither this nor SHELL begins so
     joint = glue.match(content, end, end + 400)
     if joint and (joint[1] is None or joint[1] == joint[2]) if glue is GLUE else joint:
         literal = LITERAL.match(content, joint.end())
