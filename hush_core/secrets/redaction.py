@@ -27,7 +27,7 @@ from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.rare_words import words
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.propagators import Values
-from hush_core.secrets.propagation.value_search import SearchTerm, is_slow
+from hush_core.secrets.propagation.value_search import Hit, SearchTerm, is_slow
 
 REPLACED = {
     "redacted_id": pl.UInt32,
@@ -189,18 +189,19 @@ def _refuse_what_is_left(
     slow: list[int] = []
     if values.value_search is None:
         return slow
-    sought = np.setdiff1d(new.changed, new.blob[values.slow]).tolist()  # the others are left out
-    texts = ((number, new.corpus.contents[number]) for number in sought)
-    for content, text in ((-1, PLACEHOLDER), *texts):
-        hits, _ = values.value_search.in_time(text)
+    search = values.value_search
+    found_in: list[Hit] = list(search.find(PLACEHOLDER))
+    for content in np.setdiff1d(new.changed, new.blob[values.slow]).tolist():  # the others are left out
+        hits, _ = search.in_time(new.corpus.contents[content])
         if is_slow(hits):
             slow.append(content)
-            continue
-        for hit in hits:
-            if (number := values.found[hit.index]) in chosen:
-                raise InputError(
-                    f"secrets.{found[number].name}",
-                    f"cannot be redacted: it is found in {PLACEHOLDER.decode()} or in text with it",
-                    "take it out of the entry, or give it an entry of its own with protect: noise or drop",
-                )
+        else:
+            found_in += hits
+    for hit in found_in:
+        if (number := values.found[hit.index]) in chosen:
+            raise InputError(
+                f"secrets.{found[number].name}",
+                f"cannot be redacted: it is found in {PLACEHOLDER.decode()} or in text with it",
+                "take it out of the entry, or give it an entry of its own with protect: noise or drop",
+            )
     return slow
