@@ -50,7 +50,7 @@ class Alphabet:
 
     def __init__(self, characters: bytes, pads: bytes = b"") -> None:
         self._pads = pads
-        self._others = re.compile(b"[^" + characters + b"]")
+        self._members = b"".join(re.compile(b"[" + characters + b"]").findall(bytes(range(256))))
         piece, pad = b"[" + characters + b"]++", b"[" + pads + b"]*+" if pads else b""
         self._expressions = {}
         for mark in (b"", *MARKS):
@@ -91,12 +91,10 @@ class Alphabet:
 
     def _begin(self, text: bytes, least: int, seed: int) -> int:
         """Where the characters in a row begin that `seed` is one of."""
-        others, reach = self._others, 64
+        reach = 64
         while True:
             first = max(least, seed - reach)
-            ends = [match.end() for match in others.finditer(text, first, seed)]
-            if ends:
-                return ends[-1]
-            if first == least:
-                return least
+            before = text[first:seed].rstrip(self._members)
+            if before or first == least:
+                return first + len(before)
             reach *= 8
