@@ -9,7 +9,7 @@ serve where tests/hush_core/test_linear.py proves that it takes few steps, or a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -337,6 +337,7 @@ def _members(items: Any, fold: bool) -> Characters:
     return frozenset(range(256)) - found if items and items[0][0] is op.NEGATE else frozenset(found)
 
 
+@cache
 def _category(kind: Any) -> Characters:
     digits, blanks = frozenset(b"0123456789"), frozenset(b" \t\n\r\f\v")
     letters = frozenset(c for c in range(128) if chr(c).isalpha())
@@ -350,6 +351,7 @@ def _category(kind: Any) -> Characters:
     return sets[kind] if kind in sets else frozenset(range(256)) - sets[opposite[kind]]
 
 
+@cache
 def _class(members: Characters) -> bytes:
     """The set in brackets, by its runs."""
     if not members:
