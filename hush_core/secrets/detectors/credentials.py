@@ -124,9 +124,19 @@ _COMPILED: list[tuple[Any, frozenset[str]]] = []
 
 
 def _compiled(cache: Path | None) -> tuple[Any, frozenset[str]]:
-    if cache is None:
-        return _compiled_in(None)
-    return _compiled_in(_users() or private_folder(private_folder(cache) / "rules"))
+    return _compiled_in(None if cache is None else _folder(cache))
+
+
+def _folder(cache: Path) -> Path:
+    return _users() or private_folder(private_folder(cache) / "rules")
+
+
+def _prepare(cache: Path | None) -> None:
+    """Compile the rules. Where scans are kept there may be nothing new, and what is new has them loaded."""
+    if cache is not None and (cache / "scans").is_dir():
+        keep_in(_folder(cache))
+    else:
+        _rules(cache)
 
 
 def _users() -> Path | None:
@@ -259,4 +269,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="16", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="16", prepare=_prepare, scan=_scan)
