@@ -142,13 +142,13 @@ def _undone(
         return here, until, begin, end
 
     def back(start: int, end: int | None) -> Place:
-        here, until, _, _ = tokens()
-        first = _below(tokens(), start)[0]
+        found = here, until, _, _ = tokens()
+        first = _below(found, start)[0]
         if end is None:
             return first, None, True
         last = bisect_left(here, end) - 1
         touched = last >= 0 and (until[last] > start or here[last] > start)
-        return first, widen(_below(tokens(), end - 1)[1]), touched
+        return first, widen(_below(found, end - 1)[1]), touched
 
     return Layer(text, below.kind, form, below, back)
 
