@@ -113,9 +113,9 @@ def _numbers(listed: bytes) -> list[_Read]:
     return [one for base in bases if (one := _read(places, numbers, base)) is not None]
 
 
-MOST_KEPT = 512
-"""Bytes of the longest list whose readings are kept, as the next version of a file has it, too."""
-_kept_numbers = lru_cache(1 << 13)(_numbers)
+MOST_KEPT = 1 << 12
+"""Bytes of the longest list whose readings are kept, as the next version of a file has it, too: 32 MB at most."""
+_kept_numbers = lru_cache(1 << 9)(_numbers)
 
 
 def _read(places: Sequence[tuple[int, int]], numbers: Sequence[bytes], base: int) -> _Read | None:
