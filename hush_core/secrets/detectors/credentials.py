@@ -37,6 +37,7 @@ from hush_core.secrets.detectors.credential_versions import (
     next_known,
 )
 from hush_core.secrets.detectors.scans import Scan
+from hush_core.secrets.guessing.words import word_bits
 from hush_core.secrets.kept import keep_in
 from hush_core.secrets.priors import (
     WEAK_BITS,
@@ -156,12 +157,13 @@ def _compiled_in(folder: Path | None) -> tuple[Any, frozenset[str]]:
 
 
 def compile_rules() -> Path | None:
-    """Have all rules and gates compiled in the user's cache, where the first scan then finds them; None where that
-    cannot be trusted."""
+    """Have all rules, gates and tables of words made in the user's cache, where the first scan then finds them; None
+    where that cannot be trusted."""
     folder = _users()
     if folder is not None:
         _compiled_in(folder)
         compile_gates()
+        word_bits()
     return folder
 
 
