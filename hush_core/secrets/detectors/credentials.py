@@ -157,7 +157,7 @@ def _compiled_in(folder: Path | None) -> tuple[Any, frozenset[str]]:
 
 
 def compile_rules() -> Path | None:
-    """Have all rules, gates and tables of words made in the user's cache, where the first scan then finds them; None
+    """Have all rules, gates and tables of words made in the user's cache, where the first scan finds them; None
     where that cannot be trusted."""
     folder = _users()
     if folder is not None:
