@@ -128,14 +128,14 @@ class Blocks:
 
     def __init__(self, code: Code, runs: Sequence[Run]) -> None:
         self._code, self._runs = code, runs
-        # NULs: what a run holds does not go on in what the next one holds; more than UTF-32 has (`escapes.utf16`)
-        self._apart = max(2 * code.group, 12)
 
     def layer(self, below: Layer) -> Layer:
         """Not kept here: the two would hold each other, and all below, until garbage is collected."""
-        code, apart = self._code, self._code.zero * self._apart
+        code = self._code
+        # NULs: what a run holds does not go on in what the next one holds; more than UTF-32 has (`escapes.utf16`)
+        apart = code.zero * max(2 * code.group, 12)
         characters = [run.characters(below.text) + apart for run in self._runs]
-        self._before = [0, *accumulate(map(len, characters))]
+        self._before, self._apart = [0, *accumulate(map(len, characters))], len(apart)
         whole, size = b"".join(characters) + code.zero * code.group, self._before[-1]
         phases = [
             code.decode(whole[phase : phase - (phase - size) // code.group * code.group])
