@@ -100,7 +100,7 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
     for first, last in lines:
         deadline.check()
         above = max(0, first - REACH_UP)
-        look = _values if last - above <= MOST_KEPT else _values.__wrapped__
+        look = values_of if last - above <= MOST_KEPT else values_of.__wrapped__
         found = look(content[above : last + REACH_DOWN], first - above, last - above)
         for rule, start, end, by_itself in found:
             if not (by_itself and in_certificate(content, first, last)):
@@ -113,7 +113,7 @@ MOST_KEPT = 512
 
 
 @lru_cache(1 << 14)
-def _values(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
+def values_of(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
     """(rule, start, end) of the values on a line of a text; and whether no name tells of one, so that it is none in a
     certificate. Kept, as the next version has nearly all lines of the one before."""
     line = text[first:last]

@@ -20,7 +20,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
 from hush_core.files import private_folder, users_cache
-from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors import by_line, credential_names, credential_randomness, deadline
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
@@ -229,6 +229,18 @@ def _scan(corpus: Corpus, context: DetectorContext, look: _Look | None = None) -
     return context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
 
 
+MANY = 4096
+"""After a scan of so many contents the memory of rules, and of lines that were seen, goes to the search for values.
+To load the rules again takes a third of a second."""
+
+
+def _free() -> None:
+    with _COMPILING:
+        _COMPILED.clear()
+    for seen in (by_line.kept, credential_names.values_of, credential_randomness.looks_made):
+        seen.cache_clear()
+
+
 def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a distinct value, sought everywhere in all its spellings."""
     look = _Look(context.cache)
@@ -253,6 +265,9 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
                 values.add(blob, found, stands=False)
+    if scan.scanned > MANY:
+        del look
+        _free()
     values.settle()
     named = sorted((f"{values.shown(same)}:{context.identify(same)}", same) for same in values.rules)
     for name, same in named:
