@@ -74,7 +74,7 @@ def _lists() -> dict[str, list[str]]:
 def _tables() -> tuple[dict[str, float], frozenset[str], list[float]]:
     """`word_bits`, `heads` and `letter_bits`, out of the folder of `keep_in` where it has them."""
     made = hashlib.sha256(Path(__file__).read_bytes() + version("zxcvbn").encode()).hexdigest()[:32]
-    name = f"words-{made}-{sys.implementation.cache_tag}"
+    name = f"{made}-{sys.implementation.cache_tag}.words"
     if (data := kept(name)) is None:
         words = _word_bits()
         tables = words, frozenset(word[:4] for word in words if len(word) >= 4), _letter_bits()
