@@ -9,7 +9,7 @@ serve where tests/hush_core/test_linear.py proves that it takes few steps, or a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -127,35 +127,48 @@ class Linear:
         if made.plain and (last is None or last >= len(text)):
             spans = call(anchor, text, first, len(text)) if first <= len(text) else [_NONE]
             return Match(text, spans) if spans[0] != _NONE else None
-        return next(self._matches(anchor, text, first, last), None)
+        piece, at, stop, shift = self._cut(text, first, last)
+        return self._next(anchor, text, piece, at, stop, shift) if at <= stop else None
 
     def _matches(self, anchor: Any, text: bytes, first: int, last: int | None) -> Iterator[Match]:
-        call, made = self._made
-        end = len(text) if last is None else min(last, len(text))
-        if first > end:
-            return
-        # RE2 sees beyond `last` and takes what it is given for the beginning: such a piece is cut out, with one
-        # character before it, and one more in front of that, so that only a true beginning is one.
-        shift, piece = 0, text
-        if end < len(text) or (first and made.looks_behind):
-            shift = max(0, first - 1) - 1 if first else 0
-            piece = b"\0" * (shift < 0) + text[max(0, shift) : end] if first else text[:end]
-        at, stop = first - shift, end - shift
-        while at <= stop:
-            if made.looks_behind and at == 1:  # else the look behind would begin at the text's true beginning
+        piece, at, stop, shift = self._cut(text, first, last)
+        while at <= stop and (match := self._next(anchor, text, piece, at, stop, shift)) is not None:
+            yield match
+            begin, close = match.span()
+            at = (close if close > begin else close + 1) - shift
+            if (
+                self._made[1].looks_behind and at == 1
+            ):  # else the look behind would begin at the true beginning
                 piece, shift, at, stop = b"\0" + piece, shift - 1, 2, stop + 1
-            if made.looks_behind and at == 0 and anchor is not _SEARCH:
+
+    def _cut(self, text: bytes, first: int, last: int | None) -> tuple[bytes, int, int, int]:
+        """The piece that RE2 is shown, where it begins and ends to look in that, and the piece's place in the text.
+
+        RE2 sees beyond `last` and takes what it is given for the beginning: such a piece is cut out, with one
+        character before it, and one more in front of that, so that only a true beginning is one.
+        """
+        made, end = self._made[1], len(text) if last is None else min(last, len(text))
+        if first > end or not (end < len(text) or (first and made.looks_behind)):
+            return (text, first, end, 0)
+        shift = max(0, first - 1) - 1 if first else 0
+        piece = b"\0" * (shift < 0) + text[max(0, shift) : end] if first else text[:end]
+        return (piece, first - shift, end - shift, shift)
+
+    def _next(self, anchor: Any, text: bytes, piece: bytes, at: int, stop: int, shift: int) -> Match | None:
+        call, made = self._made
+        if made.looks_behind:
+            if at:
+                at -= 1
+            elif anchor is not _SEARCH:
                 call = self._at_start
-            spans = call(anchor, piece, at - 1 if made.looks_behind and at else at, stop)
-            if spans[0] == _NONE:
-                return
-            if not made.plain:
-                spans = [made.borders(spans), *(spans[group] for group in made.groups)]
-            begin, close = spans[0]
-            yield Match(
-                text, [(a + shift, b + shift) if a >= 0 else _NONE for a, b in spans] if shift else spans
-            )
-            at = close if close > begin else close + 1
+        spans = call(anchor, piece, at, stop)
+        if spans[0] == _NONE:
+            return None
+        if not made.plain:
+            spans = [made.borders(spans), *(spans[group] for group in made.groups)]
+        return Match(
+            text, [(a + shift, b + shift) if a >= 0 else _NONE for a, b in spans] if shift else spans
+        )
 
 
 def compile(pattern: bytes, flags: int = 0) -> Linear:
@@ -324,6 +337,7 @@ def _members(items: Any, fold: bool) -> Characters:
     return frozenset(range(256)) - found if items and items[0][0] is op.NEGATE else frozenset(found)
 
 
+@cache
 def _category(kind: Any) -> Characters:
     digits, blanks = frozenset(b"0123456789"), frozenset(b" \t\n\r\f\v")
     letters = frozenset(c for c in range(128) if chr(c).isalpha())
@@ -337,6 +351,7 @@ def _category(kind: Any) -> Characters:
     return sets[kind] if kind in sets else frozenset(range(256)) - sets[opposite[kind]]
 
 
+@cache
 def _class(members: Characters) -> bytes:
     """The set in brackets, by its runs."""
     if not members:

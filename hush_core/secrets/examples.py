@@ -8,6 +8,7 @@ may drop its pages and read them again, and the file, which has no name, goes wi
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -86,9 +87,17 @@ def _views(contents: BlobStore, at: np.ndarray, length: np.ndarray) -> pl.Series
     steps = range(0, max(len(mapped), 1), _STEP)  # overlapping, as no offset may be 2 GiB or more
     buffers = [whole.slice(step, min(2 * _STEP, len(mapped) - step)) for step in steps]
     array = pa.Array.from_buffers(pa.binary_view(), len(at), [None, pa.py_buffer(raw), *buffers])
-    series = pl.from_arrow(array)
-    assert isinstance(series, pl.Series)
-    return series.rename("text")
+    return pl.Series("text", _Columns(array))
+
+
+class _Columns:
+    """An Arrow array by its C interface alone: `pl.from_arrow` imports all of pyarrow's functions."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __arrow_c_array__(self, schema: object = None) -> object:
+        return self._array.__arrow_c_array__(schema)
 
 
 def _heads(contents: BlobStore, at: np.ndarray, size: int) -> np.ndarray:

@@ -36,7 +36,7 @@ from hush_core.secrets.freed_memory import freed_at_once
 from hush_core.secrets.graph import SecretGraph
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.priors import published_bits
-from hush_core.secrets.propagation.propagators import PROPAGATORS, Values
+from hush_core.secrets.propagation.propagators import PROPAGATORS, Values, give_up
 from hush_core.secrets.redaction import REPLACED, redact, redacted_numbers
 
 
@@ -155,7 +155,10 @@ def extract(
             sought = values.counted(without=chosen)  # of what is replaced not even this may be told
             cut = values.cut
             redaction = redact(config, corpus, found, labels, values, work)
+            of = found[values.found[0]] if values.found else None
             corpus, found, labels = stack.enter_context(redaction.corpus), redaction.found, redaction.labels
+            if redaction.slow:
+                give_up(corpus, redaction.slow, of, found, labels, context)
             values = Values()
             _detect(corpus, config, late, found, labels, values, context)
         _spread(corpus, config, found, labels, values, context)

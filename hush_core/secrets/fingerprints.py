@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from hush_core.corpus import PLACEHOLDER
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.rare_words import whole_run, words
 from hush_core.secrets.propagation.decoding import layers
 from hush_core.secrets.propagation.layers import BLOCK, SQUEEZED, Layer
@@ -75,13 +76,15 @@ def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFra
     """(redacted_id, example_id), unique and sorted: which example's text holds which redacted value.
 
     Spellings are sought as the value search seeks them, in all that the text decodes to. Of whole words those at an
-    example's two ends are not looked at: they may be parts of longer ones.
+    example's two ends are not looked at: they may be parts of longer ones. An example that takes longer than
+    `deadline` allows has a row without a redacted_id.
 
     Args:
         examples: example_id and text (binary).
     """
     lock = _Lock(key)
     found: set[tuple[int, int]] = set()
+    slow: list[tuple[None, int]] = []
     seekers = {
         kind: _Seeker(rows, lock)
         for (kind,), rows in table.filter(pl.col("kind") != WORD).partition_by("kind", as_dict=True).items()
@@ -89,19 +92,42 @@ def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFra
     of_word: dict[bytes, list[int]] = {}
     for number, mac in table.filter(pl.col("kind") == WORD).select("redacted_id", "mac").iter_rows():
         of_word.setdefault(mac, []).append(number)
-    for batch in _batches(examples):
-        if seekers:
-            decoded = [(example, layer) for example, text in batch for layer in layers(text)]
-            for kind, seeker in seekers.items():
-                squeezed = kind.startswith((SPLIT, WORDS))
-                mine = [one for one in decoded if (one[1].kind == SQUEEZED) == squeezed]
-                found |= {(number, mine[row][0]) for number, row in seeker.find([m[1] for m in mine], kind)}
-        if of_word:
-            for example, text in batch:
+
+    def look(batch: list[tuple[int, bytes]], share: float = 1.0) -> None:
+        with deadline.limited(sum(len(text) for _, text in batch), share):
+            found.update(_spelled(batch, seekers) if seekers else ())
+            for example, text in batch if of_word else ():
                 inner = whole_run(text.replace(PLACEHOLDER, b"_"))
-                found |= {(n, example) for w in words(inner) for n in of_word.get(lock.mac(w), ())}
+                found.update((n, example) for w in words(inner) for n in of_word.get(lock.mac(w), ()))
+
+    for batch in _batches(examples):
+        try:
+            look(batch)
+        except deadline.TooSlow:
+            for one in batch:
+                try:
+                    look([one], deadline.AGAIN)
+                except deadline.TooSlow:
+                    slow.append((None, one[0]))
     schema = {"redacted_id": pl.UInt32, "example_id": pl.UInt32}
-    return pl.DataFrame(sorted(found), schema=schema, orient="row")
+    return pl.DataFrame([*slow, *sorted(found)], schema=schema, orient="row")
+
+
+def _spelled(batch: list[tuple[int, bytes]], seekers: dict[str, _Seeker]) -> Iterator[tuple[int, int]]:
+    """(redacted_id, example_id) of what stands in one of its spellings.
+
+    Raises:
+        TooSlow: it takes longer than `deadline` allows.
+    """
+    decoded: list[tuple[int, Layer]] = []
+    for example, text in batch:
+        for layer in layers(text):
+            deadline.check()
+            decoded.append((example, layer))
+    for kind, seeker in seekers.items():
+        squeezed = kind.startswith((SPLIT, WORDS))
+        mine = [one for one in decoded if (one[1].kind == SQUEEZED) == squeezed]
+        yield from ((number, mine[row][0]) for number, row in seeker.find([m[1] for m in mine], kind))
 
 
 def _batches(examples: pl.DataFrame) -> Iterator[list[tuple[int, bytes]]]:
@@ -170,6 +196,7 @@ class _Seeker:
             likely[wanted >> (32 - _LOOK_UP_BITS)] = True
             places = np.flatnonzero(likely[heads >> (32 - _LOOK_UP_BITS)])
             for place in places[np.isin(heads[places], wanted)].tolist():
+                deadline.check()
                 row = int(np.searchsorted(starts, place, side="right")) - 1
                 layer, start = texts[row], place - int(starts[row])
                 for length, mac, number in self._forms[size, int(heads[place])]:

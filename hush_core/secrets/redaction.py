@@ -27,7 +27,7 @@ from hush_core.secrets.detectors.deadline import TOO_SLOW
 from hush_core.secrets.detectors.rare_words import words
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.propagators import Values
-from hush_core.secrets.propagation.value_search import SearchTerm
+from hush_core.secrets.propagation.value_search import Hit, SearchTerm, is_slow
 
 REPLACED = {
     "redacted_id": pl.UInt32,
@@ -60,7 +60,7 @@ class Redaction:
 
     secrets: those that were replaced. places: REPLACED, where they stood. number, blob, start: of each placeholder
     and each secret in it, the secret's place in `secrets`, the content and where the placeholder begins in that;
-    unique and sorted.
+    unique and sorted. slow: contents that were not searched to the end once more, and must be left out.
     """
 
     corpus: Corpus
@@ -71,6 +71,7 @@ class Redaction:
     number: np.ndarray
     blob: np.ndarray
     start: np.ndarray
+    slow: list[int]
 
 
 def redacted_numbers(config: HushConfig, found: Sequence[DetectedSecret]) -> frozenset[int]:
@@ -107,7 +108,7 @@ def redact(
     secrets = tuple(_secrets(config, corpus, found, sorted(chosen), spans, values))
     new = redacted_corpus(corpus, replaced, work)
     try:
-        _refuse_what_is_left(new, found, values, chosen)
+        slow = _refuse_what_is_left(new, found, values, chosen)
         place = np.full(len(found), -1, dtype=np.int64)
         place[sorted(chosen)] = np.arange(len(chosen))
         at = replaced.range_at(spans["blob"], spans["start"])
@@ -122,7 +123,7 @@ def redact(
         new.corpus.close()
         raise
     places = _places(corpus, place[spans["found"]], spans)
-    return Redaction(new.corpus, [found[n] for n in rest], moved, secrets, places, number, blob, start)
+    return Redaction(new.corpus, [found[n] for n in rest], moved, secrets, places, number, blob, start, slow)
 
 
 def _places(corpus: Corpus, secret: np.ndarray, spans: dict[str, np.ndarray]) -> pl.DataFrame:
@@ -180,17 +181,27 @@ def _secrets(
 
 def _refuse_what_is_left(
     new: RedactedCorpus, found: Sequence[DetectedSecret], values: Values, chosen: frozenset[int]
-) -> None:
-    """Search once more: a value that is part of the placeholder, or arises beside one, cannot be redacted."""
+) -> list[int]:
+    """Search once more: a value that is part of the placeholder, or arises beside one, cannot be redacted.
+
+    Returns the contents of which this search was given up, too.
+    """
+    slow: list[int] = []
     if values.value_search is None:
-        return
-    sought = np.setdiff1d(new.changed, new.blob[values.slow])  # the others are left out
-    texts = (new.corpus.contents[number] for number in sought.tolist())
-    for text in (PLACEHOLDER, *texts):
-        for hit in values.value_search.find(text):
-            if (number := values.found[hit.index]) in chosen:
-                raise InputError(
-                    f"secrets.{found[number].name}",
-                    f"cannot be redacted: it is found in {PLACEHOLDER.decode()} or in text with it",
-                    "take it out of the entry, or give it an entry of its own with protect: noise or drop",
-                )
+        return slow
+    search = values.value_search
+    found_in: list[Hit] = list(search.find(PLACEHOLDER))
+    for content in np.setdiff1d(new.changed, new.blob[values.slow]).tolist():  # the others are left out
+        hits, _ = search.in_time(new.corpus.contents[content])
+        if is_slow(hits):
+            slow.append(content)
+        else:
+            found_in += hits
+    for hit in found_in:
+        if (number := values.found[hit.index]) in chosen:
+            raise InputError(
+                f"secrets.{found[number].name}",
+                f"cannot be redacted: it is found in {PLACEHOLDER.decode()} or in text with it",
+                "take it out of the entry, or give it an entry of its own with protect: noise or drop",
+            )
+    return slow

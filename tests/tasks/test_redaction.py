@@ -10,6 +10,7 @@ import pytest
 
 from hush_core.certificate import Verification
 from hush_core.errors import VerificationError
+from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.fingerprints import fingerprints
 from hush_core.secrets.graph import EXAMPLES, REDACTED
@@ -78,6 +79,13 @@ def test_a_slip_is_named_without_its_value(made, slip):
             check_redaction(verification(made(texts, public)))
         assert str(refused.value).count("names/1") == 1 and where in str(refused.value)
         assert VALUE.decode() not in str(refused.value).lower()
+
+
+def test_an_example_whose_search_takes_too_long_is_not_said_to_be_clean(made, monkeypatch):
+    monkeypatch.setattr(deadline, "SECONDS", -1.0)
+    monkeypatch.setattr(deadline, "SECONDS_A_MB", 0.0)
+    said = check_redaction(verification(made(examples(b"see [REDACTED]", b"other")))).redaction
+    assert said.endswith("the search could not finish in time in 2 of them, which are NOT CHECKED")
 
 
 def test_elsewhere_it_says_that_it_was_not_checked(made, monkeypatch, tmp_path):

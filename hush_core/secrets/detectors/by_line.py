@@ -14,9 +14,9 @@ Found = TypeVar("Found")
 
 def by_line(look: Callable[[bytes], Iterable[Found]], line: bytes) -> Iterable[Found]:
     """`look(line)`, which depends on nothing else."""
-    return _kept(look, line) if len(line) <= MOST else look(line)
+    return kept(look, line) if len(line) <= MOST else look(line)
 
 
 @lru_cache(4 * KEPT)
-def _kept(look: Callable[[bytes], Iterable[Found]], line: bytes) -> tuple[Found, ...]:
+def kept(look: Callable[[bytes], Iterable[Found]], line: bytes) -> tuple[Found, ...]:
     return tuple(look(line))

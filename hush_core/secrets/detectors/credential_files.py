@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -55,12 +56,9 @@ def lined_files(content: bytes) -> Sequence[int]:
 @lru_cache(1 << 10)
 def _lined_heads(text: bytes) -> Sequence[int]:
     """`lined_files` of what begins so; kept, as most versions of a file begin alike."""
-    head = [
-        line for line in text.split(b"\n")[:24] if line.strip() and not line.lstrip().startswith((b"#", b";"))
-    ][:4]
-    if not head or max(map(len, head)) > 400:
-        return ()
-    if not any(_lined().match(line) for line in head):
+    written = (line for line in text.split(b"\n", 24)[:24] if not line.lstrip().startswith((b"#", b";")))
+    head = list(islice(filter(bytes.strip, written), 4))
+    if not head or max(map(len, head)) > 400 or not any(map(_is_lined, head)):
         return ()
     lined = ((number, _pattern(number)) for number, place in enumerate(PLACES) if place.lined)
     return tuple(
@@ -68,6 +66,11 @@ def _lined_heads(text: bytes) -> Sequence[int]:
         for number, pattern in lined
         if sum([pattern.match(line) is not None for line in head]) >= min(2, len(head))
     )
+
+
+@lru_cache(1 << 12)
+def _is_lined(line: bytes) -> bool:
+    return _lined().match(line) is not None
 
 
 def in_files(

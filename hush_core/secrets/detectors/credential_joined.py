@@ -10,9 +10,11 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors.by_line import KEPT, MOST
 from hush_core.secrets.detectors.credential_joints import (
     ASSIGNED,
     COMMA,
@@ -25,6 +27,7 @@ from hush_core.secrets.detectors.credential_joints import (
     JOINER_AFTER,
     LITERAL,
     NAMES,
+    NO_GLUE,
     OPENED,
     PATTERN_ONLY,
     SHELL,
@@ -125,6 +128,8 @@ def _chains(content: bytes, lines: Iterable[Line], find: Find, *, lists: bool) -
 
 def _next(content: bytes, end: int, glue: linear.Linear) -> tuple[tuple[int, int], int] | None:
     """(span of the next literal's text, its end)."""
+    if glue is GLUE and NO_GLUE.match(content, end):
+        return None
     joint = glue.match(content, end, end + 400)
     if joint and (joint[1] is None or joint[1] == joint[2]) if glue is GLUE else joint:
         literal = LITERAL.match(content, joint.end())
@@ -158,9 +163,10 @@ def _look(
 ) -> Iterator[Joined]:  # fmt: skip
     """What the rules see in the parts as one, if it stands in more than one of them."""
     deadline.check()
-    parts = [content[a:b] for a, b in pieces]
+    parts = tuple([content[a:b] for a, b in pieces])
     text = b"".join(parts)
-    if not 8 <= len(text) <= MAX_JOINED or not _promising(parts, text):
+    promising = _promising if len(text) <= MOST else _promising.__wrapped__
+    if not 8 <= len(text) <= MAX_JOINED or not promising(parts, text):
         return
     if before is None:
         before = content[max(0, start - 120) : start].rpartition(b"\n")[2]
@@ -188,7 +194,8 @@ _BLANK = re.compile(rb"\s")
 _ESCAPED_END = re.compile(rb"\\[nrt]\Z")
 
 
-def _promising(parts: list[bytes], text: bytes) -> bool:
+@lru_cache(KEPT // 2)
+def _promising(parts: tuple[bytes, ...], text: bytes) -> bool:
     """Whether a word that spans a joint may be a value: long, with a digit or a symbol, and no prose."""
     if len(text) > 12 and not _BLANK.search(text):
         return re.search(rb"[0-9!@#$%^&*]", text) is not None or surprise(text) >= 5.5

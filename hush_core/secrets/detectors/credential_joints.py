@@ -26,6 +26,8 @@ GLUE = linear.compile(
     rb"|(?:" + _OPERATOR + rb"[ \t]*_?(?:[ \t]*\\?" + _REST + rb"\r?\n[ \t]*){0,2})?)"
     rb"\(?[brfuBRFULS@$]{0,2}(?=[\"'`])"
 )  # fmt: skip
+NO_GLUE = re.compile(rb"[ \t]*+\)?+[ \t]*+[,:\]})=>{\[%!?]")
+"""What neither GLUE nor SHELL begins with."""
 COMMA = linear.compile(
     rb"[ \t]*(?:%[ \t]*\(|\)?)(?:\.to_?[sS]tring\(\)|\.into\(\))?[ \t]*,?"
     + _REST

@@ -101,7 +101,7 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
     for first, last in lines:
         deadline.check()
         above = max(0, first - REACH_UP)
-        look = _values if last - above <= MOST_KEPT else _values.__wrapped__
+        look = values_of if last - above <= MOST_KEPT else values_of.__wrapped__
         found = look(content[above : last + REACH_DOWN], first - above, last - above)
         for rule, start, end, by_itself in found:
             if not (by_itself and in_certificate(content, first, last)):
@@ -114,11 +114,24 @@ MOST_KEPT = 512
 
 
 @lru_cache(1 << 14)
-def _values(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
+def values_of(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
     """(rule, start, end) of the values on a line of a text; and whether no name tells of one, so that it is none in a
     certificate. Kept, as the next version has nearly all lines of the one before."""
-    found = (_judge(text, first, last, run) for run in _made_runs(text[first:last]))
+    line = text[first:last]
+    if (
+        _BODY.fullmatch(line)
+        and _BODY_ABOVE.search(text, max(0, first - 82), first)
+        and _PREFIX.match(line.lstrip(b"/")) is None
+        and _above(text, first, last, named=False) is not True
+    ):
+        return []  # `_judge` takes such a run for one of a block, unless the line above names it
+    found = (_judge(text, first, last, run) for run in _made_runs(line))
     return [one for one in found if one]
+
+
+_BODY = re.compile(rb"[A-Za-z0-9+/]{40,80}={0,2}\n")
+_BODY_ABOVE = re.compile(rb"\n[A-Za-z0-9+/]{59,79}[A-Za-z0-9/=]\n\Z")
+"""A line of a PEM file's body, and one above it."""
 
 
 class _Run(NamedTuple):

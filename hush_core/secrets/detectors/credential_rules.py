@@ -115,7 +115,11 @@ def all_findings(
 
 def joined_in(content: bytes, lines: dict[int, list[Line]]) -> list[Joined]:
     found = {name: lines[number] for number, name in JOINED.items() if number in lines}
-    return list(joined_values(content, found, lambda text: own_findings(text, []))) if found else []
+    return list(joined_values(content, found, lambda text: by_line(_alone_findings, text))) if found else []
+
+
+def _alone_findings(text: bytes) -> Iterator[tuple[str, int, int]]:
+    return own_findings(text, [])
 
 
 def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterator[tuple[str, int, int]]:

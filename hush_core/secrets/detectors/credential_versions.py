@@ -141,10 +141,9 @@ def nearby(
     together = b"".join(pieces)
     ends: list[dict[int, list[int]]] = [{} for _ in texts]
     for gate, end in ends_in(together):
-        n, first, last = owners[bisect_right(starts, end - 1) - 1]
-        ends[n].setdefault(gate, []).append(
-            min(last, first + end - starts[bisect_right(starts, end - 1) - 1])
-        )
+        one = bisect_right(starts, end - 1) - 1
+        n, first, last = owners[one]
+        ends[n].setdefault(gate, []).append(min(last, first + end - starts[one]))
     try:
         with deadline.limited(len(together)):
             seen = (

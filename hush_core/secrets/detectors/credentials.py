@@ -20,7 +20,7 @@ from hush_core.config import CredentialsSecret
 from hush_core.corpus import Corpus
 from hush_core.corpus.changes import Change
 from hush_core.files import private_folder, users_cache
-from hush_core.secrets.detectors import deadline
+from hush_core.secrets.detectors import by_line, credential_names, credential_randomness, deadline
 from hush_core.secrets.detectors.base import Detector, Finding
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.credential_public import is_everybodys, is_placeholder
@@ -38,6 +38,7 @@ from hush_core.secrets.detectors.credential_versions import (
 )
 from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.detectors.scans import Scan
+from hush_core.secrets.guessing.words import word_bits
 from hush_core.secrets.kept import keep_in
 from hush_core.secrets.priors import (
     WEAK_BITS,
@@ -130,9 +131,19 @@ _COMPILED: list[tuple[Any, frozenset[str]]] = []
 
 
 def _compiled(cache: Path | None) -> tuple[Any, frozenset[str]]:
-    if cache is None:
-        return _compiled_in(None)
-    return _compiled_in(_users() or private_folder(private_folder(cache) / "rules"))
+    return _compiled_in(None if cache is None else _folder(cache))
+
+
+def _folder(cache: Path) -> Path:
+    return _users() or private_folder(private_folder(cache) / "rules")
+
+
+def _prepare(cache: Path | None) -> None:
+    """Compile the rules. Where scans are kept there may be nothing new, and what is new has them loaded."""
+    if cache is not None and (cache / "scans").is_dir():
+        keep_in(_folder(cache))
+    else:
+        _rules(cache)
 
 
 def _users() -> Path | None:
@@ -152,12 +163,13 @@ def _compiled_in(folder: Path | None) -> tuple[Any, frozenset[str]]:
 
 
 def compile_rules() -> Path | None:
-    """Have all rules and gates compiled in the user's cache, where the first scan then finds them; None where that
-    cannot be trusted."""
+    """Have all rules, gates and tables of words made in the user's cache, where the first scan finds them; None
+    where that cannot be trusted."""
     folder = _users()
     if folder is not None:
         _compiled_in(folder)
         compile_gates()
+        word_bits()
     return folder
 
 
@@ -223,6 +235,18 @@ def _scan(corpus: Corpus, context: DetectorContext, look: _Look | None = None) -
     return context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
 
 
+MANY = 4096
+"""After a scan of so many contents the memory of rules, and of lines that were seen, goes to the search for values.
+To load the rules again takes a third of a second."""
+
+
+def _free() -> None:
+    with _COMPILING:
+        _COMPILED.clear()
+    for seen in (by_line.kept, credential_names.values_of, credential_randomness.looks_made):
+        seen.cache_clear()
+
+
 def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
     """One secret a distinct value, sought everywhere in all its spellings."""
     look = _Look(context.cache)
@@ -247,6 +271,9 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         for found in look.scanner.scan(corpus.contents[blob]):
             if not found.exact:
                 values.add(blob, found, stands=False)
+    if scan.scanned > MANY:
+        del look
+        _free()
     values.settle()
     named = sorted((f"{values.shown(same)}:{context.identify(same)}", same) for same in values.rules)
     for name, same in named:
@@ -265,4 +292,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="17", prepare=_rules, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="17", prepare=_prepare, scan=_scan)

@@ -6,12 +6,18 @@ of films, by rank. Its own estimate is not used: it gives 105 bits to md5("passw
 
 from __future__ import annotations
 
+import hashlib
+import marshal
 import math
+import sys
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
+
+from hush_core.secrets.kept import keep, kept
 
 OF_TRADE = """
 acme api apis app apps auth aws azure backend backup beta bot bucket build bus cache cert ci client cloud
@@ -65,8 +71,34 @@ def _lists() -> dict[str, list[str]]:
 
 
 @cache
+def _tables() -> tuple[dict[str, float], frozenset[str], list[float]]:
+    """`word_bits`, `heads` and `letter_bits`, out of the folder of `keep_in` where it has them."""
+    made = hashlib.sha256(Path(__file__).read_bytes() + version("zxcvbn").encode()).hexdigest()[:32]
+    name = f"{made}-{sys.implementation.cache_tag}.words"
+    if (data := kept(name)) is None:
+        words = _word_bits()
+        tables = words, frozenset(word[:4] for word in words if len(word) >= 4), _letter_bits()
+        keep(name, marshal.dumps(tables))
+        return tables
+    return marshal.loads(data)  # type: ignore[no-any-return]
+
+
 def word_bits() -> dict[str, float]:
     """A word → log2 of its best rank in any list; words of at least two characters."""
+    return _tables()[0]
+
+
+def heads() -> frozenset[str]:
+    """The first four characters of words: what begins otherwise need not be looked up."""
+    return _tables()[1]
+
+
+def letter_bits() -> list[float]:
+    """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 stands for "no letter"."""
+    return _tables()[2]
+
+
+def _word_bits() -> dict[str, float]:
     best = dict.fromkeys(OF_TRADE, math.log2(_RANK_OF_TRADE))
     for words in _lists().values():
         for rank, word in enumerate(words, start=2):
@@ -77,15 +109,7 @@ def word_bits() -> dict[str, float]:
     return best
 
 
-@cache
-def heads() -> frozenset[str]:
-    """The first four characters of words: what begins otherwise need not be looked up."""
-    return frozenset(word[:4] for word in word_bits() if len(word) >= 4)
-
-
-@cache
-def letter_bits() -> list[float]:
-    """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 stands for "no letter"."""
+def _letter_bits() -> list[float]:
     words = [
         w
         for name, listed in _lists().items()

@@ -70,7 +70,7 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
         (BASE32_CODE, _SMALL32.runs(text, small)),
     ):
         if several := list(runs):
-            yield Blocks(below, code, several).layer
+            yield Blocks(code, several).layer(below)
     yield from _integers(below, found.integers)
 
 
@@ -126,19 +126,22 @@ HEX_CODE = Code("hex", 2, binascii.unhexlify, _power_of_two(4), b"0")
 class Blocks:
     """The layer of all runs of one code in a text."""
 
-    def __init__(self, below: Layer, code: Code, runs: Sequence[Run]) -> None:
+    def __init__(self, code: Code, runs: Sequence[Run]) -> None:
         self._code, self._runs = code, runs
+
+    def layer(self, below: Layer) -> Layer:
+        """Not kept here: the two would hold each other, and all below, until garbage is collected."""
+        code = self._code
         # NULs: what a run holds does not go on in what the next one holds; more than UTF-32 has (`escapes.utf16`)
         apart = code.zero * max(2 * code.group, 12)
-        characters = [run.characters(below.text) + apart for run in runs]
-        self._before = [0, *accumulate(map(len, characters))]
-        self._apart = len(apart)
+        characters = [run.characters(below.text) + apart for run in self._runs]
+        self._before, self._apart = [0, *accumulate(map(len, characters))], len(apart)
         whole, size = b"".join(characters) + code.zero * code.group, self._before[-1]
         phases = [
             code.decode(whole[phase : phase - (phase - size) // code.group * code.group])
             for phase in range(min(code.group, size))
         ]
-        self.layer = joined(below, code.form, phases, self._place)
+        return joined(below, code.form, phases, self._place)
 
     def _place(self, phase: int, start: int, end: int | None) -> Place | None:
         first, last = self._code.characters(start, start + 1 if end is None else end)

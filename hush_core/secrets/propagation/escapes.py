@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -128,32 +129,33 @@ def _undone(
         return None
 
     @cache
-    def tokens() -> tuple[list[int], list[int], list[int], list[int]]:
+    def tokens() -> tuple[array[int], array[int], array[int], array[int]]:
         """By token: where it begins and ends here, and below. Only once something is found."""
-        here, until, begin, end = [], [], [], []
+        here, until, begin, end = (array("q") for _ in range(4))
         gone = 0
         for match in token.finditer(below.text):
+            first, last = match.span()
             size = len(stands_for(match)) if stands_for is not None else 0
-            here.append(match.start() - gone)
-            until.append(here[-1] + size)
-            begin.append(match.start())
-            end.append(match.end())
-            gone += match.end() - match.start() - size
+            here.append(first - gone)
+            until.append(first - gone + size)
+            begin.append(first)
+            end.append(last)
+            gone += last - first - size
         return here, until, begin, end
 
     def back(start: int, end: int | None) -> Place:
-        here, until, _, _ = tokens()
-        first = _below(tokens(), start)[0]
+        found = here, until, _, _ = tokens()
+        first = _below(found, start)[0]
         if end is None:
             return first, None, True
         last = bisect_left(here, end) - 1
         touched = last >= 0 and (until[last] > start or here[last] > start)
-        return first, widen(_below(tokens(), end - 1)[1]), touched
+        return first, widen(_below(found, end - 1)[1]), touched
 
     return Layer(text, below.kind, form, below, back)
 
 
-def _below(tokens: tuple[list[int], list[int], list[int], list[int]], place: int) -> tuple[int, int]:
+def _below(tokens: tuple[array[int], array[int], array[int], array[int]], place: int) -> tuple[int, int]:
     """The bytes below that one byte comes from."""
     here, until, begin, end = tokens
     i = bisect_right(here, place) - 1

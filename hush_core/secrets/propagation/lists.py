@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 
 from hush_core import linear
@@ -37,11 +39,16 @@ _NUMBER_CALL = linear.compile(
 
 @dataclass(frozen=True, repr=False)
 class _Read:
-    """One way to read one list. sizes: how many bytes each number gave."""
+    """One way to read one list, which begins at `at`.
 
+    begins: where each number begins, counted from there. end: of the list. ends: of the bytes that each gave.
+    """
+
+    at: int
     text: bytes
-    places: Sequence[tuple[int, int]]
-    ends: Sequence[int]
+    begins: array[int]
+    end: int
+    ends: array[int]
 
 
 def lists(below: Layer, seeds: Sequence[int], *, calls: bool) -> Iterator[Layer]:
@@ -54,7 +61,7 @@ def lists(below: Layer, seeds: Sequence[int], *, calls: bool) -> Iterator[Layer]
 
     def place(number: int, start: int, end: int | None) -> Place:
         one = read[number]
-        return one.places[bisect_right(one.ends, start)][0], one.places[-1][1], True
+        return one.at + one.begins[bisect_right(one.ends, start)], one.at + one.end, True
 
     yield joined(below, "numbers", [one.text for one in read], place)
 
@@ -70,7 +77,9 @@ def _readings(text: bytes, seeds: Sequence[int]) -> Iterator[_Read]:
             continue
         match = _LIST.match(text, match.start()) or match
         done = max(match.end(), seed + 1)
-        yield from _numbers(text, match.start(), match.end())
+        start, listed = match.start(), match[0]
+        kept = _kept_numbers if len(listed) <= MOST_KEPT else _numbers
+        yield from (replace(one, at=start) for one in kept(listed))
 
 
 def _called(text: bytes) -> Iterator[_Read]:
@@ -85,29 +94,31 @@ def _called(text: bytes) -> Iterator[_Read]:
         done = match.end()
         calls = list(_CALLED.finditer(text, match.start(), match.end()))
         for base in (10, 16):
-            one = _read(text, [(m.start(), m.end()) for m in calls], [m[1] for m in calls], base)
+            one = _read([m.span() for m in calls], [m[1] for m in calls], base)
             if one is not None:
                 yield one
 
 
-def _numbers(text: bytes, start: int, end: int) -> Iterator[_Read]:
-    found = list(_NUMBER.finditer(text, start, end))
-    places, numbers = [(m.start(), m.end()) for m in found], [m[1] for m in found]
+def _numbers(listed: bytes) -> list[_Read]:
+    """The ways to read a list, as if it began a text."""
+    found = list(_NUMBER.finditer(listed))
+    numbers = [m[1] for m in found]
     if all(len(number) == 8 for number in numbers) and not set(b"".join(numbers)) - {48, 49}:
         bases = (2,)
-    elif all(len(number) % 2 == 0 for number in numbers) or b"x" in text[start:end].lower():
+    elif all(len(number) % 2 == 0 for number in numbers) or b"x" in listed.lower():
         bases = (16, 10, 8)
     else:
         bases = (10, 8)
-    for base in bases:
-        one = _read(text, places, numbers, base)
-        if one is not None:
-            yield one
+    places = [m.span() for m in found]
+    return [one for base in bases if (one := _read(places, numbers, base)) is not None]
 
 
-def _read(
-    text: bytes, places: Sequence[tuple[int, int]], numbers: Sequence[bytes], base: int
-) -> _Read | None:
+MOST_KEPT = 1 << 12
+"""Bytes of the longest list whose readings are kept, as the next version of a file has it, too: 32 MB at most."""
+_kept_numbers = lru_cache(1 << 9)(_numbers)
+
+
+def _read(places: Sequence[tuple[int, int]], numbers: Sequence[bytes], base: int) -> _Read | None:
     try:
         if base == 16:
             parts = [bytes.fromhex((b"0" * (len(n) % 2) + n).decode()) for n in numbers]
@@ -117,4 +128,5 @@ def _read(
             parts = [bytes([int(n, base) & 255]) for n in numbers]
     except (ValueError, OverflowError):
         return None
-    return _Read(b"".join(parts), places, list(accumulate(map(len, parts))))
+    begins = array("q", [start for start, _ in places])
+    return _Read(0, b"".join(parts), begins, places[-1][1], array("q", accumulate(map(len, parts))))

@@ -115,12 +115,22 @@ class Values:
                 for start, end in places if number in exact else [hit.with_armour(content)]:
                     labels.add_span(number, Span(blob, start, end, reason, stands), copied=False)
         if self.slow:
-            context.leave_out(corpus, self.slow)
-            slow = [number for number, one in enumerate(found) if one.provenance == TOO_SLOW] or [len(found)]
-            if slow[0] == len(found):
-                first = found[self.found[0]]
-                name = f"{first.name.partition('/')[0]}/{TOO_SLOW}"
-                found.append(DetectedSecret(first.entry, name, 0.0, TOO_SLOW))
-            labels.add(slow[0], Labels(blobs=self.slow), TOO_SLOW)
+            give_up(corpus, self.slow, found[self.found[0]], found, labels, context)
         self.cut = value_search.cut
         context.progress("propagate", len(blobs), len(blobs))
+
+
+def give_up(
+    corpus: Corpus,
+    slow: Sequence[int],
+    of: DetectedSecret,
+    found: list[DetectedSecret],
+    labels: LabelTable,
+    context: DetectorContext,
+) -> None:
+    """Leave out of training, and name, the contents that were not searched to the end for values such as `of`'s."""
+    context.leave_out(corpus, slow)
+    number = next((n for n, one in enumerate(found) if one.provenance == TOO_SLOW), len(found))
+    if number == len(found):
+        found.append(DetectedSecret(of.entry, f"{of.name.partition('/')[0]}/{TOO_SLOW}", 0.0, TOO_SLOW))
+    labels.add(number, Labels(blobs=slow), TOO_SLOW)

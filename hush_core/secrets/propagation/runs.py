@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from hush_core.secrets.propagation.layouts import MARKS, gap, mark_of
+from hush_core.secrets.propagation.layouts import gap, mark_of
 
 _REST = rb"(?=[^0-9A-Za-z\n]*+(?:\n|\Z))"
 """A line that goes on with a run holds nothing else."""
@@ -49,21 +49,25 @@ class Alphabet:
     """
 
     def __init__(self, characters: bytes, pads: bytes = b"") -> None:
-        self._pads = pads
-        self._others = re.compile(b"[^" + characters + b"]")
-        piece, pad = b"[" + characters + b"]++", b"[" + pads + b"]*+" if pads else b""
-        self._expressions = {}
-        for mark in (b"", *MARKS):
+        self._characters, self._pads = characters, pads
+        self._members = b"".join(re.compile(b"[" + characters + b"]").findall(bytes(range(256))))
+        self._made: dict[bytes, tuple[re.Pattern[bytes], re.Pattern[bytes]]] = {}
+
+    def _expressions(self, mark: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+        """Of a run whose lines begin with the mark, and of what stands between its pieces."""
+        if mark not in self._made:
+            piece, pad = b"[" + self._characters + b"]++", b"[" + self._pads + b"]*+" if self._pads else b""
             between = gap(mark)
             more = b"(?:" + between + piece + b"(?:" + _REST + b"|(?=[ \\t]*+[\"'`])))*+"
-            self._expressions[mark] = re.compile(piece + more + pad), re.compile(between)
+            self._made[mark] = re.compile(piece + more + pad), re.compile(between)
+        return self._made[mark]
 
     def run_at(self, text: bytes, start: int) -> Run:
         """The run that begins at `start`, where one of the characters stands."""
         mark = mark_of(text, start)
         if mark and text[start : start + 1] == mark and text[start - 1 : start] in (b"", b"\n"):
             start += 1
-        run, between = self._expressions[mark]
+        run, between = self._expressions(mark)
         whole = run.match(text, start)
         if whole is None:
             return Run([(start, start)], start)
@@ -91,12 +95,10 @@ class Alphabet:
 
     def _begin(self, text: bytes, least: int, seed: int) -> int:
         """Where the characters in a row begin that `seed` is one of."""
-        others, reach = self._others, 64
+        reach = 64
         while True:
             first = max(least, seed - reach)
-            ends = [match.end() for match in others.finditer(text, first, seed)]
-            if ends:
-                return ends[-1]
-            if first == least:
-                return least
+            before = text[first:seed].rstrip(self._members)
+            if before or first == least:
+                return first + len(before)
             reach *= 8

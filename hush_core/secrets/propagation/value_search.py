@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.propagation.decoding import TooMuch, layers
@@ -53,8 +54,7 @@ class SearchTerm:
     apart: bool = False
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """Value number `index` stands in bytes [start, end) of the content, in the encoding `form`.
 
     TOO_SLOW as the form: the search was given up, and this is the only hit of the content; no value's.
@@ -153,7 +153,7 @@ class ValueSearch:
                         one = bisect_right(starts, hit.start) - 1
                         number, offset = numbers[one], starts[one]
                         if hit.end - offset <= len(contents[number]):
-                            moved = replace(hit, start=hit.start - offset, end=hit.end - offset)
+                            moved = hit._replace(start=hit.start - offset, end=hit.end - offset)
                             found[number][0].append(moved)
                     continue
             alone += numbers
@@ -223,7 +223,7 @@ class ValueSearch:
                 if layer.kind == SQUEEZED or spelling.bare:
                     weak.append((hit, spelling.bare))
                 else:
-                    strong.setdefault((hit.index, hit.start, hit.end), hit)
+                    strong.setdefault(hit[:3], hit)  # of its index and place
         yield from strong.values()
         if weak:
             yield from _new(weak, strong.values())
@@ -276,12 +276,16 @@ def _hit(layer: Layer, index: int, spelling: Spelling, start: int, end: int) -> 
         if below is None:
             return None
         layer, (start, end) = layer.below, below
+    if layer.below is None:
+        return Hit(index, start, end, spelling.form)
     place = layer.place(start, end)
     if place is None:
         return None
     start, end, form = place
-    if not form or (spelling.form not in ("raw", "newlines") and not form.endswith(spelling.form)):
-        form = f"{form}/{spelling.form}".lstrip("/")
+    if not form:
+        form = spelling.form
+    elif spelling.form not in ("raw", "newlines") and not form.endswith(spelling.form):
+        form = f"{form}/{spelling.form}"
     return Hit(index, start, end, form)
 
 

@@ -428,7 +428,7 @@ def test_a_copy_that_is_left_is_caught_by_its_fingerprint(run, literals, monkeyp
     monkeypatch.setattr(redaction_module.Replacements, "of", but_one)
     with pytest.raises(InputError, match="cannot be redacted"):
         run(files, [CREDENTIALS, noise])
-    monkeypatch.setattr(redaction_module, "_refuse_what_is_left", lambda *_: None)
+    monkeypatch.setattr(redaction_module, "_refuse_what_is_left", lambda *_: [])
     result = run(files, [CREDENTIALS, noise])
     assert sum(value in text for text in result.examples["text"]) == 1
     (caught,) = slips(result.examples, result.fingerprints, KEY).rows()
