@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from template import share
+from template import copy_tracker, share
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -199,7 +199,10 @@ def certified(tmp_path_factory, second_route_once):
 @pytest.fixture
 def register(certified, tmp_path):
     """Register the certified pair under a name; more arguments replace what `record_run` is given."""
+    from tasks.runtime.environment import home
     from tasks.runtime.registry import record_run
+
+    copy_tracker(home().mlflow_database)
 
     def run(name, **changes):
         table = tmp_path / "0123abcd.parquet"
