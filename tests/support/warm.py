@@ -38,6 +38,8 @@ CORE = (
 )  # fmt: skip
 NOT_AHEAD = ("mlflow.server", "mlflow.store", "fastapi", "flask", "psycopg2")
 """What sets up servers as it is imported."""
+STORE = "mlflow.store.tracking.sqlalchemy_store"
+"""The one part of that which a command without servers loads: it sets up nothing."""
 
 
 class Child:
@@ -205,7 +207,7 @@ def _load() -> None:
     from tasks.runtime.environment import prepare_environment
 
     prepare_environment()
-    for name in libraries():
+    for name in (*libraries(), STORE):
         importlib.import_module(name)
     from prefect.flow_engine import BaseFlowRunEngine
 
