@@ -196,17 +196,17 @@ def certified(tmp_path_factory, second_route_once):
     return model_dir, root / "certificate"
 
 
-@pytest.fixture
-def register(certified, tmp_path):
+@pytest.fixture(scope="session")
+def register(certified, tmp_path_factory):
     """Register the certified pair under a name; more arguments replace what `record_run` is given."""
     from tasks.runtime.environment import home
     from tasks.runtime.registry import record_run
 
     copy_tracker(home().mlflow_database)
+    table = tmp_path_factory.mktemp("register") / "0123abcd.parquet"
+    table.write_bytes(b"table")
 
     def run(name, **changes):
-        table = tmp_path / "0123abcd.parquet"
-        table.write_bytes(b"table")
         given = {
             "experiment": "tests", "model_name": name, "params": {"rounds": 3}, "metrics": {"secrets": 2.0},
             "tables": {"bounds": table}, "pictures": {}, "model_dir": certified[0],

@@ -59,7 +59,8 @@ class Child:
         while (status := self.poll()) is None:
             if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout)
-            time.sleep(0.005)
+            # a tenth of a second at most: another thread may take the line that says so
+            select.select([self.nursery.line], [], [], 0.1)
         return status
 
 

@@ -76,8 +76,8 @@ def test_a_folder_is_verified_without_orchestrator_tracker_and_torch(certified, 
 
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory):
-    """A folder with a job of which `secrets`, then `plan`, was done; by command, the names that each loaded. Its home
-    has the compiled rules alone."""
+    """A folder with a job of which `secrets`, then `plan`, was done; by command, the names that each loaded. Its
+    home has the compiled rules alone."""
     folder = tmp_path_factory.mktemp("looks")
     job = Job(folder, seed=3)
     shutil.rmtree(job.home / "prefect")
