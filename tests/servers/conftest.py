@@ -215,7 +215,7 @@ def job(folder):
     (repository / "vault" / "inside.py").write_text("LIMIT = 12\n" * 10)
     git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], check=True, timeout=60)
+        subprocess.run([*git, *command], check=True, timeout=600)
     config = folder / "job.yaml"
     config.write_text(
         """\

@@ -25,7 +25,7 @@ def git(demo: Demo, *arguments: str) -> str:
     environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     command = ["git", "-C", str(demo.repository), *arguments]
     return subprocess.run(
-        command, env=environment, check=True, capture_output=True, text=True, timeout=60
+        command, env=environment, check=True, capture_output=True, text=True, timeout=600
     ).stdout
 
 
