@@ -90,7 +90,7 @@ def postgres(folder):
         user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
         folder.chmod(0o711)
         shutil.chown(data, entry.pw_uid, entry.pw_gid)
-    quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", "timeout": 90, "check": True}
+    quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", "timeout": 600, "check": True}
     given = folder / "secrets"
     given.mkdir()
     passwords = {name: secrets.token_hex(16) for name in ("postgres", "prefect_db", "mlflow_db")}
