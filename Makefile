@@ -16,7 +16,6 @@ demo: setup
 test: setup browser
 	$(BIN)/python -m compileall -q hush hush_core flows tasks lab
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3
-	$(BIN)/python -m pytest -q --doctest-modules hush_core
 
 # Also what is marked slow, and properties and statistics at their full size. Run it before an issue is called done.
 test-all: setup browser

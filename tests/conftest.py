@@ -9,19 +9,20 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from template import share
+from template import copy_tracker, share
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SHARED = share()
-_FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
-os.environ["HUSH_HOME"] = _FOLDER.name
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # one a test process: more fight for the cores, many times slower
-for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
-    os.environ.pop(_name, None)
+if "prefect" not in sys.modules:  # a forked worker has a home already
+    _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
+    os.environ["HUSH_HOME"] = _FOLDER.name
+    for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
+        os.environ.pop(_name, None)
 
 from tasks.runtime.environment import prepare_environment  # noqa: E402
 
@@ -79,6 +80,12 @@ def pytest_terminal_summary(terminalreporter):
         tests[file] += report.when == "call"
     rows = [f"{took:.1f}\t{tests[file]}\t{file}" for file, took in seconds.most_common()]
     DURATIONS.write_text("\n".join(["seconds\ttests\tfile", *rows, ""]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs):
+    for spec in specs:
+        spec.python = f"{sys.executable} {Path(__file__).parent / 'support' / 'forked_worker.py'}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -196,14 +203,17 @@ def certified(tmp_path_factory, second_route_once):
     return model_dir, root / "certificate"
 
 
-@pytest.fixture
-def register(certified, tmp_path):
+@pytest.fixture(scope="session")
+def register(certified, tmp_path_factory):
     """Register the certified pair under a name; more arguments replace what `record_run` is given."""
+    from tasks.runtime.environment import home
     from tasks.runtime.registry import record_run
 
+    copy_tracker(home().mlflow_database)
+    table = tmp_path_factory.mktemp("register") / "0123abcd.parquet"
+    table.write_bytes(b"table")
+
     def run(name, **changes):
-        table = tmp_path / "0123abcd.parquet"
-        table.write_bytes(b"table")
         given = {
             "experiment": "tests", "model_name": name, "params": {"rounds": 3}, "metrics": {"secrets": 2.0},
             "tables": {"bounds": table}, "pictures": {}, "model_dir": certified[0],

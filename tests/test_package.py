@@ -32,11 +32,11 @@ def installed(tmp_path_factory):
         copy(ROOT / part, source / part)
     pip = [sys.executable, "-m", "pip"]
     build = [*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", built, source]
-    subprocess.run(build, check=True, timeout=300)
+    subprocess.run(build, check=True, timeout=600)
     (wheel,) = built.glob("*.whl")
     shutil.rmtree(source)
     shutil.copytree(ROOT / "lab", source)
-    subprocess.run(build, check=True, timeout=300)
+    subprocess.run(build, check=True, timeout=600)
     shutil.rmtree(source)
     venv.create(environment, with_pip=False, symlinks=True)
     install = [
@@ -49,7 +49,7 @@ def installed(tmp_path_factory):
         "--no-index",
         wheel,
     ]
-    subprocess.run(install, check=True, timeout=300)
+    subprocess.run(install, check=True, timeout=600)
     (packages,) = environment.glob("lib/python*/site-packages")
     # a path alone: the .pth file there that leads to this checkout is not read
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -98,7 +98,7 @@ def test_a_wheel_does_from_another_folder_what_a_checkout_does(installed, tmp_pa
         "-q",
         "--no-deps",
     ]
-    subprocess.run([*pip, "--no-index", laboratory], check=True, timeout=300)
+    subprocess.run([*pip, "--no-index", laboratory], check=True, timeout=600)
     assert "ngram" in run("hush", "replicate", "--list")
     run("python", "-c", BUILD_DEMO)
     assert "codenames" in run("hush", "secrets", "demo/demo.yaml", "--quiet")

@@ -36,7 +36,7 @@ def told(folder, tag, *, version="1.2.0"):
     (folder / "CHANGELOG.md").write_text(CHANGELOG)
     (folder / "pyproject.toml").write_text(PYPROJECT.replace("1.2.0", version))
     command = [sys.executable, folder / "deploy" / "release.py", tag]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd="/")
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd="/")
 
 
 def test_the_notes_are_the_versions_own_section(tmp_path):

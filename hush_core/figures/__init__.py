@@ -15,7 +15,7 @@ from hush_core.figures.names import METHOD_LABELS, short_name
 _PICTURES = {
     "attack": ("exposure",),
     "audit": ("audit_against_certificate", "inference_curves", "samples_at_risk"),
-    "canvas": ("MOST_ROWS", "Figure"),
+    "canvas": ("MOST_ROWS",),
     "runs": ("bound_by_run", "loss_by_runs"),
     "cost": ("losses", "noise_by_method", "noise_by_runs"),
     "frontier": ("frontier",),
@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "METHOD_LABELS", "MOST_ROWS", "RUN", "Figure", "_percent", "audit_against_certificate", "bound_by_run",
+    "METHOD_LABELS", "MOST_ROWS", "RUN", "_percent", "audit_against_certificate", "bound_by_run",
     "exposure", "frontier", "inference_curves", "learning_curves", "loss_by_runs", "losses", "noise_by_method",
     "noise_by_runs", "posterior_against_target", "posterior_curves", "rehearsed", "rivals", "samples_at_risk",
     "secret_graph", "short_name", "trade_off", "weights_retained",

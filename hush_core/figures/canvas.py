@@ -41,9 +41,9 @@ def drawing(path: Path, *, height: float, columns: int = 1) -> Iterator[tuple[Ax
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         page = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-        FigureCanvasAgg(page)
+        canvas = FigureCanvasAgg(page)
         yield tuple(page.subplots(1, columns, squeeze=False)[0])
-        page.savefig(path, format="png", metadata={"Software": None})
+        canvas.print_png(path, metadata={"Software": None})  # savefig draws once more, to lay out
 
 
 def height_of(rows: pl.DataFrame) -> float:

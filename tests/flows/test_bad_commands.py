@@ -199,7 +199,7 @@ def made_in(root):
     (root / "no_manifest" / "manifest.json").write_text("[]")
     make = ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "signing.pem"]
     for words in (make, ["ec", "-in", "signing.pem", "-pubout", "-out", "public.pem"]):
-        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=root, timeout=60)
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=root, timeout=600)
     return root
 
 

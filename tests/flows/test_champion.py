@@ -61,7 +61,8 @@ def job(tmp_path_factory):
     (repository / "app/moved.py").write_text("\n" + (repository / "trading/strategy.py").read_text())
     (repository / "trading/strategy.py").write_text("NOTHING_LEFT_OF_IT_HERE = 1\n")
     commit("moved")
-    return job
+    with job.served():
+        yield job
 
 
 FIRST, QUIET, WIDE, TAMPERED, SECOND, AFTER_THE_LAST, SPENT = 0, 1, 2, 4, 5, 8, 9

@@ -37,7 +37,7 @@ def begin(tmp_path):
             env=given,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         return dict(part.split("=", 1) for part in said.read_text().split("\0") if part)
@@ -127,7 +127,7 @@ def test_the_runbooks_secrets_are_readable_in_the_containers_and_in_no_other_way
     (tmp_path / "deploy" / "secrets").mkdir(parents=True)
     shutil.copy(ROOT / "deploy" / ".env.example", tmp_path / "deploy")
     done = subprocess.run(
-        ["sh", "-euc", f"umask 077\n{block}"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        ["sh", "-euc", f"umask 077\n{block}"], cwd=tmp_path, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "deploy" / "secrets"

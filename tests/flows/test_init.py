@@ -69,7 +69,7 @@ def test_where_nothing_is_found_the_next_step_is_an_entry_and_no_plan_that_is_re
 def test_a_shallow_clone_and_a_file_in_the_way(job, tmp_path):
     source = job.folder / "repository"
     subprocess.run(
-        ["git", "clone", "-q", "--depth", "1", f"file://{source}", tmp_path / "cut"], check=True, timeout=60
+        ["git", "clone", "-q", "--depth", "1", f"file://{source}", tmp_path / "cut"], check=True, timeout=600
     )
     (job.folder / "hush.yaml").unlink(missing_ok=True)
     job.hush("init", tmp_path / "cut")

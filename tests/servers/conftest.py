@@ -90,7 +90,7 @@ def postgres(folder):
         user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
         folder.chmod(0o711)
         shutil.chown(data, entry.pw_uid, entry.pw_gid)
-    quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", "timeout": 90, "check": True}
+    quiet = {"stdout": subprocess.DEVNULL, "cwd": "/", "timeout": 600, "check": True}
     given = folder / "secrets"
     given.mkdir()
     passwords = {name: secrets.token_hex(16) for name in ("postgres", "prefect_db", "mlflow_db")}
@@ -215,7 +215,7 @@ def job(folder):
     (repository / "vault" / "inside.py").write_text("LIMIT = 12\n" * 10)
     git = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*git, *command], check=True, timeout=60)
+        subprocess.run([*git, *command], check=True, timeout=600)
     config = folder / "job.yaml"
     config.write_text(
         """\

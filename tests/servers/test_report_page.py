@@ -6,7 +6,7 @@ HUSH_PICTURES=docs/images python -m pytest tests/servers/test_report_page.py  # 
 import shutil
 
 import pytest
-from browsing import picture
+from browsing import PATIENCE, picture
 from mlflow_server import MlflowServer
 from pages import document, rows
 
@@ -58,6 +58,7 @@ def test_mlflow_shows_the_page_and_it_sorts_and_filters_there(mlflow, tmp_path):
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
         page = browser.new_page(viewport={"width": 1300, "height": 1360})
+        page.set_default_timeout(PATIENCE)
         page.goto((tmp_path / PAGE).as_uri())
         assert page.locator("#secrets-table tbody tr").count() == 1000
         picture(page, "report")
@@ -68,11 +69,9 @@ def test_mlflow_shows_the_page_and_it_sorts_and_filters_there(mlflow, tmp_path):
         )
         page.goto(f"{mlflow}/#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}/artifacts/{PAGE}")
         if not page.locator("iframe").count():
-            page.get_by_text(PAGE).first.click(timeout=60_000)
+            page.get_by_text(PAGE).first.click()
         frame = page.frame_locator("iframe")
-        frame.locator("#tools").wait_for(
-            state="visible", timeout=60_000
-        )  # MLflow's sandbox lets the script run
+        frame.locator("#tools").wait_for()  # MLflow's sandbox lets the script run
         assert page.get_by_text("GenAI", exact=True).is_visible()  # both sides are there, and ours is open
         assert page.get_by_role("link", name="Runs").first.is_visible()
         picture(page, "report-in-mlflow")

@@ -57,7 +57,7 @@ def at(base=GOOD, /, **changes):
 def git(path, *arguments):
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
     command = ["git", "-C", path, "-c", "user.name=x", "-c", "user.email=x@example.com", *arguments]
-    subprocess.run(command, check=True, env=environment, timeout=60, capture_output=True)
+    subprocess.run(command, check=True, env=environment, timeout=600, capture_output=True)
 
 
 def safetensors(*, cut=0):

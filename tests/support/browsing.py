@@ -10,7 +10,7 @@ import pytest
 
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
 FLAGS += " --disable-component-update --disable-sync"
-PATIENCE = 90_000
+PATIENCE = 600_000
 PICTURES = os.environ.get("HUSH_PICTURES")
 """A folder: pictures of the pages are kept there, as docs/images has them."""
 

@@ -17,12 +17,12 @@ def hung_mount(folder):
     command = ["mount", "--internal-only", "--types", "fuse", "--options", options, "nobody", folder]
     try:
         mounted = not subprocess.run(
-            command, pass_fds=(unanswered,), capture_output=True, timeout=60
+            command, pass_fds=(unanswered,), capture_output=True, timeout=600
         ).returncode
         try:
             yield mounted
         finally:
             if mounted:
-                subprocess.run(["umount", "--lazy", folder], check=True, capture_output=True, timeout=60)
+                subprocess.run(["umount", "--lazy", folder], check=True, capture_output=True, timeout=600)
     finally:
         os.close(unanswered)  # whoever still waits there is told that there is nobody

@@ -171,9 +171,7 @@ def _prefect(home, environment, *, services=False):
 
 
 def _make_home(home):
-    """By what makes it for a user: a start of Prefect's server, hush's own of MLflow's tables and of its rules."""
-    from tasks.runtime.tracking import make_database
-
+    """By what makes it for a user: a start of Prefect's server, hush's own of its rules."""
     given = _environment(home)
     with _prefect(home, given, services=True):
         pass
@@ -183,7 +181,6 @@ def _make_home(home):
         check=True,
         timeout=PATIENCE,
     )
-    make_database(home / "mlflow.db")
 
 
 def git(path, *arguments, email="ada@acme.example.com"):

@@ -4,7 +4,7 @@ under the legend."""
 import itertools
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 SLACK = 1.0
 """Pixels."""
@@ -12,13 +12,13 @@ SLACK = 1.0
 
 def drawn_pages(monkeypatch):
     """Every page that is saved from now on, in turn."""
-    pages, save = [], Figure.savefig
+    pages, save = [], FigureCanvasAgg.print_png
 
-    def kept(page, *arguments, **options):
-        save(page, *arguments, **options)
-        pages.append(page)
+    def kept(canvas, *arguments, **options):
+        save(canvas, *arguments, **options)
+        pages.append(canvas.figure)
 
-    monkeypatch.setattr(Figure, "savefig", kept)
+    monkeypatch.setattr(FigureCanvasAgg, "print_png", kept)
     return pages
 
 

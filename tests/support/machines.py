@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 def ip(*words, check=True):
-    return subprocess.run(["ip", *words], check=check, capture_output=True, text=True, timeout=30)
+    return subprocess.run(["ip", *words], check=check, capture_output=True, text=True, timeout=600)
 
 
 class SecondMachine:

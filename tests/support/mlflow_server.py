@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from local_servers import answers, free_port
+from template import copy_tracker
 from waiting import until
 
 
@@ -16,6 +17,7 @@ class MlflowServer:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def start(self):
+        copy_tracker(self.folder / "mlflow.db", "mlflow-artifacts:")
         command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
         command += ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--serve-artifacts"]
         command += ["--artifacts-destination", str(self.folder / "artifacts"), *self.options]

@@ -14,12 +14,12 @@ class SmallDisk:
         self.folder = folder
         subprocess.run(
             ["mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=700", "tmpfs", folder],
-            check=True, capture_output=True, timeout=60,
+            check=True, capture_output=True, timeout=600,
         )  # fmt: skip
 
     def resize(self, kib):
         command = ["mount", "-o", f"remount,size={kib}k", self.folder]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, check=True, capture_output=True, timeout=600)
 
     def fill(self):
         """Leave nothing free; it cannot shrink below what is used, which others may just add to."""
@@ -44,7 +44,7 @@ def small_disk(folder, kib):
     finally:
         os.sync()
         # lazily: a server that is about to end may still have its log open there
-        subprocess.run(["umount", "--lazy", folder], check=True, capture_output=True, timeout=60)
+        subprocess.run(["umount", "--lazy", folder], check=True, capture_output=True, timeout=600)
 
 
 def hush_on_a_full_disk(job, disk, *arguments, from_line):

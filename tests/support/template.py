@@ -1,8 +1,8 @@
 """A HUSH_HOME whose databases have their tables, with compiled rules: made once a test run, copied for every job.
 
 The migrations of Prefect and MLflow take ten seconds of CPU in an empty home, the rules for credentials four. A
-user's first command does both, and so does `test_main_job` (and what tests the servers); the other jobs begin where
-that command ended.
+user's first command does both, and so does `test_main_job` (and what tests the servers); the other jobs, and the
+tests that need a tracker alone, begin where that command ended.
 """
 
 from __future__ import annotations
@@ -29,20 +29,38 @@ def share() -> tempfile.TemporaryDirectory | None:
 
 
 def copy_home(home: Path, make: Callable[[Path], None]) -> None:
-    """Begin a home as the template is; `make(home)` makes that, in one process of the test run."""
-    template = Path(os.environ[SHARED]) / "home"
-    with open(Path(os.environ[SHARED]) / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (template / "mlflow.db").exists():
-            shutil.rmtree(template, ignore_errors=True)
-            make(template)
+    """Begin a home as the template is; `make(home)` makes that but for MLflow's database."""
+    template = made_once("home", make)
     home.mkdir(mode=0o700)
     for name in ("prefect", "store"):
         shutil.copytree(template / name, home / name)
-    shutil.copy2(template / "mlflow.db", home / "mlflow.db")
-    with sqlite3.connect(home / "mlflow.db") as tracker:
+    copy_tracker(home / "mlflow.db")
+
+
+def copy_tracker(database: Path, artifacts: str | None = None) -> None:
+    """MLflow's database as its migrations leave it, for tests of what comes after them, unless there is one;
+    artifacts: the URI of their folder, by default beside the database."""
+    from tasks.runtime.tracking import make_database
+
+    if database.exists():
+        return
+    shutil.copy2(made_once("mlflow.db", make_database), database)
+    with sqlite3.connect(database) as tracker:
         ((old,),) = tracker.execute("SELECT artifact_location FROM experiments").fetchall()
         assert old.endswith("/mlartifacts/0"), old
-        tracker.execute(
-            "UPDATE experiments SET artifact_location = ?", (f"{(home / 'mlartifacts').as_uri()}/0",)
-        )
+        folder = artifacts or (database.parent / "mlartifacts").as_uri()
+        tracker.execute("UPDATE experiments SET artifact_location = ?", (f"{folder}/0",))
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """What `make(path)` makes, in one process of the test run."""
+    shared = Path(os.environ[SHARED])
+    made, part = shared / name, shared / f"{name}.part"
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(part, ignore_errors=True)
+            part.unlink(missing_ok=True)
+            make(part)
+            part.rename(made)
+    return made

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,6 +39,8 @@ CORE = (
 )  # fmt: skip
 NOT_AHEAD = ("mlflow.server", "mlflow.store", "fastapi", "flask", "psycopg2")
 """What sets up servers as it is imported."""
+STORE = "mlflow.store.tracking.sqlalchemy_store"
+"""The one part of that which a command without servers loads: it sets up nothing."""
 
 
 class Child:
@@ -57,7 +60,8 @@ class Child:
         while (status := self.poll()) is None:
             if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout)
-            time.sleep(0.005)
+            # a tenth of a second at most: another thread may take the line that says so
+            select.select([self.nursery.line], [], [], 0.1)
         return status
 
 
@@ -74,9 +78,10 @@ class Nursery:
         atexit.register(self.line.close)
 
     def start(
-        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
+        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, ...]
     ) -> Child:
-        """Begin `python -m module arguments…`; `streams`: the files for what it prints and for its errors."""
+        """Begin `python -m module arguments…`, or `python -c` for a module of that name; `streams`: the files for
+        what it prints, for its errors and, if it reads, for what it is given."""
         request = {"module": module, "arguments": arguments, "cwd": str(cwd), "env": env}
         with self.lock:
             socket.send_fds(self.line, [json.dumps(request).encode()], streams)
@@ -135,7 +140,7 @@ _nursery: list[Nursery] = []
 
 
 def start(
-    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
+    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, ...]
 ) -> Child:
     """A command, forked; see `Nursery.start`."""
     if not _nursery:
@@ -205,7 +210,7 @@ def _load() -> None:
     from tasks.runtime.environment import prepare_environment
 
     prepare_environment()
-    for name in libraries():
+    for name in (*libraries(), STORE):
         importlib.import_module(name)
     from prefect.flow_engine import BaseFlowRunEngine
 
@@ -254,7 +259,7 @@ def _serve(line: socket.socket) -> None:
             _report(line)
         if line in ready:
             try:
-                data, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
+                data, fds, _, _ = socket.recv_fds(line, 1 << 20, 3)
             except ConnectionResetError:  # the test process ended without reading the last status
                 data = b""
             if not data:
@@ -283,13 +288,12 @@ def _report(line: socket.socket) -> None:
         line.send(json.dumps([pid, os.waitstatus_to_exitcode(status)]).encode())
 
 
-def _become(request: dict, output: int, errors: int) -> None:
+def _become(request: dict, *streams: int) -> None:
     """What a process begun from nothing would be, but for the libraries."""
     os.setsid()
-    os.dup2(output, 1)
-    os.dup2(errors, 2)
-    os.close(output)
-    os.close(errors)
+    for stream, place in zip(streams, (1, 2, 0), strict=False):
+        os.dup2(stream, place)
+        os.close(stream)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(request["cwd"])
     os.environ.clear()
@@ -324,7 +328,11 @@ def _run() -> None:
 
     status = 0
     try:
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        if sys.argv[0] == "-c":
+            sys.modules["__main__"] = main = types.ModuleType("__main__")
+            exec(sys.argv.pop(1), vars(main))
+        else:
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if end.code is not None and not isinstance(end.code, int):
             print(end.code, file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from template import copy_tracker
 
 from tasks import comparison_progress
 from tasks.comparison_progress import shown
@@ -14,6 +15,7 @@ def home(tmp_path, monkeypatch):
     import mlflow
 
     monkeypatch.setenv("HUSH_HOME", str(tmp_path))
+    copy_tracker(tmp_path / "mlflow.db")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
 
 

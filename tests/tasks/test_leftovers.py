@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from jobs import Job
 from orchestrator import servers_of
+from template import copy_tracker
 from waiting import PATIENCE, until
 
 from tasks.leftovers import sweep
@@ -52,6 +53,7 @@ def place(tmp_path, monkeypatch):
     import mlflow
 
     home = Home(tmp_path / "home").create()
+    copy_tracker(home.mlflow_database)
     uri = f"sqlite:///{home.mlflow_database}"
     monkeypatch.setenv("HUSH_HOME", str(home.root))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)

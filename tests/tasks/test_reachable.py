@@ -8,6 +8,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from template import copy_tracker
 
 from hush_core.errors import InputError
 from tasks import reachable
@@ -155,10 +156,8 @@ def test_a_disk_that_is_full_is_told_first(monkeypatch):
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     """One that MLflow made itself."""
-    from tasks.runtime.tracking import make_database
-
     path = tmp_path_factory.mktemp("tracker") / "mlflow.db"
-    make_database(path)
+    copy_tracker(path)
     return path
 
 

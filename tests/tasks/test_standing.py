@@ -3,9 +3,9 @@
 import pytest
 from mlflow import MlflowClient
 from mlflow_server import MlflowServer
+from template import copy_tracker
 
 from tasks.runtime.environment import Home
-from tasks.runtime.tracking import make_database
 from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered
 
 
@@ -14,7 +14,7 @@ def registry(request, tmp_path, monkeypatch):
     """(a client of a registry that the environment names, what takes the registry away)."""
     home = Home(tmp_path / "home").create()
     monkeypatch.setenv("HUSH_HOME", str(home.root))
-    make_database(home.mlflow_database)
+    copy_tracker(home.mlflow_database)
     uri, server = f"sqlite:///{home.mlflow_database}", None
     if request.param == "served":
         server = MlflowServer(home.root).start()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -75,9 +76,12 @@ def test_a_folder_is_verified_without_orchestrator_tracker_and_torch(certified, 
 
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory):
-    """A folder with a job of which `secrets`, then `plan`, was done; by command, the names that each loaded."""
+    """A folder with a job of which `secrets`, then `plan`, was done; by command, the names that each loaded. Its
+    home has the compiled rules alone."""
     folder = tmp_path_factory.mktemp("looks")
-    job = Job(folder, seed=3, empty=True)
+    job = Job(folder, seed=3)
+    shutil.rmtree(job.home / "prefect")
+    (job.home / "mlflow.db").unlink()
     return job, {words: loaded(job.home, words, job.config) for words in ("secrets", "plan")}
 
 

@@ -25,13 +25,18 @@ def git(demo: Demo, *arguments: str) -> str:
     environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     command = ["git", "-C", str(demo.repository), *arguments]
     return subprocess.run(
-        command, env=environment, check=True, capture_output=True, text=True, timeout=60
+        command, env=environment, check=True, capture_output=True, text=True, timeout=600
     ).stdout
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Demo:
     return build_demo_repository(tmp_path_factory.mktemp("demo"), full=True, private_bytes=900_000)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Demo:
+    return build_demo_repository(tmp_path_factory.mktemp("small"))
 
 
 def test_every_credential_is_in_its_providers_format():
@@ -60,22 +65,22 @@ def test_no_value_is_shown_or_stands_in_the_source(demo):
         assert value.decode() not in shown
 
 
-def test_equal_input_gives_equal_commits_and_a_rebuild_replaces(demo, tmp_path):
-    first = build_demo_repository(tmp_path, full=True, private_bytes=900_000)
-    assert first.commit == demo.commit
-    assert first.planted == demo.planted
-    other = build_demo_repository(tmp_path, seed=8, full=True, private_bytes=900_000)
-    assert other.commit != demo.commit
+def test_equal_input_gives_equal_commits_and_a_rebuild_replaces(small, tmp_path):
+    first = build_demo_repository(tmp_path)
+    assert first.commit == small.commit
+    assert first.planted == small.planted
+    other = build_demo_repository(tmp_path, seed=8)
+    assert other.commit != small.commit
     assert git(other, "rev-parse", "HEAD").strip() == other.commit
     assert sorted(p.name for p in tmp_path.iterdir()) == ["codenames.txt", "demo.yaml", "repository"]
 
 
-def test_settings_of_the_user_do_not_matter(demo, tmp_path, monkeypatch):
+def test_settings_of_the_user_do_not_matter(small, tmp_path, monkeypatch):
     config = tmp_path / "gitconfig"
     config.write_text("[core]\n autocrlf = true\n[init]\n defaultBranch = x\n[user]\n name = Someone\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    assert build_demo_repository(tmp_path / "demo", full=True, private_bytes=900_000).commit == demo.commit
+    assert build_demo_repository(tmp_path / "demo").commit == small.commit
 
 
 def test_what_is_no_demo_is_never_touched(tmp_path):
@@ -141,8 +146,7 @@ def test_extraction_finds_everything_that_was_planted(demo):
         assert found.edges.filter(found.edges["secret_id"] == secret_id).height > 0
 
 
-def test_full_takes_the_values_that_the_config_has_for_it(demo, tmp_path):
-    small = build_demo_repository(tmp_path / "demo")
+def test_full_takes_the_values_that_the_config_has_for_it(small, demo):
     assert small.config.read_bytes() == TEMPLATE.read_bytes()
     less, more = load_config(small.config), load_config(demo.config)
     assert (less.chunk_bytes, more.chunk_bytes) == (128, 256)

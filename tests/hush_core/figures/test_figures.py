@@ -171,16 +171,8 @@ def test_a_table_in_another_order_gives_the_same_picture(tmp_path):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The figure behind the last picture."""
-    seen = []
-    keep = figures.Figure.savefig
-
-    def savefig(figure, *arguments, **options):
-        seen.append(figure)
-        keep(figure, *arguments, **options)
-
-    monkeypatch.setattr(figures.Figure, "savefig", savefig)
-    return seen
+    """The figures behind the pictures."""
+    return drawn_pages(monkeypatch)
 
 
 def test_many_secrets_show_those_nearest_to_their_target_and_say_so(tmp_path, drawn):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from legible import drawn_pages
 from PIL import Image
 
 from hush_core import figures
@@ -40,16 +41,8 @@ GRAPHS = {
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The figure behind the last picture."""
-    seen = []
-    keep = figures.Figure.savefig
-
-    def savefig(figure, *arguments, **options):
-        seen.append(figure)
-        keep(figure, *arguments, **options)
-
-    monkeypatch.setattr(figures.Figure, "savefig", savefig)
-    return seen
+    """The figures behind the pictures."""
+    return drawn_pages(monkeypatch)
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ TEXTS = [b"def step(v): return v + %d" % i for i in range(24)]
 
 
 def ip(*words, check=True):
-    return subprocess.run(["ip", *words], check=check, capture_output=True, timeout=30)
+    return subprocess.run(["ip", *words], check=check, capture_output=True, timeout=600)
 
 
 @pytest.fixture(scope="module")

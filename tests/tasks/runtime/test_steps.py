@@ -76,7 +76,7 @@ def test_a_record_of_a_type_that_no_step_gives_is_refused(tmp_path):
 
 
 def test_submitted_steps_run_side_by_side_and_give_their_errors():
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=600)
 
     @step(name="meet-{x}")
     def meet(x):
@@ -110,7 +110,7 @@ def test_an_error_stops_the_steps_that_still_run():
 
     with pytest.raises(InputError), alone():
         long.submit()
-        assert begun.wait(30)
+        assert begun.wait(600)
         raise InputError("here", "is wrong", "correct it")
     assert ended == [True] and not STOPPING.is_set()
 

@@ -1,12 +1,13 @@
 """The embedded tracker's database is whole or not there, whenever its first maker is killed."""
 
+import os
 import signal
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fresh_process import run
+import warm
 from sizes import some
 
 MAKE = """
@@ -29,14 +30,23 @@ print(len(tracker().search_experiments()), seen)
 """
 
 
+def run(home):
+    """`program.py` beside the home, in a forked process: what a database is does not depend on how that began."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
+    given = {**kept, "HUSH_HOME": str(home), "PYTHONPATH": str(warm.ROOT)}
+    return warm.run("program", [], cwd=home.parent, env=given, timeout=600)
+
+
 @pytest.mark.parametrize("statements", some([12, 1, 60], 1))
 def test_a_kill_while_the_database_is_made_harms_no_later_start_nor_does_an_empty_file(tmp_path, statements):
     home = tmp_path / "home"
-    killed = run(MAKE.format(statements=statements), home)
+    (tmp_path / "program.py").write_text(MAKE.format(statements=statements))
+    killed = run(home)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (home / "mlflow.db").exists()
     (home / "mlflow.db").touch()
-    done = run(MAKE.format(statements=10**9), home)
+    (tmp_path / "program.py").write_text(MAKE.format(statements=10**9))
+    done = run(home)
     assert done.returncode == 0, done.stderr
     experiments, made = map(int, done.stdout.split()[-2:])
     assert experiments == 1
@@ -51,8 +61,9 @@ def test_two_first_starts_together_share_one_database(tmp_path):
         "from tasks.runtime.environment import prepare_environment; prepare_environment();"
         "from tasks.runtime.tracking import experiment_of, tracker; print(experiment_of(tracker(), 'both'))"
     )
+    (tmp_path / "program.py").write_text(code)
     with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(run, [code] * 2, [tmp_path / "home"] * 2))
+        both = list(pool.map(run, [tmp_path / "home"] * 2))
     assert [one.returncode for one in both] == [0, 0], [one.stderr[-2000:] for one in both]
     answers = {one.stdout.split()[-1] for one in both}
     assert len(answers) == 1, answers
@@ -72,7 +83,7 @@ def test_a_database_that_another_process_made_meanwhile_is_not_replaced(tmp_path
 @pytest.mark.slow
 def test_two_threads_make_the_database_of_a_new_home(tmp_path):
     """As live metrics and the flow do in the first run: MLflow's migrations cannot run twice at once."""
-    program = """
+    (tmp_path / "program.py").write_text("""
 import threading
 from tasks.runtime.environment import prepare_environment
 prepare_environment()
@@ -86,8 +97,8 @@ def use():
 threads = [threading.Thread(target=use) for _ in range(2)]
 [one.start() for one in threads]; [one.join() for one in threads]
 assert not failed, failed
-"""
-    done = run(program, tmp_path / "home")
+""")
+    done = run(tmp_path / "home")
     assert done.returncode == 0, done.stderr[-2000:]
 
 

@@ -23,32 +23,42 @@ from tasks.runtime.trust import signing_key, trust_root
 from tasks.runtime.versions import find_version
 
 
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """(private key, trust root) of the organisation."""
+    return write_pair(tmp_path_factory.mktemp("organisation") / "keys", "acme")
+
+
 @pytest.fixture
-def acme(tmp_path, monkeypatch):
+def acme(keys, monkeypatch):
     """The organisation's folder of public keys; the environment names it and the private key."""
-    private, trust = write_pair(tmp_path / "keys", "acme")
+    private, trust = keys
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     monkeypatch.setenv("HUSH_TRUST", str(trust))
     return trust
 
 
-def copy_of(uri, to):
-    """A copy of the registered folder, as a consumer downloads it."""
-    return mlflow.artifacts.download_artifacts(uri, dst_path=str(to))
+@pytest.fixture(scope="module")
+def downloaded(register, keys, tmp_path_factory):
+    """A version that the organisation signed, as a consumer downloads it."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HUSH_SIGNING_KEY", str(keys[0]))
+        environment.setenv("HUSH_TRUST", str(keys[1]))
+        uri = register("signed").model_uri
+        return Path(mlflow.artifacts.download_artifacts(uri, dst_path=str(tmp_path_factory.mktemp("copy"))))
 
 
 @pytest.fixture
-def package(register, acme, tmp_path):
-    uri = register("signed").model_uri
-    (tmp_path / "copy").mkdir()
-    return Path(copy_of(uri, tmp_path / "copy"))
+def package(downloaded, acme, tmp_path):
+    """A copy of it, to be edited."""
+    return shutil.copytree(downloaded, tmp_path / "copy")
 
 
 def stock(folder, public):
     """The exit status of model-signing's own command."""
     command = [sys.executable, "-m", "model_signing", "verify", "key", "--signature"]
     command += [folder / "signature" / "model.sig", "--public_key", public, folder]
-    return subprocess.run([*map(str, command)], capture_output=True, timeout=60).returncode
+    return subprocess.run([*map(str, command)], capture_output=True, timeout=600).returncode
 
 
 def test_stock_model_signing_verifies_the_whole_folder(package, acme, tmp_path):
