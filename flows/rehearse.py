@@ -178,7 +178,7 @@ def budget_of(config: HushConfig, stage: Stage, effort: Effort) -> Budget:
         rate = train.learning_rate if isinstance(train.learning_rate, float) else min(train.learning_rate)
         cost = time_rounds(stage, train.model_copy(update={"learning_rate": rate}))
         return Budget(seconds=60 * effort.minutes, cost=cost)
-    drawn = train.rounds * (train.batch + train.untagged_batch)
+    drawn = train.rounds * (train.batch + (train.untagged_batch or 0))
     return Budget(examples=float(drawn if effort.examples is None else effort.examples))
 
 

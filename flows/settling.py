@@ -21,6 +21,7 @@ from hush_core.weights import (
     decide,
     left_out_for_sure,
     rounds_for,
+    step_for,
     taking,
     values_redacted,
     weight_settings,
@@ -124,6 +125,7 @@ def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled
     batch, sentence = batch_for(config, weighed.candidates, max(1, weighed.largest_batch))
     if batch != config.train.batch:
         config = config.with_chosen({"train.batch": batch})
+    config = config.with_chosen(step_for(config))
     program = isinstance(config.mechanism, HushMechanism)
     if program and config.weights.c is None and config.weights.noise_multiplier is None:
         point = recommended_point(config, extracted) if config.promise is None else None
@@ -150,6 +152,8 @@ def _without_rounds(asked: HushConfig, decided: HushConfig, extracted: Extracted
     config = decided.with_chosen({
         "mechanism": mechanism, "weights.without_secret": "plain", "train.rounds": rounds_for(asked),
         "train.batch": asked.train.batch or 1, "weights.c": asked.weights.c or 1.0,
+        "train.optimizer": asked.train.optimizer or "adamw",
+        "train.untagged_batch": asked.train.untagged_batch or 0,
     })  # fmt: skip
     given = {
         "train.rounds": asked.train.rounds,

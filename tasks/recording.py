@@ -100,6 +100,8 @@ def _params(config: HushConfig, outcome: Outcome) -> dict[str, object]:
         "expected_batch": train.batch,
         "clip_norm": train.clip_norm,
         "learning_rate": outcome.learning_rate,
+        "optimizer": train.optimizer,
+        "untagged_batch": train.untagged_batch,
         "precision": train.precision,
         "processes": train.processes,
         "model": model_in_words(config),

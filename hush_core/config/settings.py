@@ -219,11 +219,12 @@ class TrainConfig(Section):
     schedule: Schedule = "constant"
     """How the rate falls to 0 over the rounds, after the warm-up."""
     warmup_rounds: WarmUp = 0
-    optimizer: Optimizer = "adamw"
+    optimizer: Optimizer | None = None
     """adamw_bc: AdamW that subtracts the known variance of the noise from its second moments. preconditioned: SGD
-    on gradients that are scaled, before they are clipped, by second moments of untagged text (AdaDPS)."""
-    untagged_batch: UntaggedBatch = 0
-    """So many untagged examples are mixed into each certified round's update, without noise."""
+    on gradients that are scaled, before they are clipped, by second moments of untagged text (AdaDPS).
+    None: the plan chooses (`weights.choice.step_for`); adamw where there is no plan."""
+    untagged_batch: UntaggedBatch | None = None
+    """So many untagged examples are mixed into each certified round's update, without noise. None: the plan's."""
     average: Average = "none"
     """What is kept: the iterate itself, an exponential average of all, or the mean over the second half."""
     average_decay: Annotated[float, Field(gt=0, lt=1)] = 0.98

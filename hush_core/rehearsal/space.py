@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal.budget import Budget
+from hush_core.weights import step_for
 
 C = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 NOISE = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
@@ -93,6 +94,7 @@ def space_of(
         sweep: values of c (or of σ, where the config gives σ) in place of the usual ones.
         largest_batch: no batch above it is tried (the pool of stand-ins could not give it).
     """
+    config = config.with_chosen(step_for(config))
     train, weights = config.train, config.weights
     rates = train.learning_rate if isinstance(train.learning_rate, tuple) else (train.learning_rate,)
     scale = "c" if weights.noise_multiplier is None else "noise_multiplier"

@@ -130,7 +130,9 @@ def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
     data |= {"mechanism": mechanism, "weights": weights}
     data["audit"] = {**data.get("audit", {}), "unprotected": False}
     if noisy and weights.get("without_secret", "noise") != "plain":
-        data["train"] = {key: value for key, value in data["train"].items() if key != "untagged_batch"}
+        train = data["train"]
+        plainly = {"untagged_batch", *(["optimizer"] if train.get("optimizer") == "preconditioned" else [])}
+        data["train"] = {key: value for key, value in train.items() if key not in plainly}
     try:
         return Rival(name, HushConfig.model_validate(data).for_mechanism())
     except ValidationError as error:

@@ -54,21 +54,25 @@ class GradientScale:
 
     Attributes:
         tensors: by name, `rows NAME` and `columns NAME` of a matrix (in the parameter's own orientation, s = rows ⊗
-            columns), `numbers NAME` of any other parameter; and `ratio`, a factor of the update beside s,
-            so that the learning rate is the root mean square by which a round moves the parameters where all of
-            its examples agree, whatever C is.
+            columns), `numbers NAME` of any other parameter; and `ratio`, a factor of the update beside s. By it the
+            learning rate is the root mean square by which a round moves a parameter where its items agree, noise
+            included, so it is of AdamW's order whatever C and σ are.
     """
 
     tensors: dict[str, Tensor]
 
     @staticmethod
-    def of(model: LanguageModel, texts: Sequence[bytes], *, clip_norm: float) -> GradientScale:
+    def of(
+        model: LanguageModel, texts: Sequence[bytes], *, clip_norm: float, noise: float = 0.0
+    ) -> GradientScale:
         """From the gradients of single examples of `texts`, at the model's present weights.
 
         Args:
             model: its trainable parameters are scaled.
-            texts: untagged: no edge of the graph names them. The first `EXAMPLES` that predict anything are read.
+            texts: untagged: no edge of the graph names them. `EXAMPLES` that predict anything are read, spread over
+                all by a fixed draw.
             clip_norm: C, that scaled gradients are clipped to.
+            noise: standard deviation of each number of what the update is made of, σC/B without mixed-in text.
 
         With several ranks all get what the first one computes, to the bit.
 
@@ -76,7 +80,7 @@ class GradientScale:
             InputError: no such text; gradients that are not finite, or all 0.
         """
         ranks, device = Ranks.current(), next(model.network.parameters()).device
-        found = _computed(*_second_moments(model, texts), clip_norm) if ranks.first else None
+        found = _computed(*_second_moments(model, texts), clip_norm, noise) if ranks.first else None
         return GradientScale({name: tensor.to(device) for name, tensor in ranks.share(found).items()})
 
     def scaled(self, name: str, values: Tensor) -> Tensor:
@@ -125,12 +129,11 @@ class GradientScale:
 def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[str, Tensor], float]:
     """Of single examples' gradients, by plain autograd; and their mean over all numbers."""
     trained = {name: p for name, p in model.network.named_parameters() if p.requires_grad}
-    moments, device = (
-        {name: torch.zeros_like(p) for name, p in trained.items()},
-        next(iter(trained.values())).device,
-    )
-    read = [tokens for tokens in model.encode(texts[: 4 * EXAMPLES])[0] if predicts(tokens)][:EXAMPLES]
-    for part in micro_batches(read, model.objective, 1, np.random.default_rng(0)):
+    moments = {name: torch.zeros_like(p) for name, p in trained.items()}
+    device, generator = next(iter(trained.values())).device, np.random.default_rng(0)
+    tried = [texts[i] for i in generator.permutation(len(texts))[: 4 * EXAMPLES]]
+    read = [tokens for tokens in model.encode(tried)[0] if predicts(tokens)][:EXAMPLES]
+    for part in micro_batches(read, model.objective, 1, generator):
         here = MicroBatch(*(x if x is None else x.to(device) for x in part))
         loss = model.losses(model.network, here).sum()
         gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
@@ -154,7 +157,9 @@ def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[
     return {name: moment.cpu() for name, moment in moments.items()}, mean
 
 
-def _computed(moments: Mapping[str, Tensor], mean: float, clip_norm: float) -> dict[str, Tensor]:
+def _computed(
+    moments: Mapping[str, Tensor], mean: float, clip_norm: float, noise: float
+) -> dict[str, Tensor]:
     """The tensors of a scale: factors for the clip, and what the update is multiplied with beside them."""
     tensors: dict[str, Tensor] = {}
     squares = length = 0.0
@@ -167,7 +172,8 @@ def _computed(moments: Mapping[str, Tensor], mean: float, clip_norm: float) -> d
     for name, tensor in tensors.items():
         if not name.startswith("columns "):
             tensor.mul_(gain)
-    return tensors | {"ratio": torch.tensor(size / (clip_norm * gain * math.sqrt(squares)))}
+    longest = math.hypot(clip_norm, noise * math.sqrt(size))
+    return tensors | {"ratio": torch.tensor(size / (longest * gain * math.sqrt(squares)))}
 
 
 def _factors(name: str, moment: Tensor, mean: float) -> dict[str, Tensor]:

@@ -154,10 +154,11 @@ def _fit(
     check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkpoint = work_dir / CHECKPOINT
-    scale = None
+    scale = mix = None
+    mixed = min(train_config.untagged_batch or 0, len(untagged))
+    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
     if train_config.optimizer == "preconditioned":
-        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm)
-    mix = None
+        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm, noise=noise)
     if train_config.untagged_batch:
         mix = UntaggedMix(
             model,
@@ -168,7 +169,7 @@ def _fit(
             key=_key(rehearsal, "mix"),
             scale=scale,
         )
-    optimizer = _optimizer(model.network, plan, train_config, mix.count if mix else 0)
+    optimizer = _optimizer(model.network, plan, train_config, noise)
     kept = KeptWeights(model.network, train_config, plan.rounds)
     begun = {} if scale is None else {name: tensor.clone() for name, tensor in scale.tensors.items()}
     with _ledger(plan, texts, model, work_dir, witness, ranks) as ledger:
@@ -286,13 +287,12 @@ def rounds_without_checkpoint(work_dir: Path) -> int:
 
 
 def _optimizer(
-    network: nn.Module, plan: ProtectionPlan, settings: TrainConfig, mixed: int
+    network: nn.Module, plan: ProtectionPlan, settings: TrainConfig, noise: float
 ) -> torch.optim.Optimizer:
-    """The config's; a round's gradients are divided by the expected batch and `mixed` untagged examples."""
+    """The config's, for gradients with noise of this standard deviation."""
     rate = learning_rate_at(0, settings, plan.rounds)
     if settings.optimizer != "adamw_bc":
-        return make_optimizer(network, settings.optimizer, rate)
-    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
+        return make_optimizer(network, settings.optimizer or "adamw", rate)
     return NoisyAdam([p for p in network.parameters() if p.requires_grad], rate, noise**2)
 
 

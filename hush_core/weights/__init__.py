@@ -14,6 +14,7 @@ from hush_core.weights.choice import (
     decide,
     left_out_for_sure,
     rounds_for,
+    step_for,
     taking,
     values_redacted,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "shifts",
     "signal_of",
     "solve_weights",
+    "step_for",
     "tagged_examples",
     "taking",
     "text_order",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict
@@ -210,6 +210,25 @@ def rounds_for(config: HushConfig) -> int:
     """T of a job that gives none: enough for what else is said in rounds."""
     train = config.train
     return train.rounds or max(ROUNDS, train.evaluate_every or 0, 2 * train.warmup_rounds)
+
+
+def step_for(config: HushConfig) -> dict[str, Any]:
+    """`train.optimizer` and `train.untagged_batch` of a job that leaves them open, with its batch; empty where it
+    says both.
+
+    Where all numbers of a model are trained and there is text to train on as usual, gradients are scaled by that
+    text, and each round mixes in as many examples of it as it draws (docs/utility.md, "Gradients scaled by
+    untagged text"). Else AdamW, and nothing is mixed in: of frozen parts and adapters nothing was measured.
+    """
+    train, chosen = config.train, {}
+    if train.optimizer is None:
+        whole = not train.freeze and getattr(config.model, "lora", None) is None
+        plain = config.weights.without_secret == "plain"
+        chosen["train.optimizer"] = "preconditioned" if whole and plain else "adamw"
+    if train.untagged_batch is None:
+        scaled = chosen.get("train.optimizer", train.optimizer) == "preconditioned"
+        chosen["train.untagged_batch"] = train.batch if scaled else 0
+    return chosen
 
 
 def batch_for(config: HushConfig, drawn: int, largest: int) -> tuple[int, str]:

@@ -112,7 +112,7 @@ def test_a_round_moves_the_model_by_the_scaled_release(tmp_path, releases):
     """θ ← θ − rate · ratio · s ∘ release, in all trained numbers; without the second s it is another model."""
     model = tiny()
     start = trained(model)
-    scale = GradientScale.of(model, UNTAGGED, clip_norm=CLIP)
+    scale = GradientScale.of(model, UNTAGGED, clip_norm=CLIP, noise=0.5 * CLIP / BATCH)
     fit_private(plan(), TAGGED, model, config(), tmp_path, untagged=UNTAGGED)
     assert len(releases) == ROUNDS
     moved = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in start.items()}
@@ -146,10 +146,15 @@ def scale_of_run(folder, texts, **given):
 
 def test_a_scale_does_not_depend_on_tagged_text(tmp_path):
     """Runs on other tagged text, neighbours in every example, have the same scale to the bit."""
+    noise = 0.5 * CLIP / BATCH
     one = scale_of_run(tmp_path / "a", TAGGED, untagged=UNTAGGED)
     other = scale_of_run(tmp_path / "b", [text[::-1] + b"#" for text in TAGGED], untagged=UNTAGGED)
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-    seen = GradientScale.of(tiny(), [*UNTAGGED, TAGGED[0]], clip_norm=CLIP).tensors
+    assert all(
+        torch.equal(one[name], tensor)
+        for name, tensor in GradientScale.of(tiny(), UNTAGGED, clip_norm=CLIP, noise=noise).tensors.items()
+    )
+    seen = GradientScale.of(tiny(), [*UNTAGGED, TAGGED[0]], clip_norm=CLIP, noise=noise).tensors
     assert not all(torch.equal(one[name], seen[name]) for name in one)  # one tagged example would be seen
 
 
@@ -180,7 +185,8 @@ def test_a_resume_keeps_the_scale_and_refuses_another(tmp_path, monkeypatch):
     monkeypatch.setattr(
         GradientScale, "update", lambda self, *given: (used.append(self), update(self, *given))[1]
     )
-    begun = {n: t * (1 + 1e-4) for n, t in GradientScale.of(tiny(), UNTAGGED, clip_norm=CLIP).tensors.items()}
+    scale = GradientScale.of(tiny(), UNTAGGED, clip_norm=CLIP, noise=0.5 * CLIP / BATCH)
+    begun = {name: tensor * (1 + 1e-4) for name, tensor in scale.tensors.items()}
     resume = GradientScale.resume
     monkeypatch.setattr(GradientScale, "resume", lambda self, _, where: resume(self, begun, where))
     done = fit_private(plan(), TAGGED, tiny(), config(), tmp_path, untagged=UNTAGGED)
