@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +29,14 @@ from hush_core.mechanisms import filling, item_texts, lay_out, plan_of
 from hush_core.plan import ProtectionPlan, make_plan
 from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private, load_model, save_model
 from hush_core.weights import WeightSettings
-from hush_core.weights.law import signal_of
 
 SHAPE = ByteGptModel(layers=1, width=64, heads=4)
-START_STEPS, BATCH = 1600, 16
-EXAMPLES = 8192
+START_STEPS, BATCH = 800, 16
+EXAMPLES = 4096
 """Worked through by every way after the start."""
-ROUNDS, DRAWN = 8, 4096
-"""Of ways with noise: rounds, and tagged records drawn in all of them; as many untagged ones are mixed in."""
+ROUNDS, DRAWN = 8, 2048
+"""Of ways with noise: rounds, and tagged records drawn in all of them. The rest of `EXAMPLES` are plain steps on
+public and untagged text after them (post-processing)."""
 UNTAGGED = 16_000
 RECORDS = 4
 """Of user-wise and group DP-SGD: records of an item, and of a secret."""
@@ -57,7 +59,7 @@ class Way:
     def config(self, plan: ProtectionPlan, place: str, rate: float | None) -> TrainConfig:
         return TrainConfig(
             rounds=plan.rounds, batch=plan.expected_batch, micro_batch=MICRO_BATCH, checkpoint_every=plan.rounds,
-            learning_rate=rate or self.rate[place], schedule="linear", **dict(self.settings),
+            learning_rate=rate or self.rate[place], schedule="constant", **dict(self.settings),
         )  # fmt: skip
 
 
@@ -66,7 +68,7 @@ def _both(rate: float) -> dict[str, float]:
 
 
 FEW = (("optimizer", "adamw"), ("freeze", ("embedding", "matrices")))
-SCALED = (("optimizer", "preconditioned"), ("untagged_batch", DRAWN // ROUNDS))
+SCALED = (("optimizer", "preconditioned"), ("untagged_batch", 0))
 NOISE = Way("noise: the new step", "noise", _both(0.02), SCALED)
 WAYS = (
     Way("leave out", "plain untagged", _both(PLAIN_RATE)),
@@ -136,6 +138,7 @@ class Bench:
                 plan, texts, model, way.config(plan, self.place.name, rate), Path(folder) / "run",
                 untagged=self._untagged(),
             )  # fmt: skip
+        self._plain(model, "plain untagged", (EXAMPLES - DRAWN) // BATCH, PLAIN_RATE, seed + 70)
         signal = plan.expected_batch * plan.rounds**0.5 / plan.noise_multiplier
         return model, {"sigma": plan.noise_multiplier, "batch": plan.expected_batch, "signal": signal}
 
@@ -200,6 +203,15 @@ def cell(bench: Bench, rows: Rows, way: Way, secrets: int, seed: int, rate: floa
     return rows.get(key, make)
 
 
+def _read(name: str, options: argparse.Namespace) -> Place:
+    """Read once, then kept in the folder."""
+    kept = options.work / f"{name}.place"
+    if not kept.exists():
+        place = read_gcc(options.work) if name == "gcc" else read_arxiv(options.private, options.public)
+        kept.write_bytes(pickle.dumps(place))
+    return pickle.loads(kept.read_bytes())
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", type=Path, required=True)
@@ -215,14 +227,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.work.mkdir(exist_ok=True)
     rows = Rows(options.work / "rows.jsonl")
     for name in options.places:
-        place = read_gcc(options.work) if name == "gcc" else read_arxiv(options.private, options.public)
+        place = _read(name, options)
         everyone = int(place.authors.max()) + 1
         bench = Bench(place, options.work)
-        for seed in options.starts:
-            for way in (way for way in WAYS if way.name.startswith(tuple(options.ways))):
-                for secrets in options.secrets or [everyone]:
-                    for rate in options.choose or [None]:
-                        cell(bench, rows, way, secrets, seed, rate)
+        ways = [way for way in WAYS if way.name.startswith(tuple(options.ways))]
+        chosen = product(options.starts, ways, options.secrets or [everyone], options.choose or [None])
+        for seed, way, secrets, rate in chosen:
+            cell(bench, rows, way, secrets, seed, rate)
 
 
 if __name__ == "__main__":
