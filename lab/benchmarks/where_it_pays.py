@@ -34,9 +34,9 @@ SHAPE = ByteGptModel(layers=1, width=64, heads=4)
 START_STEPS, BATCH = 800, 16
 EXAMPLES = 4096
 """Worked through by every way after the start."""
-ROUNDS, DRAWN = 8, 2048
-"""Of ways with noise: rounds, and tagged records drawn in all of them. The rest of `EXAMPLES` are plain steps on
-public and untagged text after them (post-processing)."""
+ROUNDS, DRAWN = 16, 2048
+"""Of ways with noise: rounds, and tagged records drawn in all of them. As many untagged ones are mixed in, or worked
+through in plain steps after the rounds where nothing is mixed in (post-processing, both)."""
 UNTAGGED = 16_000
 RECORDS = 4
 """Of user-wise and group DP-SGD: records of an item, and of a secret."""
@@ -59,7 +59,7 @@ class Way:
     def config(self, plan: ProtectionPlan, place: str, rate: float | None) -> TrainConfig:
         return TrainConfig(
             rounds=plan.rounds, batch=plan.expected_batch, micro_batch=MICRO_BATCH, checkpoint_every=plan.rounds,
-            learning_rate=rate or self.rate[place], schedule="constant", **dict(self.settings),
+            learning_rate=rate or self.rate[place], schedule="linear", **dict(self.settings),
         )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _both(rate: float) -> dict[str, float]:
 
 
 FEW = (("optimizer", "adamw"), ("freeze", ("embedding", "matrices")))
-SCALED = (("optimizer", "preconditioned"), ("untagged_batch", 0))
+SCALED = (("optimizer", "preconditioned"), ("untagged_batch", DRAWN // ROUNDS))
 NOISE = Way("noise: the new step", "noise", _both(0.02), SCALED)
 WAYS = (
     Way("leave out", "plain untagged", _both(PLAIN_RATE)),
@@ -138,7 +138,8 @@ class Bench:
                 plan, texts, model, way.config(plan, self.place.name, rate), Path(folder) / "run",
                 untagged=self._untagged(),
             )  # fmt: skip
-        self._plain(model, "plain untagged", (EXAMPLES - DRAWN) // BATCH, PLAIN_RATE, seed + 70)
+        if way.settings != SCALED:
+            self._plain(model, "plain untagged", (EXAMPLES - DRAWN) // BATCH, PLAIN_RATE, seed + 70)
         signal = plan.expected_batch * plan.rounds**0.5 / plan.noise_multiplier
         return model, {"sigma": plan.noise_multiplier, "batch": plan.expected_batch, "signal": signal}
 
