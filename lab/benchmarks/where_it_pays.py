@@ -100,7 +100,9 @@ def planned(place: Place, kind: str, secrets: int) -> tuple[ProtectionPlan, list
         return make_plan(weights, edges, table, expected_batch=batch, method=method, **how), texts
     made = {"user_wise": UserWiseMechanism, "group_privacy": GroupPrivacyMechanism}[kind]
     mechanism = made(kind=kind, records=RECORDS, select="random")
-    laid = lay_out(edges, table, n_examples=n, mechanism=mechanism, settings=WeightSettings(rule="kl", c=None))
+    laid = lay_out(
+        edges, table, n_examples=n, mechanism=mechanism, settings=WeightSettings(rule="kl", c=None)
+    )
     weights = laid.weighing.weights
     batch = batch // RECORDS if kind == "user_wise" else batch
     plan = plan_of(
@@ -125,7 +127,9 @@ class Bench:
             save_model(model, path)
         return load_model(path)
 
-    def trained(self, way: Way, secrets: int, seed: int, rate: float | None = None) -> tuple[LanguageModel, dict]:
+    def trained(
+        self, way: Way, secrets: int, seed: int, rate: float | None = None
+    ) -> tuple[LanguageModel, dict]:
         """After the start, by this way; what its plan is."""
         model = self.start(seed)
         if way.kind.startswith("plain"):
@@ -219,7 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--private", type=Path, required=True)
     parser.add_argument("--public", type=Path, required=True)
     parser.add_argument("--places", nargs="+", default=["gcc", "arxiv"])
-    parser.add_argument("--ways", nargs="+", default=[way.name for way in WAYS], help="beginnings of their names")
+    parser.add_argument(
+        "--ways", nargs="+", default=[way.name for way in WAYS], help="beginnings of their names"
+    )
     parser.add_argument("--starts", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--secrets", nargs="+", type=int, help="numbers of teams in place of all authors")
     parser.add_argument("--choose", nargs="+", type=float, help="learning rates, on validation texts")

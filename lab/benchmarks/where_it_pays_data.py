@@ -86,22 +86,30 @@ def read_gcc(folder: Path) -> Place:
         new += [(_name(name), text) for mail, name, text in change_log(after) if mail]
     later = {author for author, _ in new}
     code = [path for path in sorted(tree.rglob("*")) if path.suffix in (".cc", ".h") and path.is_file()]
-    return _place("gcc", new, [path.read_bytes()[:8000] for path in code], [t for a, t in old if a not in later])
+    return _place(
+        "gcc", new, [path.read_bytes()[:8000] for path in code], [t for a, t in old if a not in later]
+    )
 
 
 def read_arxiv(private: Path, public: Path) -> Place:
     """Abstracts on learning machines, a secret of their first authors; those of mathematics and physics are not
     tagged, and before 2008 public."""
-    kept, older = (pl.read_parquet(path, columns=["category", "abstract", "first_author"]) for path in (private, public))
+    kept, older = (
+        pl.read_parquet(path, columns=["category", "abstract", "first_author"]) for path in (private, public)
+    )
     tagged = kept.filter(pl.col("category").str.contains(_TAGGED))
     other = pl.col("category").str.contains(_UNTAGGED) & ~pl.col("category").str.contains(_NEAR)
     other &= ~pl.col("first_author").is_in(tagged["first_author"].unique().to_list())
     texts = [[t.encode() for t in table.filter(other)["abstract"]] for table in (kept, older)]
-    records = [(author, text.encode()) for text, author in tagged.select("abstract", "first_author").iter_rows()]
+    records = [
+        (author, text.encode()) for text, author in tagged.select("abstract", "first_author").iter_rows()
+    ]
     return _place("arxiv", records, *texts)
 
 
-def _place(name: str, tagged: Sequence[tuple[str, bytes]], untagged: Iterable[bytes], public: Iterable[bytes]) -> Place:
+def _place(
+    name: str, tagged: Sequence[tuple[str, bytes]], untagged: Iterable[bytes], public: Iterable[bytes]
+) -> Place:
     rng = np.random.default_rng(SEED)
     pieces = [(author, piece) for author, text in tagged for piece in _pieces(text)]
     seen: dict[str, int] = {}
@@ -149,7 +157,9 @@ def _gcc_tree(folder: Path) -> Path:
     tree = folder / "gcc-12"
     if not tree.exists():
         with tempfile.TemporaryDirectory(dir=folder) as here:
-            subprocess.run(["apt-get", "download", "gcc-12-source"], cwd=here, check=True, capture_output=True)
+            subprocess.run(
+                ["apt-get", "download", "gcc-12-source"], cwd=here, check=True, capture_output=True
+            )
             (package,) = Path(here).glob("*.deb")
             subprocess.run(["dpkg", "-x", str(package), here], check=True)
             (source,) = Path(here).rglob("gcc-12*.tar.xz")

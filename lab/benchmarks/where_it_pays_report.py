@@ -53,7 +53,10 @@ class Found:
 
 
 def table(found: Found, place: str) -> str:
-    lines = ["| way | secrets | σ | B√T/σ | tagged | untagged | corpus | gain on the corpus | starts |", "|---" * 9 + "|"]
+    lines = [
+        "| way | secrets | σ | B√T/σ | tagged | untagged | corpus | gain on the corpus | starts |",
+        "|---" * 9 + "|",
+    ]
     for way, secrets in found.ways(place):
         rows, gains = found.of(place, way, secrets), found.gains(place, way, secrets, "corpus")
         first = next(iter(rows.values()))
@@ -92,7 +95,9 @@ def picture(found: Found, path: Path, predicted: dict[str, float]) -> None:
         axis.plot(numbers, noise, "o-", color="tab:blue", label="noise")
         axis.plot(numbers, auto, "--", color="tab:orange", linewidth=3, alpha=0.7, label="auto")
         axis.axhline(all_, color="tab:red", linestyle=":", label="unprotected")
-        axis.axvline(predicted[place], color="black", linewidth=0.8, linestyle="-.", label="predicted crossing")
+        axis.axvline(
+            predicted[place], color="black", linewidth=0.8, linestyle="-.", label="predicted crossing"
+        )
         axis.set_xscale("log")
         axis.set(title=place, xlabel="number of secrets", ylabel="bits a byte, whole corpus")
         axis.legend(fontsize=8)
@@ -114,7 +119,9 @@ def main() -> None:
     shift = float(stats.norm.ppf(1e-4) - stats.norm.ppf(1e-10))
     predicted = dict.fromkeys(found.places, float(Law().secrets_needed(numbers, shift)))
     for place in found.places:
-        print(f"{place}: crossing {crossing(found, place)}, predicted {predicted[place]:,.0f}\n\n{table(found, place)}\n")
+        print(
+            f"{place}: crossing {crossing(found, place)}, predicted {predicted[place]:,.0f}\n\n{table(found, place)}\n"
+        )
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     if options.picture:
