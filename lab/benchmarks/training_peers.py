@@ -87,7 +87,9 @@ class Ours(Plain):
     """PrivateModule: book-keeping, noise from AES-256, AdamW."""
 
     def prepare(self, device: torch.device) -> None:
-        plan = SimpleNamespace(noise_multiplier=NOISE, clip_norm=self.clip, expected_batch=1)
+        plan = SimpleNamespace(
+            noise_multiplier=NOISE, clip_norm=self.clip, expected_batch=1, records=1, cycle=None
+        )
         self.module = _OursModule(
             plan,
             self.model,

@@ -30,6 +30,10 @@ class Tokens(NamedTuple):
     positions: Tensor
     masked: Tensor
 
+    @property
+    def shares(self) -> None:
+        """An item is an example."""
+
 
 @dataclass(frozen=True)
 class Shape:

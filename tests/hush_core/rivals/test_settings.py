@@ -73,10 +73,12 @@ def test_what_the_config_cannot_be_run_with_is_left_out_with_its_reason():
     assert found["group_privacy/chunks"].config is None
     assert found["group_privacy/chunks"].why.startswith("mechanism.select: Input should be 'random'")
     assert found["dp_sgd"].config is not None
-    train = {"rounds": 4, "batch": 6, "untagged_batch": 2}
+    train = {"rounds": 4, "batch": 6, "untagged_batch": 2, "optimizer": "preconditioned"}
     found = named(rivals_of(config(weights={"c": 0.4, "without_secret": "plain"}, train=train)))
     assert found["hush/matched/plain"].config.train.untagged_batch == 2
-    assert found["hush/matched/noise"].config.train.untagged_batch == 0
+    assert found["hush/matched/plain"].config.train.optimizer == "preconditioned"
+    noised = found["hush/matched/noise"].config.train
+    assert noised.untagged_batch is noised.optimizer is None
 
 
 def test_two_names_of_the_same_settings_are_one_rival():

@@ -14,6 +14,7 @@ from hush_core.weights import (
     decide,
     left_out_for_sure,
     rounds_for,
+    step_for,
     values_redacted,
 )
 
@@ -145,3 +146,18 @@ def test_a_plan_file_decides_what_the_config_leaves_open_and_nothing_else():
     config = job(PATH, {**PEOPLE, "protect": "drop"})
     changed = Changes(protect={"team": "noise", "people": "noise"}).applied_to(config)
     assert [entry.protect for entry in changed.secrets] == ["noise", "drop"]
+
+
+def test_the_step_is_scaled_where_all_numbers_train_and_plain_text_is_there():
+    def chosen(without="plain", model=None, **train):
+        config = job(PEOPLE, **({"model": model} if model else {}), train={"batch": 24, **train})
+        return step_for(config.with_chosen({"weights.without_secret": without}))
+
+    scaled = {"train.optimizer": "preconditioned", "train.untagged_batch": 24}
+    as_before = {"train.optimizer": "adamw", "train.untagged_batch": 0}
+    assert chosen() == scaled
+    assert chosen("noise") == chosen("drop") == chosen(freeze=["matrices"]) == as_before
+    assert chosen(model={"kind": "huggingface", "name": ".", "lora": {"rank": 2}}) == as_before
+    assert chosen(untagged_batch=3) == {"train.optimizer": "preconditioned"}
+    assert chosen(optimizer="adamw") == {"train.untagged_batch": 0}
+    assert chosen(optimizer="sgd", untagged_batch=0) == {}
