@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 .venv/bin/python lab/benchmarks/where_it_pays.py --work where_it_pays_work \
         --private arxiv_private_100k.parquet --public arxiv_public_20k.parquet
 
-A row is one training, kept in `rows.jsonl` of the folder as it ends; a stopped run goes on from there. All ways go
-on from the start of their seed. The noise is what `make_plan` needs for p = 1e-10 → r = 1e-4 of each secret; the draws
-are fresh. Rates are chosen on validation texts (`--choose`), which are not the ones reported.
+A row is one training, kept in `rows.jsonl` of the folder as it ends; a stopped run goes on from there. All ways
+go on from the start of their seed. The noise is what `make_plan` needs for p = 1e-10 → r = 1e-4 of each secret;
+the draws are fresh. Rates are chosen on validation texts (`--choose`), which are not the ones reported.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ START_STEPS, BATCH = 800, 16
 EXAMPLES = 4096
 """Worked through by every way after the start."""
 ROUNDS, DRAWN = 16, 2048
-"""Of ways with noise: rounds, and tagged records drawn in all of them. As many untagged ones are mixed in, or worked
-through in plain steps after the rounds where nothing is mixed in (post-processing, both)."""
+"""Of ways with noise: rounds, and tagged records drawn in all of them. As many untagged ones are mixed in, or
+worked through in plain steps after the rounds where nothing is mixed in (post-processing, both)."""
 UNTAGGED = 16_000
 RECORDS = 4
 """Of user-wise and group DP-SGD: records of an item, and of a secret."""

@@ -54,8 +54,8 @@ class Place:
     share: float = 0.5
 
     def edges(self, secrets: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """edges and secrets where the authors are dealt into so many teams at random, each one secret. The text, and
-        so what can be gained, stays the same."""
+        """edges and secrets where the authors are dealt into so many teams at random, each one secret. The text,
+        and so what can be gained, stays the same."""
         count = int(self.authors.max()) + 1
         team = np.random.default_rng(SEED).permutation(count) % secrets
         ids = np.arange(len(self.authors), dtype=np.uint32)

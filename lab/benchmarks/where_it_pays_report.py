@@ -10,6 +10,7 @@ import argparse
 import json
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -69,17 +70,20 @@ def table(found: Found, place: str) -> str:
 
 
 def crossing(found: Found, place: str) -> float | None:
-    """Secrets at which the rounds' gain on the corpus passes 0, by straight lines in log secrets, of the starts that
-    every number has."""
+    """Secrets at which the rounds' gain on the corpus passes 0, by straight lines in log secrets."""
     points = sorted(
         (secrets, float(np.mean(gains))) for way, secrets in found.ways(place)
         if way == NOISE and (gains := found.gains(place, way, secrets, "corpus"))
     )  # fmt: skip
-    for (fewer, below), (more, above) in zip(points, points[1:], strict=False):
+    for (fewer, below), (more, above) in pairwise(points):
         if below <= 0 < above:
             part = -below / (above - below)
             return math.exp(math.log(fewer) * (1 - part) + math.log(more) * part)
     return None
+
+
+def _mean(rows: dict[int, dict], seeds: set[int]) -> float:
+    return float(np.mean([rows[seed]["corpus"] for seed in seeds]))
 
 
 def picture(found: Found, path: Path, predicted: dict[str, float]) -> None:
@@ -87,9 +91,8 @@ def picture(found: Found, path: Path, predicted: dict[str, float]) -> None:
     for axis, place in zip(axes[0], found.places, strict=True):
         numbers = sorted({secrets for way, secrets in found.ways(place) if way == NOISE})
         seeds = set.intersection(*(set(found.of(place, NOISE, n)) for n in numbers))
-        mean = lambda rows: float(np.mean([rows[seed]["corpus"] for seed in seeds]))  # noqa: E731
-        out, all_ = (mean(found.of(place, way)) for way in (LEAVE_OUT, UNPROTECTED))
-        noise = [mean(found.of(place, NOISE, n)) for n in numbers]
+        out, all_ = (_mean(found.of(place, way), seeds) for way in (LEAVE_OUT, UNPROTECTED))
+        noise = [_mean(found.of(place, NOISE, n), seeds) for n in numbers]
         auto = [loss if n >= predicted[place] else out for n, loss in zip(numbers, noise, strict=True)]
         axis.axhline(out, color="tab:gray", label="leave out")
         axis.plot(numbers, noise, "o-", color="tab:blue", label="noise")
@@ -120,7 +123,8 @@ def main() -> None:
     predicted = dict.fromkeys(found.places, float(Law().secrets_needed(numbers, shift)))
     for place in found.places:
         print(
-            f"{place}: crossing {crossing(found, place)}, predicted {predicted[place]:,.0f}\n\n{table(found, place)}\n"
+            f"{place}: crossing {crossing(found, place)}, predicted {predicted[place]:,.0f}\n"
+            f"\n{table(found, place)}\n"
         )
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
