@@ -31,10 +31,10 @@ from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private, 
 from hush_core.weights import WeightSettings
 
 SHAPE = ByteGptModel(layers=1, width=64, heads=4)
-START_STEPS, BATCH = 800, 16
-EXAMPLES = 4096
+START_STEPS, BATCH = 1600, 16
+EXAMPLES = 8192
 """Worked through by every way after the start."""
-ROUNDS, DRAWN = 16, 2048
+ROUNDS, DRAWN = 32, 4096
 """Of ways with noise: rounds, and tagged records drawn in all of them. As many untagged ones are mixed in, or
 worked through in plain steps after the rounds where nothing is mixed in (post-processing, both)."""
 UNTAGGED = 16_000
