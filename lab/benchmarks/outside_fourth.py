@@ -5,10 +5,10 @@
 NOT TO BE READ by anyone who writes or changes a rule of hush, nor its two modules of styles and its types: it is a
 hold-out only as long as nothing is tuned on it. FOLDER holds the git directories of HOSTS as `fetch` lays them out.
 
-Every style is planted COUNT times a seed (COUNT_MORE for chosen passwords and connections). Half of each host's
-files get plantings; false positives are counted in the other half. Judged as in `outside_recall.py`, strict for hush
-and mild for the others. Where the credential stands encoded, only the bytes that encode it count; of a PEM block its
-body, of an array its numbers.
+Every style is planted COUNT times a seed (COUNT_MORE for chosen passwords and connections), in half of each host's
+files; false positives are counted in the other half. Judged as in `outside_recall.py`, strict for hush and mild for
+the others. Where the credential stands encoded, only the bytes that encode it count; of a PEM block its body, of an
+array its numbers.
 """
 
 import argparse
@@ -183,8 +183,9 @@ def hosts_text(mirror: Path, seed: int) -> dict[str, str]:
     return texts
 
 
-def measured(mirror: Path, peers: dict[str, Path], checkout: Path, seed: int) -> dict:
-    """Of one seed: each planting without its value, who found it, false positives and CPU seconds."""
+def measured(mirror: Path, finders: dict[str, Path], seed: int) -> dict:
+    """Of one seed: each planting without its value, who of `finders` (hush by its checkout, peers by their
+    environments) found it, false positives and CPU seconds."""
     hosted = hosts_text(mirror, seed)
     files, plantings = plant(hosted, seed)
     clean = {path: text for path, text in hosted.items() if files[path] == text}
@@ -192,13 +193,13 @@ def measured(mirror: Path, peers: dict[str, Path], checkout: Path, seed: int) ->
     hits, facts = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         tree = repository(Path(folder) / "planted", files)
-        crossed = hush_found(repository(Path(folder) / "crossed", crossed_out(files, plantings)), checkout)
-        for who, environment in {OURS: None, **peers}.items():
+        crossed = repository(Path(folder) / "crossed", crossed_out(files, plantings))
+        for who, environment in finders.items():
             begin = _cpu()
             try:
-                if environment is None:
-                    found = hush_found(tree, checkout)
-                    lines, said = reported_lines(clean, found), judged(files, plantings, found, crossed)
+                if who == OURS:
+                    found, others = hush_found(tree, environment), hush_found(crossed, environment)
+                    lines, said = reported_lines(clean, found), judged(files, plantings, found, others)
                     hits[who] = [how != "missed" for how in said]
                     facts[who] = {"dropped_only": said.count("dropped"), "secrets": found["secrets"]}
                 else:
@@ -276,7 +277,7 @@ def main() -> None:
     peers = {name: Path(path) for name, path in (word.split("=", 1) for word in given.peer)}
     results = []
     for seed in SEEDS:
-        results.append(measured(given.mirror, peers, given.hush, seed))
+        results.append(measured(given.mirror, {OURS: given.hush, **peers}, seed))
         missed = sorted({
             (p["class"], p["style"]) for result in results
             for p, hit in zip(result["plantings"], result["hits"].get(OURS, []), strict=False) if not hit
