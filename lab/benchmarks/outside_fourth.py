@@ -6,9 +6,9 @@ NOT TO BE READ by anyone who writes or changes a rule of hush, nor its two modul
 hold-out only as long as nothing is tuned on it. FOLDER holds the git directories of HOSTS as `fetch` lays them out.
 
 Every style is planted COUNT times a seed (COUNT_MORE for chosen passwords and connections), in a random half of the
-hosts' files; false positives are counted in every file without a planting. Judged as in `outside_recall.py`, strict for hush and mild for
-the others. Where the credential stands encoded, only the bytes that encode it count; of a PEM block its body, of an
-array its numbers.
+hosts' files; false positives are counted in every file without a planting. Judged as in `outside_recall.py`, strict
+for hush and mild for the others. Where the credential stands encoded, only the bytes that encode it count; of a PEM
+block its body, of an array its numbers.
 """
 
 import argparse
