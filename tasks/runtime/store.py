@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hush_core.errors import Unavailable
 from hush_core.files import file_sha256, new_file, put_in_place, sync, write_whole
-from tasks.ownership import temporary_folder
+from tasks.ownership import one_at_a_time, temporary_folder
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
 from tasks.runtime.packed import remove
@@ -248,19 +248,16 @@ class Store:
         return target
 
     def _put_directory_in_place(self, temporary: Path, target: Path, digest: str) -> None:
-        if target.is_dir() and directory_sha256(target) == digest:  # another thread was first
-            shutil.rmtree(temporary)
-            return
-        if target.exists():  # damaged: move aside, as a folder cannot be replaced in one step
-            aside = self._temporary(target)
-            os.replace(target, aside)
-            shutil.rmtree(aside)
-        try:
+        """One thread of one process at a time: another could move away what this one has just put there."""
+        with one_at_a_time(home(), "objects"):
+            if target.is_dir() and directory_sha256(target) == digest:  # another was first
+                shutil.rmtree(temporary)
+                return
+            if target.exists():  # damaged: move aside, as a folder cannot be replaced in one step
+                aside = self._temporary(target)
+                os.replace(target, aside)
+                shutil.rmtree(aside)
             put_in_place(temporary, target)
-        except OSError:
-            if not target.is_dir():
-                raise
-            shutil.rmtree(temporary)  # another process stored the same content first
 
     def _target(self, ref: Ref) -> Path:
         return self._objects / ref.sha256[:2] / (ref.sha256 + ref.suffix)

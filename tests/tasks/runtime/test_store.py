@@ -1,11 +1,19 @@
 """The store: idempotent, private, deterministic, and loud about what is gone or changed."""
 
+import os
+import shutil
 import stat
+import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 import pytest
 from pydantic import ValidationError
 
+from waiting import PATIENCE
+
+from tasks.runtime import store as module
 from tasks.runtime.store import Ref, Store, StoreError
 
 
@@ -64,6 +72,54 @@ def test_an_edited_byte_is_found_and_mended(store, tmp_path, kind):
     with pytest.raises(StoreError, match="has been changed"):
         store.path(ref, verify=True)
     assert put() == ref and store.holds(ref)
+
+
+def test_a_whole_folder_is_not_moved_away_by_another_thread_that_found_a_damaged_one(
+    store, tmp_path, monkeypatch
+):
+    """The slower thread has seen the damage and is held there until the faster one has replaced it, or waits."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights").write_bytes(b"whole")
+    ref = store.put_directory(tmp_path / "model")
+    target, digest, replace, lock = store.path(ref), module.directory_sha256, os.replace, module.one_at_a_time
+    (target / "weights").write_bytes(b"damaged")
+    slower_looked, faster_came, moved_away = threading.Event(), threading.Event(), []
+
+    def look(path):
+        found = digest(path)
+        if threading.current_thread().name == "slower":
+            slower_looked.set()
+            assert faster_came.wait(PATIENCE)
+        return found
+
+    @contextmanager
+    def seen_at_the_lock(*which):
+        if threading.current_thread().name == "faster":
+            faster_came.set()
+        with lock(*which):
+            yield
+
+    def move(source, to):
+        if Path(source) == target and digest(target) == ref.sha256:
+            moved_away.append(threading.current_thread().name)
+        replace(source, to)
+
+    def put(name):
+        store._put_directory_in_place(tmp_path / name, target, ref.sha256)
+        faster_came.set()
+
+    monkeypatch.setattr(module, "directory_sha256", look)
+    monkeypatch.setattr(module, "one_at_a_time", seen_at_the_lock)
+    monkeypatch.setattr(os, "replace", move)
+    threads = []
+    for name in ("slower", "faster"):
+        shutil.copytree(tmp_path / "model", tmp_path / name)
+        threads.append(threading.Thread(target=put, args=(name,), name=name))
+        threads[-1].start()
+        assert slower_looked.wait(PATIENCE)
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert not moved_away and digest(target) == ref.sha256
 
 
 def test_a_link_in_a_folder_is_refused(store, tmp_path):
