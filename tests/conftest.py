@@ -15,14 +15,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what run
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SHARED = share()
+_FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
+os.environ["HUSH_HOME"] = _FOLDER.name
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # one a test process: more fight for the cores, many times slower
-if "prefect" not in sys.modules:  # a forked worker has a home already
-    _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
-    os.environ["HUSH_HOME"] = _FOLDER.name
-    for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
-        os.environ.pop(_name, None)
+for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
+    os.environ.pop(_name, None)
 
 from tasks.runtime.environment import prepare_environment  # noqa: E402
 
@@ -80,12 +79,6 @@ def pytest_terminal_summary(terminalreporter):
         tests[file] += report.when == "call"
     rows = [f"{took:.1f}\t{tests[file]}\t{file}" for file, took in seconds.most_common()]
     DURATIONS.write_text("\n".join(["seconds\ttests\tfile", *rows, ""]))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(specs):
-    for spec in specs:
-        spec.python = f"{sys.executable} {Path(__file__).parent / 'support' / 'forked_worker.py'}"
 
 
 @pytest.hookimpl(optionalhook=True)

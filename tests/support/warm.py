@@ -24,7 +24,6 @@ import subprocess
 import sys
 import threading
 import time
-import types
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -78,10 +77,9 @@ class Nursery:
         atexit.register(self.line.close)
 
     def start(
-        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, ...]
+        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
     ) -> Child:
-        """Begin `python -m module arguments…`, or `python -c` for a module of that name; `streams`: the files for
-        what it prints, for its errors and, if it reads, for what it is given."""
+        """Begin `python -m module arguments…`; `streams`: the files for what it prints and for its errors."""
         request = {"module": module, "arguments": arguments, "cwd": str(cwd), "env": env}
         with self.lock:
             socket.send_fds(self.line, [json.dumps(request).encode()], streams)
@@ -140,7 +138,7 @@ _nursery: list[Nursery] = []
 
 
 def start(
-    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, ...]
+    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
 ) -> Child:
     """A command, forked; see `Nursery.start`."""
     if not _nursery:
@@ -259,7 +257,7 @@ def _serve(line: socket.socket) -> None:
             _report(line)
         if line in ready:
             try:
-                data, fds, _, _ = socket.recv_fds(line, 1 << 20, 3)
+                data, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
             except ConnectionResetError:  # the test process ended without reading the last status
                 data = b""
             if not data:
@@ -288,12 +286,13 @@ def _report(line: socket.socket) -> None:
         line.send(json.dumps([pid, os.waitstatus_to_exitcode(status)]).encode())
 
 
-def _become(request: dict, *streams: int) -> None:
+def _become(request: dict, output: int, errors: int) -> None:
     """What a process begun from nothing would be, but for the libraries."""
     os.setsid()
-    for stream, place in zip(streams, (1, 2, 0), strict=False):
-        os.dup2(stream, place)
-        os.close(stream)
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    os.close(output)
+    os.close(errors)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(request["cwd"])
     os.environ.clear()
@@ -328,11 +327,7 @@ def _run() -> None:
 
     status = 0
     try:
-        if sys.argv[0] == "-c":
-            sys.modules["__main__"] = main = types.ModuleType("__main__")
-            exec(sys.argv.pop(1), vars(main))
-        else:
-            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if end.code is not None and not isinstance(end.code, int):
             print(end.code, file=sys.stderr)
