@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from pydantic import ValidationError
-
 from waiting import PATIENCE
 
 from tasks.runtime import store as module
