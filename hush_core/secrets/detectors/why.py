@@ -32,7 +32,7 @@ def why(content: bytes, line: int, scanner: CredentialScanner) -> list[Reason]:
         ValueError: the file has fewer lines.
     """
     start, end = _line(content, line)
-    for kept in (by_line.kept, credential_names._values):
+    for kept in (by_line.kept, credential_names.values_of):
         kept.cache_clear()  # what is kept would not be judged again
     with noted() as taken:
         found = scanner.scan(content)
