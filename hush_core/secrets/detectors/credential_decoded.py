@@ -14,10 +14,10 @@ from urllib.parse import unquote_to_bytes
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
-from hush_core.secrets.detectors.credential_files import ENCODED_PASSWORD, ENCODED_SECRET
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.priors import PASSWORD_BITS, guess_bits
 
+DECODED_SECRET, DECODED_PASSWORD = "hush.decoded-secret", "hush.decoded-password"
 Find = Callable[[bytes], Iterable[tuple[str, int, int]]]
 _GROUP = (
     rb"[CIJKLMNOPQRSTUVWXYZa-f][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
@@ -60,7 +60,7 @@ def _holds(run: bytes, find: Find, deep: int) -> str:
         rules = [(rule, text[start:end]) for rule, start, end in find(text) if rule != RANDOM_TOKEN]
         if rules:
             weak = all(guess_bits(rule, value) <= PASSWORD_BITS for rule, value in rules)
-            return ENCODED_PASSWORD if weak else ENCODED_SECRET
+            return DECODED_PASSWORD if weak else DECODED_SECRET
         if deep > 1:
             for match in _RUN.finditer(text):
                 rule = _holds(match[0], find, deep - 1)

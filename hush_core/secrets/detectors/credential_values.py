@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from hush_core.secrets.detectors.base import Span
+from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_randomness import looks_made
@@ -29,7 +30,9 @@ from hush_core.secrets.priors import (
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
-GENERIC = frozenset((ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SECRET))
+GENERIC = frozenset(
+    (ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SECRET, DECODED_SECRET, DECODED_PASSWORD)
+)
 MIN_HELD = 8
 """A shorter value is not looked for in others."""
 
