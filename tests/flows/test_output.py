@@ -43,7 +43,7 @@ def test_every_command_with_a_result_has_both_options_and_a_schema():
     commands = typer.main.get_command(app).commands
     having = {name for name, command in commands.items() if {"--json", "--quiet"} <= options(command)}
     assert having == set(RESULTS)
-    assert set(commands) - having == {"serve", "stop", "backup", "restore", "schema"}
+    assert set(commands) - having == {"serve", "stop", "backup", "restore", "schema", "explain"}
     for name in RESULTS:
         Draft202012Validator.check_schema(output_schema(name))
     assert "--noise" in options(commands["run"]) and "config" in {p.name for p in commands["run"].params}
