@@ -245,7 +245,7 @@ def test_weak_credentials_are_refused_with_a_place_or_dropped_with_a_count(make_
     repo.commit(
         {
             "a/settings.py": f'# x\n\nURL = "postgres://app:{weak}@db.corp:5432/x"\n'.encode(),
-            "a/notes.txt": f"log in with {weak}\n".encode(),
+            "a/notes.txt": f"the plan is {weak}\n".encode(),
             "good.py": f'"{token()}"\n'.encode(),
         }
     )
