@@ -164,8 +164,7 @@ class TrainingFacts(_Document):
     noise_source: Text
     sampler: Text
     gradient_scale: Annotated[Text | None, Field(exclude_if=lambda scale: scale is None)] = None
-    """Left out where it is null, so certificates from before it have the same bytes."""
-    """How gradients were scaled before they were clipped; null: not at all."""
+    """How gradients were scaled before they were clipped; absent: not at all, as in older certificates."""
     released_unprotected: tuple[Text, ...]
 
     @model_validator(mode="after")

@@ -20,8 +20,8 @@ from hush_core.secrets.detectors.credential_randomness import looks_made
 _PASSWORD = (
     rb"(?:[\w .-]{0,32}[ _.-])?(?:(?:plain|clear|user|login|db|admin|root|auth|e?mail|account|raw|new|old)[ _-]?)?"
     rb"(?:pass(?:word|wd|phrase|code)?|pwd|pw|"
-    + LOCAL_NAMES[3:]
-    + rb"(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
+    + LOCAL_NAMES
+    + rb")(?:[ _-]?(?:plain|plaintext|cleartext|clear|raw))?"
 )
 COLUMNS_GATE = rb"(?:^|[,;\t|(][ ]?)[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:[,;\t|)]|\r?$)"
 """A cell of a head; hyperscan, without case, by lines."""

@@ -22,20 +22,20 @@ from hush_core.secrets.guessing.words import OF_TRADE
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
 LOCAL_NAMES = (
-    rb"(?:pass?wort|kennwort|losungswort|mot_?[ -]?de[ _-]?passe|mdp|contrase(?:\xc3\xb1|n|\xc3\x91)a|clave|senha|palavra[ _-]?passe|parola|wachtwoord"
+    rb"pass?wort|kennwort|losungswort|mot_?[ -]?de[ _-]?passe|mdp|contrase(?:\xc3\xb1|n|\xc3\x91)a|clave|senha|palavra[ _-]?passe|parola|wachtwoord"
     rb"|l(?:\xc3\xb6|o)senord|has(?:\xc5\x82|l)o|heslo|salasana|adgangskode|passord|(?:\xc5\x9f|s)ifre|jelsz(?:\xc3\xb3|o)|parol"
     rb"|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c|\xd0\x9f\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c|\xe5\xaf\x86\xe7\xa0\x81|\xe5\xaf\x86\xe7\xa2\xbc|\xe5\x8f\xa3\xe4\xbb\xa4"
-    rb"|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf\xe3\x83\xbc\xe3\x83\x89|\xeb\xb9\x84\xeb\xb0\x80\xeb\xb2\x88\xed\x98\xb8)"
+    rb"|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf\xe3\x83\xbc\xe3\x83\x89|\xeb\xb9\x84\xeb\xb0\x80\xeb\xb2\x88\xed\x98\xb8"
 )
 """What a password is called in German, French, Spanish, Portuguese, Italian, Dutch, Swedish, Polish, Czech, Finnish,
 Danish, Norwegian, Turkish, Hungarian, Russian, Chinese, Japanese and Korean."""
 NEAR_GATE = (
     rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|"
-    + LOCAL_NAMES[3:]
+    + LOCAL_NAMES
+    + rb")"
 )
-_NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|" + LOCAL_NAMES[3:])
+_NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|" + LOCAL_NAMES + rb")")
 """Names after which the value may also stand on the next lines."""
-_ON_LINE = linear.compile(rb"(?i)" + NEAR_GATE)
 ABOVE, LINES_ABOVE = 160, 3
 """Bytes and lines above a value in which its name may stand: less than `changes.around` takes in."""
 MOST_LINE = 2000
@@ -178,8 +178,8 @@ _OPTION = linear.compile(rb"(?i)(?:[ \t]-[pwk][ \t]?|[ \t]--?[\w-]{0,24}pass[\w-
 _CLOSES = linear.compile(rb"[\"'`<;,)}]|[ \t]*(?:#.*|//.*|,|;)?\r?(?:\n|\Z)|[ \t]+-")
 _PASS_BEFORE = linear.compile(
     rb"(?i)(?:pass(?:word|wd|phrase|code)|(?:pass|\bpw)[\"'\]]{0,2}[ \t]*[:=]|pwd|"
-    + LOCAL_NAMES[3:]
-    + rb"[^\n]{0,40}\Z"
+    + LOCAL_NAMES
+    + rb")[^\n]{0,40}\Z"
 )
 
 
