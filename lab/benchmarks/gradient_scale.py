@@ -2,9 +2,9 @@
 
     python lab/benchmarks/gradient_scale.py [--starts 0 1 2] [--json FILE]
 
-Untagged text is Python's library, tagged text this repository's pages and code. A round is hush's own
-(`fit_private`) with a given σ and no certificates; draws and noise are fixed by the start. Each rate is chosen on one
-half of the held-back text (the most gained for at most MOST_LOST on other text) and reported on the other half.
+Untagged text is the library of Python, tagged text this repository: its pages and its code. A round is
+`fit_private` with a given σ and no certificates; draws and noise are fixed by the start. Each rate is chosen on
+one half of the held-back text (the most gained for at most MOST_LOST on other text), reported on the other.
 """
 
 from __future__ import annotations
