@@ -24,7 +24,9 @@ from hush_core.config.mechanism import (
     makes_noise,
     unit_dp,
 )
+from hush_core.config.models import ByteGptModel, HuggingFaceModel, LoraConfig, ModelConfig
 from hush_core.config.plan_file import read_plan, write_plan
+from hush_core.config.promise import PromiseConfig
 from hush_core.config.secrets import (
     CodeownersSecret,
     ContributorsSecret,
@@ -41,16 +43,11 @@ from hush_core.config.secrets import (
 )
 from hush_core.config.settings import (
     AuditConfig,
-    ByteGptModel,
     Capacities,
     EarlyStopping,
     Execution,
-    HuggingFaceModel,
-    LoraConfig,
     Method,
-    ModelConfig,
     PretrainConfig,
-    PromiseConfig,
     TrackingConfig,
     TrainConfig,
     UntaggedConfig,

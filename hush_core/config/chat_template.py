@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hush_core.config.settings import ByteGptModel, HuggingFaceModel
+from hush_core.config.models import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 
 PLAIN = "plain"

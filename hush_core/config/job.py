@@ -17,15 +17,14 @@ from hush_core.config.mechanism import (
     makes_noise,
     unit_dp,
 )
+from hush_core.config.models import ByteGptModel, ModelConfig
+from hush_core.config.promise import PromiseConfig
 from hush_core.config.secrets import Secret, SecretEntry, Text, UnitSecret
 from hush_core.config.section import Section
 from hush_core.config.settings import (
     AuditConfig,
-    ByteGptModel,
     Method,
-    ModelConfig,
     PretrainConfig,
-    PromiseConfig,
     TrackingConfig,
     TrainConfig,
     UntaggedConfig,

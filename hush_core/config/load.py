@@ -15,8 +15,8 @@ from hush_core.config.changes import Changes
 from hush_core.config.chat_template import template_text
 from hush_core.config.job import HushConfig
 from hush_core.config.mechanism import MECHANISM_KINDS
+from hush_core.config.models import ByteGptModel, HuggingFaceModel
 from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, further_kinds
-from hush_core.config.settings import ByteGptModel, HuggingFaceModel
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hush_core.config.job import HushConfig
-from hush_core.config.settings import ByteGptModel
+from hush_core.config.models import ByteGptModel
 from hush_core.errors import InputError
 
 _HEADER = 100 << 20

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from hush_core.config.calendar import MOST_RUNS, UTC, runs_between
 from hush_core.config.section import MOST_EXAMPLES, MOST_ROUNDS, Examples, Noise, Rate, Rounds, Section
 
 Method = Literal["kl", "renyi", "blow_up", "best"]
@@ -57,114 +54,6 @@ class WeightsConfig(Section):
             if self.c is not None:
                 raise ValueError("c and noise_multiplier are both given; keep one of them")
         return self
-
-
-class PromiseConfig(Section):
-    """How many runs the targets are to hold for (docs/retraining.md): a number, or a schedule between two days."""
-
-    runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
-    """Every target holds over this many runs of one HUSH_HOME together; one more is refused before it trains.
-    A schedule (`since`, `until`, `cron`) counts them, in place of this key."""
-    since: date | None = None
-    """First day of a schedule; with `until` and `cron` in place of `runs`."""
-    until: date | None = None
-    """Last day of the schedule."""
-    cron: str | None = None
-    """Five fields: when runs start. Its runs between both days are counted. `hush serve` follows it and
-    refuses another `--cron`."""
-    timezone: str | None = None
-    """Time zone of the days and of `cron`; UTC unless given."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _count(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not {"since", "until", "cron", "timezone"} & given.keys():
-            return given
-        days, zone = {key: given.get(key) for key in ("since", "until", "cron")}, given.get("timezone")
-        if all(value is None for value in (*days.values(), zone)):
-            return given
-        if missing := [key for key, value in days.items() if value is None]:
-            raise ValueError(f"{missing[0]} is missing; a schedule needs since, until and cron, or give runs")
-        runs = runs_between(**days, timezone=UTC if zone is None else zone)
-        if given.get("runs", runs) != runs:
-            raise ValueError(f"runs is not the {runs} of the schedule; keep one of the two")
-        return {**given, "runs": runs, "timezone": zone or UTC}
-
-    @property
-    def schedule(self) -> tuple[str | None, str | None]:
-        """(cron, time zone) that the runs are counted by; None where a number is promised."""
-        return self.cron, self.timezone
-
-
-class ByteGptModel(Section):
-    """A GPT-2 over bytes, created here. No tokenizer is learned from protected data. One example is one
-    sequence."""
-
-    kind: Literal["byte_gpt"] = "byte_gpt"
-    layers: Annotated[int, Field(ge=1, le=1024)] = 4
-    """Transformer blocks."""
-    width: Annotated[int, Field(ge=8, le=65536)] = 256
-    """Size of the hidden state, a multiple of `heads`. A model that does not fit in memory (16 bytes a
-    parameter) is refused."""
-    heads: Annotated[int, Field(ge=1, le=1024)] = 4
-    """Attention heads."""
-
-    @model_validator(mode="after")
-    def _even_heads(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError("model.width must be a multiple of model.heads")
-        return self
-
-    def parameters(self, chunk_bytes: int, frozen: Sequence[str] = ()) -> int:
-        """How many numbers are trained: 12·width² a block, its biases and scales, and the embeddings; less what
-        `train.freeze` names."""
-        matrices = 0 if "matrices" in frozen else 12 * self.width**2
-        embedding = 0 if "embedding" in frozen else 259 + chunk_bytes + 1
-        return self.layers * (matrices + 13 * self.width) + (embedding + 2) * self.width
-
-
-class LoraConfig(Section):
-    """Low-rank adapters in place of full fine-tuning (Hu et al. 2021); all other parameters are frozen."""
-
-    rank: Annotated[int, Field(ge=1, le=65536)] = 8
-    """Rank of each adapter."""
-    alpha: Annotated[float, Field(ge=1e-6, le=1e6)] = 16
-    """The adapter's output is scaled by alpha / rank."""
-    targets: Annotated[tuple[str, ...], Field(min_length=1)] | Literal["all-linear"] | None = None
-    """Layers that get an adapter; otherwise the usual attention projections, or all linear layers where none
-    are known."""
-    use_dora: bool = False
-    """DoRA: the length of each weight row is trained apart from its direction."""
-
-
-class HuggingFaceModel(Section):
-    """A causal or masked language model of yours, with its tokenizer, both made without the protected data."""
-
-    kind: Literal["huggingface"]
-    name: Annotated[str, Field(min_length=1)]
-    """A folder, relative to this file, with safetensors weights, config and tokenizer; or a hub name. No
-    model code runs and no pickle is read."""
-    revision: str | None = None
-    """Commit, tag or branch of a hub name. A branch may move between runs."""
-    objective: Literal["causal", "masked"] | None = None
-    """Otherwise what the model's own config says."""
-    context: Annotated[int, Field(ge=2, le=1 << 24)] | None = None
-    """Most tokens of an example; the rest is cut off and counted. Otherwise what the model can read."""
-    lora: LoraConfig | None = None
-    """Train low-rank adapters in place of all parameters. The registered model has them merged."""
-
-
-def _kind(value: Any) -> str:
-    """Of what is no mapping, one of them, which then says so."""
-    return str(
-        value.get("kind", "byte_gpt") if isinstance(value, dict) else getattr(value, "kind", "byte_gpt")
-    )
-
-
-ModelConfig = Annotated[
-    Annotated[ByteGptModel, Tag("byte_gpt")] | Annotated[HuggingFaceModel, Tag("huggingface")],
-    Discriminator(_kind),
-]
 
 
 class PretrainConfig(Section):

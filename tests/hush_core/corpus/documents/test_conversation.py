@@ -241,7 +241,7 @@ def test_a_model_on_the_hub_gives_its_template_or_is_said_not_to_be_had(tmp_path
 import sys
 from pathlib import Path
 from hush_core.config.chat_template import template_text
-from hush_core.config.settings import HuggingFaceModel
+from hush_core.config.models import HuggingFaceModel
 from hush_core.errors import InputError
 for name in sys.argv[1:]:
     model = HuggingFaceModel(kind="huggingface", name=name)
