@@ -10,8 +10,10 @@ SLOW = {
 }  # fmt: skip
 BEFORE = pl.read_parquet(reference.FILE)
 SAME_MACHINE = BEFORE["word"][0] == reference.machine()
-CLOSE = 2e-4
-"""Relative, where round-off differs: as `certificate.comparison.RECOMPUTED`."""
+CLOSE = 2e-3
+"""Relative, where round-off differs: ten times `certificate.comparison.RECOMPUTED`."""
+EXACT_PRIORS = {"curves, few", "curves, many"}
+"""A curve's priors were `10.0 ** x` by numpy, which differs between processors; they are exact decimals since."""
 
 
 @pytest.mark.parametrize(
@@ -20,8 +22,10 @@ CLOSE = 2e-4
 def test_the_accountant_gives_what_it_gave(case):
     before, now = BEFORE.filter(case=case), reference.values(case)
     place = ["case", "column", "row", "word"]
-    if SAME_MACHINE:
+    if SAME_MACHINE and case not in EXACT_PRIORS:
         assert now.equals(before)
     else:
+        close = 1e-9 if SAME_MACHINE else CLOSE
         assert now.select(place).equals(before.select(place))
-        assert now["number"].to_list() == pytest.approx(before["number"].to_list(), rel=10 * CLOSE, abs=1e-12)
+        numbers, expected = (each["number"].fill_null(float("nan")).to_list() for each in (now, before))
+        assert numbers == pytest.approx(expected, rel=close, abs=1e-12, nan_ok=True)
