@@ -43,12 +43,14 @@ def decoded(content: bytes, lines: list[tuple[int, int]], find: Find) -> Iterato
     seen = 0
     for first, last in lines:
         for run in (_RUN, _ESCAPED, _BYTES):
-            for match in run.finditer(content, max(first, 0), last):
+            for match in run.finditer(content, max(first, seen if run is _BYTES else 0), last):
                 deadline.check()
                 start, end = match.span()
-                if end - start > MOST or (start < seen and run is not _BYTES):
+                if run is _BYTES:  # an array goes on over lines
+                    end = _BYTES.match(content, start, min(start + MOST, len(content))).end()
+                if end - start > MOST or start < seen:
                     continue
-                rule = _holds(match[0], find, DEEP)
+                rule = _holds(content[start:end], find, DEEP)
                 if rule:
                     seen = end
                     yield rule, start, end

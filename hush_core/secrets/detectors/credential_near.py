@@ -122,7 +122,7 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
     seen = 0
     for first, last in lines:
         deadline.check()
-        if last - first > MOST_LINE:
+        if last - first > MOST_LINE or _is_ascii85(content[first:last]):
             continue
         if first >= seen:
             for rule, start, end in by_line(_on_line, content[first:last]):
@@ -141,6 +141,13 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
             at = end
 
 
+def _is_ascii85(line: bytes) -> bool:
+    """Whether a line is signs and letters at random, among which a short name stands by chance."""
+    return _DENSE.fullmatch(line) is not None and _WORD.search(line) is None
+
+
+_DENSE = linear.compile(rb"[!-u]{56,}[\r\n]*")
+_WORD = linear.compile(rb"[a-z]{6}|[A-Z]{6}")
 _VALUE_LINE = linear.compile(
     rb"(?i)[ \t]*(?:[-+*][ \t]*)?(?:[\"']?(?:default(?:[ _]?value)?|value|val|content|string|data|text)[\"']?[ \t]*(?:=>|[:=])|<(?:value|string|default|content|data|val)\b[^<>\n]{0,60}>|[\"'`][^\"'`\n]{8,64}[\"'`],?[ \t\r]*(?:\n|\z))".replace(
         rb"\z", rb"\Z"

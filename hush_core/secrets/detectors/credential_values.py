@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from hush_core.secrets.detectors.base import Span
-from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET
+from hush_core.secrets.detectors.credential_decoded import DECODED_PASSWORD, DECODED_SECRET, readable
 from hush_core.secrets.detectors.credential_files import FILE_SECRET
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
 from hush_core.secrets.detectors.credential_randomness import looks_made
@@ -178,8 +178,10 @@ class Values:
 
 
 def readings(value: bytes) -> Iterator[bytes]:
-    """What a value may say: itself, and decoded from base64 (four alignments), hex and URL escapes."""
+    """What a value may say: itself, and decoded from base64 (four alignments), hex and URL escapes; text in it, two
+    deep."""
     yield value
+    yield from (below for text in readable(value) for below in (text, *readable(text.strip())))
     if b"%" in value and (decoded := unquote_to_bytes(value)) != value:
         yield from readings(decoded)
     for run in _BASE64_RUN.findall(value):
