@@ -32,10 +32,9 @@ from tasks.items import fill_items, imply_targets
 from tasks.models import Model, base_name, measure
 from tasks.ordinary_training import PlainlyTrained, pretrain, train_unprotected, train_untagged
 from tasks.rate_search import TriedRate, check_public, choose_rate
-from tasks.runtime.environment import home
 from tasks.runtime.live import Live
 from tasks.runtime.runner import elsewhere
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 from tasks.texts import TextsByRole, all_trained, split_texts
 from tasks.training import TRAIN_VERSION, Trained, keep_without_rounds, train_protected
 from tasks.weighing import Weighed, weigh_examples
@@ -113,7 +112,7 @@ def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     job = job_name(
         config, TRAIN_VERSION, extracted.examples, weighed.weights, extracted.edges, extracted.secrets
     )
-    before, store = None, Store(home().store)
+    before, store = None, open_store()
     if config.promise:
         before = look_back(
             config, job, extracted.examples, edges=extracted.edges, secrets=extracted.secrets,

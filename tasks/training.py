@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.corpus.prompted import texts_of
@@ -18,19 +18,16 @@ from tasks.hosts import training_hosts
 from tasks.items import ItemTexts
 from tasks.models import SEED, Model, keep_folder
 from tasks.runtime.caching import cached_task, content_key
-from tasks.runtime.environment import home
 from tasks.runtime.live import Live
 from tasks.runtime.progress import TimedProgress, progress_log
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.turns import turn_given_away
 from tasks.texts import TextsByRole
 
 
-class Trained(BaseModel):
+class Trained(BaseModel, frozen=True):
     """The protected model, what was released to get it, and its loss on public text by rounds released."""
-
-    model_config = ConfigDict(frozen=True)
 
     model: Model
     rounds_released: int
@@ -100,7 +97,7 @@ def train_protected(
     from hush_core.training.checkpoint import CHECKPOINT, drop_previous
     from hush_core.training.processes import fit_in_processes
 
-    store = Store(home().store)
+    store = open_store()
     plan = calibrated.load(store)
     run = settings.done_by(execution)
     filled = () if items is None else (items.filling.sha256, items.pieces_of)
@@ -209,7 +206,7 @@ def keep_without_rounds(
     """
     from hush_core.training import adapted, load_model, save_model
 
-    store, history = Store(home().store), run_history()
+    store, history = open_store(), run_history()
     key = content_key("without rounds", 1, examples.sha256, edges.sha256, secrets.sha256, start.files.sha256)
     tables = (calibrated.weights, edges, secrets, occurrences, examples, texts_by_role, public)
     text = RunText.without_rounds(**_noted(store, *tables, settings_digest))

@@ -24,7 +24,7 @@ from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
 from tasks.runtime.shared_store import SharedStoreError
 from tasks.runtime.steps import Step, run_logger, step
-from tasks.runtime.store import Store, canonical_json, refs_in
+from tasks.runtime.store import canonical_json, open_store, refs_in
 
 
 def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
@@ -117,7 +117,7 @@ def _alive(record: Path) -> bool:
     try:
         body = json.loads(record.read_bytes())
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
-        store = Store(home().store)
+        store = open_store()
         for ref in refs_in(result):
             if not store.holds(ref):
                 return False
