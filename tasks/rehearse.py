@@ -106,7 +106,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
     Raises:
         InputError: too few stand-ins for two batches.
     """
-    from hush_core.training import fit_private
+    from hush_core.training import OtherTexts, fit_private
 
     store, timed = open_store(), []
     texts = _texts(store, stage.roles.stand_ins)
@@ -118,7 +118,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
         with store.scratch() as folder:
             fit_private(
                 plan, texts, stage.model(store), quiet, Path(folder),
-                lambda *_, s=stamps: s.append(time.perf_counter()), untagged=texts,
+                lambda *_, s=stamps: s.append(time.perf_counter()), others=OtherTexts(untagged=texts),
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
     if timed[0][0] == timed[1][0]:
