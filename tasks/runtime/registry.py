@@ -33,7 +33,7 @@ from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import home
 from tasks.runtime.live import deliver, open_run
 from tasks.runtime.packaging import MLMODEL, environment_files, generation, tokenizer_files
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
 from tasks.runtime.trust import signing_key
 from tasks.runtime.versions import DIGEST, STATUS, versions_of
@@ -75,7 +75,7 @@ def record_run(
     fails midway leaves a FAILED run and no version. `training`: the public name of the run's training; where a
     run shows its live metrics, that one is taken, and what of them did not reach the tracker is delivered first.
     """
-    with one_at_a_time(home(), "register"), Store(home().store).all_temporary():
+    with one_at_a_time(home(), "register"), open_store().all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:
             return logged
         return _record(
