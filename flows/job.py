@@ -41,7 +41,7 @@ from tasks.training import TRAIN_VERSION, Trained, keep_without_rounds, train_pr
 from tasks.weighing import Weighed, weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
-"""Whose noise is told beside that of the config's method."""
+"""Rivals whose noise the report shows beside that of the config's method."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Begun:
     begun: Model
     """Trained on public text alone, or the champion."""
     untagged: PlainlyTrained | None
-    """Trained on as usual, on text that no entry names."""
+    """Rounds without noise, on text that no entry names."""
 
     @property
     def start(self) -> Model:

@@ -154,7 +154,7 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
             before = read_certificate(folder)
             check_files(before, folder, None)
         except VerificationError:
-            continue  # of an older hush, deleted, or damaged: nothing can be told from it
+            continue  # of an older hush, deleted, or damaged: it says nothing
         found = carried_on(before, read_tables(folder), verification, earlier)
         told.append(found.chain)
         near |= before.facts.store == store

@@ -248,7 +248,7 @@ def play_by_runs(
 
 
 def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
-    """The weights of a point and the noise that keeps every promise with them; or why there is none."""
+    """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
     here = point.applied_to(config)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     try:

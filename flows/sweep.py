@@ -155,8 +155,8 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
 def noise_by_runs(
     weights: Ref, edges: Ref, method: Method, extracted: Extracted, config: HushConfig
 ) -> list[NoiseOfRuns]:
-    """The noise of these weights, were every target promised for so many runs: begun anew each time, or going on
-    from the model before. None where the mechanism has no promise of several runs."""
+    """The noise of these weights if every target were promised for so many runs, each from the public start or from
+    the previous model. None if the mechanism has no promise of several runs."""
     if unit_dp(config.mechanism) or not composes_over_runs(config.mechanism):
         return []
     rounds, later = config.train.rounds, later_rounds(config)

@@ -1,7 +1,7 @@
 """The few ways in which hush refuses, each a type of its own.
 
-A message names where (file, line, key, secret or layer), what is wrong and how to mend it. It never holds
-a value read from the user's data: such a value may be the secret itself.
+A message names where (file, line, key, secret or layer), what is wrong and how to fix it. It never holds a value
+from the user's data: such a value may be the secret itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Expressions for the text of repositories, which anyone may have written: RE2, in time linear in the text.
 
-`compile` takes what Python's `re` takes. RE2 has no lookaround, so what stands at the edges is read as context: a
-lookbehind for one character at the beginning, a lookahead at the end; empty groups tell where the match begins and
-ends. What has no such form (references, possessive repeats, lookaround between other parts) is an error: `re` may
-serve where tests/hush_core/test_linear.py proves that it takes few steps, or a reader written by hand.
+`compile` takes what Python's `re` takes. RE2 has no lookaround, so a lookbehind for one character at the beginning and
+a lookahead at the end are read as context: empty groups mark where the match begins and ends. Anything else that RE2
+lacks (references, possessive repeats, lookaround between other parts) is an error. For that, `re` may serve if
+tests/hush_core/test_linear.py proves that it takes few steps, or a reader written by hand.
 """
 
 from __future__ import annotations
@@ -142,10 +142,10 @@ class Linear:
                 piece, shift, at, stop = b"\0" + piece, shift - 1, 2, stop + 1
 
     def _cut(self, text: bytes, first: int, last: int | None) -> tuple[bytes, int, int, int]:
-        """The piece that RE2 is shown, where it begins and ends to look in that, and the piece's place in the text.
+        """The piece that RE2 reads, where it begins and ends to look in that, and the piece's place in the text.
 
-        RE2 sees beyond `last` and takes what it is given for the beginning: such a piece is cut out, with one
-        character before it, and one more in front of that, so that only a true beginning is one.
+        RE2 looks past `last`, and takes the start of its input for the beginning of the text. So the piece is cut
+        out, with one character before it and one more in front, and only a true beginning counts as one.
         """
         made, end = self._made[1], len(text) if last is None else min(last, len(text))
         if first > end or not (end < len(text) or (first and made.looks_behind)):

@@ -203,14 +203,14 @@ MOST_OF_A_ROUND = 0.5
 
 
 def one_secret(report: PlanReport) -> bool:
-    """Whether one secret stands in most of what a noisy round draws."""
+    """Whether one secret is in most of what a noisy round draws."""
     return report.widest_share is not None and report.widest_share > MOST_OF_A_ROUND
 
 
 def _one_secret_in_words(report: PlanReport) -> str:
     words = (
-        f"one secret stands in {report.widest_share:.0%} of what a noisy round draws, and noise that hides it "
-        "hides the round, whatever batch and rounds"
+        f"one secret is in {report.widest_share:.0%} of what a noisy round draws, and noise that hides it "
+        "hides the round, for any batch and number of rounds"
     )
     if report.without_secret == "noise":
         return (

@@ -137,12 +137,12 @@ def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, sp
     drawn = tagged if config.weights.without_secret != "noise" else None
     if drawn is not None and stage.roles.n_stand_ins < drawn:
         notes.append(
-            f"{stage.roles.n_stand_ins:,} untagged examples stand in for {drawn:,} tagged ones: each is drawn more "
-            "often than the run will draw its own"
+            f"{stage.roles.n_stand_ins:,} untagged examples take the place of {drawn:,} tagged ones: each is drawn "
+            "more often than the run will draw its own"
         )
     if best is not None and (ends := space.edges_of(best.point)):
         notes.append(
-            f"the best point lies at an end of what was tried, in {', '.join(ends)}: a better one may lie beyond. "
+            f"the best point is at an end of the range tried, in {', '.join(ends)}: a better one may be beyond. "
             "Set the config near it and rehearse again"
         )
     return notes

@@ -125,7 +125,7 @@ def _over_all_runs(verification: Verification) -> list[str]:
             f"WARNING: of {counted(nothing, 'secret')} nothing is promised over all runs: up to "
             f"{counted(earlier.max(), 'earlier run')}, "
             "of which one was planned otherwise, does not say how it drew, trained on the text without noise, or "
-            "was refuted by an audit; or a run used text that another protected and no entry named then"
+            "was refuted by an audit. Or a run used text that another one protected and no entry named"
         )
     return lines
 

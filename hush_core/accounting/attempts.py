@@ -208,10 +208,10 @@ def some_round(parts: Sequence[tuple[float, int]]) -> float:
 
 
 def _saddle(parts: Sequence[OnePair], prior: float) -> tuple[float, list[float], float]:
-    """(θ, E_θ[L'²] by part, log r): the tilt at which the tilted mean loss is the threshold of Q-mass p, the loss's
-    slope there, and r roughly, from below.
+    """(θ, E_θ[L'²] by part, log r). θ is the tilt at which the tilted mean loss is the threshold of Q-mass p; next
+    comes the loss's slope there, then a rough lower estimate of log r.
 
-    Only accuracy hangs on these numbers, never validity.
+    These numbers affect accuracy only, never validity.
     """
     tables = []
     for part in parts:

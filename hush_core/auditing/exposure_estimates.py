@@ -1,9 +1,9 @@
 """From how a value ranks among alternatives tried to its exposure among all strings of its form, in bits.
 
-Exposure is log2 of the number of strings less log2 of the value's rank among them (Carlini et al. 2019). Where all
-strings were tried it is exact; else the share of strings above the value is estimated from those drawn at random,
-with an exact interval. A value above all N drawn has an exposure of at least about log2 N; how much more, only a
-distribution fitted to the scores can say, as Carlini et al. do with a skew-normal one: that is an extrapolation.
+Exposure is log2 of the number of strings less log2 of the value's rank among them (Carlini et al. 2019). If all
+strings were tried it is exact. Else the share of strings above the value is estimated from those drawn at random, with
+an exact interval. A value above all N drawn has an exposure of at least about log2 N. How much more, only a
+distribution fitted to the scores can say; Carlini et al. use a skew-normal one. That is an extrapolation.
 """
 
 from __future__ import annotations

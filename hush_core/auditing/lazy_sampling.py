@@ -4,10 +4,9 @@
     expected_samples(log_p), discoverable_within(log_p, 1000)
 
 A sampled continuation is a product of conditional probabilities, and temperature, top-k and nucleus sampling each
-change them in a known way: so the probability that the next tokens are the value's is one forward pass, however
-small it is (reconstruction_rdp.txt, §3.2). (n, p)-discoverable extraction (Hayes et al. 2024, "Measuring
-memorization through probabilistic extraction"): at least one of n independent samples is the value with
-probability at least p.
+change them in a known way. So one forward pass gives the probability that the next tokens are the value's, however
+small (reconstruction_rdp.txt, §3.2). A value is (n, p)-discoverable if at least one of n independent samples is the
+value with probability at least p (Hayes et al. 2024, "Measuring memorization through probabilistic extraction").
 
 Exact for the tokens that the tokenizer makes of the value after its context. Under a byte model there are no
 others; under a subword model a value may be written in other tokens too, and the number is a lower bound. A masked

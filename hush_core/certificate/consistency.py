@@ -1,4 +1,4 @@
-"""The document and the tables against each other: what can be told without computing a bound again."""
+"""The document and the tables against each other: what can be checked without computing a bound again."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def template_text(
 
 
 def _own_files(model: ByteGptModel | HuggingFaceModel, where: str, *, needed: bool) -> dict[str, str]:
-    """The texts of the model's files that a template may stand in, by name."""
+    """The texts of the model's files that may hold a template, by name."""
     if isinstance(model, ByteGptModel):
         return {}
     if Path(model.name).is_dir():

@@ -1,4 +1,4 @@
-"""From a YAML file to a job; every mistake names the file and the key, and how to mend it."""
+"""From a YAML file to a job; every error names the file and the key, and how to fix it."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _anchor(path: Path, folder: Path, where: str) -> Path:
         os.path.lexists(whole)
         whole.stat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return whole  # told by who reads it, with what it should be
+        return whole  # its reader reports it, with what it should be
     except (OSError, RuntimeError, ValueError):  # too long a name, a loop of links, ~ of nobody
         raise InputError(
             where, "is a path that cannot be", "name a file or folder of this machine; ~ alone is your home"

@@ -79,7 +79,7 @@ class Spread(Section):
 
 
 class FileSecret(SecretEntry):
-    """A secret that is whole files, and what tells about them."""
+    """A secret that is whole files, and what indicates them."""
 
     spread: Spread = Spread()
     """What else reveals the files' content, and so holds the secret too."""

@@ -193,7 +193,7 @@ class TrainConfig(Section):
         if (self.start == "champion") != (self.later_rounds is not None):
             raise ValueError(
                 "start: champion and later_rounds go together; give both, or leave both out for runs that "
-                "begin anew"
+                "start from the public model"
             )
         return self
 

@@ -27,13 +27,14 @@ ARGUMENT = re.compile(r"^ +(\*{0,2}[\w., *|`]+(?: \([^)]*\))?): ")
 
 def page_of(docstring: str) -> str:
     """A docstring as Markdown, line by line: no examples, tables or code, an argument as an item of a list."""
-    lines, inside = [], False
     first, *rest = docstring.expandtabs().split("\n")
+    lines, example, code = [], False, False
     for line in [first, *textwrap.dedent("\n".join(rest)).split("\n")]:
-        inside = line.lstrip().startswith(">>>") or (inside and bool(line.strip()))
-        columns = len(re.findall(r"\S {2,}\S", line)) or line.rstrip().endswith("::")
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        code = line.startswith("    ") and (code or (bool(lines) and not lines[-1]))  # below an empty line
+        columns = re.search(r"\S {2,}\S", line)
         entry = ARGUMENT.match(line)
-        lines.append("" if inside or columns else f"- {line.strip()}" if entry else line.strip())
+        lines.append("" if example or code or columns else f"- {line[entry.end() :]}" if entry else line.strip())
     return "\n".join(lines)
 
 

@@ -29,8 +29,8 @@ DIALECT = {
 REFUSED = [(re.compile(rf"\b(?:{words})\b", re.I), instead) for words, instead in DIALECT.items()]
 ANY = re.compile(rf"\b(?:{'|'.join(DIALECT)})\b", re.I)
 SKIPPED = re.compile(r"```.*?```|<!-- table -->.*?<!-- end -->|<!--.*?-->", re.S)
-ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9ε-ω]|[a-z]\) |hush ))|(?<=:\*)\*?\s+")
-"""Where a sentence ends: also before (a), and behind a heading that runs in (`**So:** …`)."""
+ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9√Α-Ωα-ω]|[a-z]\) |[\w, ]+: |hush ))|(?<=:\*)\*?\s+|\s+·\s+")
+"""Where a sentence ends: also before (a) and a label (`rate: …`), behind a heading that runs in (`**So:** …`), and at · in a list."""
 
 
 def prose(page: str) -> Iterator[tuple[int, str]]:
