@@ -1,9 +1,9 @@
-"""The text of a history, kept for the next run: only contents that are new come out of git then.
+"""The text of a history, kept for the next run, which then reads only new contents from git.
 
-One file of text and one index of it, under a lock: a second run at the same time does without. The text is as
-private as the repository: mode 0600 in a folder of mode 0700. It is trusted no more than git is: what is taken
-out of it must have the object id under which it is asked for (`blobs.store_blobs`), so a run that was killed, or
-a disk that lost something, costs reading anew and nothing else.
+One file of text and one index of it, under a lock; a second run at the same time works without. The text is as
+private as the repository: mode 0600 in a folder of mode 0700. It is trusted no more than git is: text taken out of it
+must have the object id under which it is asked for (`blobs.store_blobs`). So after a kill or a loss on disk it is read
+again, and nothing else is lost.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BlobCache:
 
     @classmethod
     def open(cls, folder: Path) -> BlobCache | None:
-        """The text kept in a folder, empty if there is none; None while another run has it."""
+        """The text kept in a folder, empty without one; None while another run has it."""
         private_folder(folder.parent)
         private_folder(folder)
         lock = os.open(folder / "lock", _OPEN, 0o600)

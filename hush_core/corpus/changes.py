@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
 
 MIN_KEPT = 256
-"""Bytes: a shorter stretch between two changes is not told to be equal."""
+"""Bytes: a shorter stretch between two changes is not recognised as equal."""
 EFFORT = 64
 """How often in all a text may be searched for where it goes on as before; then the rest counts as changed."""
 

@@ -36,11 +36,11 @@ def runs(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every chunk lies.
+    """Where every chunk is.
 
-    blob: by file, the number of its content. sizes: by content, its bytes; contents that stand in no file
-    are allowed. cuts: of contents that hold secrets; the others lie on the plain grid. File f's chunks are
-    first_chunk[f] … first_chunk[f+1]−1, content b's pieces likewise.
+    blob: by file, the number of its content. sizes: by content, its bytes; contents that are in no file are allowed.
+    cuts: of contents that hold secrets; the others are cut on the plain grid. File f's chunks are first_chunk[f] …
+    first_chunk[f+1]−1, content b's pieces likewise.
     """
 
     blob: np.ndarray
@@ -80,7 +80,7 @@ class Layout:
         return np.searchsorted(self.first_piece, pieces, side="right") - 1
 
     def piece_of(self, chunks: np.ndarray) -> np.ndarray:
-        """The piece that stands in each chunk."""
+        """The piece of each chunk."""
         file = self.file_of(chunks)
         return self.first_piece[self.blob[file]] + chunks - self.first_chunk[file]
 

@@ -90,7 +90,7 @@ def _dropped(
     fate: ChunkDisposition,
     redaction: Redaction | None,
 ) -> pl.DataFrame:
-    """The chunks that are left out, each with every secret in it: whoever rotates one looks here."""
+    """The chunks that are left out, each with every secret in it: a guide for rotating them."""
     rows = fate.lost[held.chunk]
     numbers = held.found[rows].tolist()
     file, start, end = layout.bytes_of(held.chunk[rows])

@@ -152,7 +152,7 @@ def extract(
         if any(entry.protect == "redact" for entry in config.secrets):
             chosen = redacted_numbers(config, found)
             values.search(corpus, found, labels, context, exact=chosen)
-            sought = values.counted(without=chosen)  # of what is replaced not even this may be told
+            sought = values.counted(without=chosen)  # of replaced values not even this may be published
             cut = values.cut
             redaction = redact(config, corpus, found, labels, values, work)
             of = found[values.found[0]] if values.found else None

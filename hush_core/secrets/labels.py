@@ -1,8 +1,8 @@
 """Labels while they are gathered, and what they say of every chunk: all in columns, none an object.
 
-A label on a content counts wherever that stands; one on a file counts there; and a chunk with the same bytes
-as a labelled one holds the same secrets, as it is the same training example; only where a value was found,
-the value itself is what is looked for in copies (the chunk around it may be anybody's boilerplate).
+A label on a content counts in every file of that content; one on a file counts there. A chunk with the same bytes as
+a labelled one holds the same secrets, as it is the same training example. Where a value was found, only the value
+itself is sought in copies: the chunk around it may be anybody's boilerplate.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class LabelTable:
         return self._given(self._blobs, found, detected)
 
     def decided_of(self, found: int) -> np.ndarray:
-        """The contents in which the secret's detector told by itself what holds it."""
+        """The contents in which the secret's detector itself indicated what holds it."""
         return self._decided.get(found, np.zeros(0, dtype=np.int64))
 
     def lines_of(self, found: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

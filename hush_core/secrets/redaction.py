@@ -127,7 +127,7 @@ def redact(
 
 
 def _places(corpus: Corpus, secret: np.ndarray, spans: dict[str, np.ndarray]) -> pl.DataFrame:
-    """REPLACED: each span in every file that it stands in, by the lines of the text as it was read."""
+    """REPLACED: each span in every file that holds it, by the lines of the text as it was read."""
     line, end_line = (np.empty(len(secret), dtype=np.uint32) for _ in range(2))
     for blob in np.unique(spans["blob"]).tolist():
         here = np.flatnonzero(spans["blob"] == blob)

@@ -49,6 +49,8 @@ def literals(source: str) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]
             inner |= {part for part in ast.walk(node) if isinstance(part, ast.Constant)}
             parts = (part.value if isinstance(part, ast.Constant) else "`x`" for part in node.values)
             texts.append((node.lineno, "".join(parts)))
+        elif isinstance(node, ast.Attribute) and node.attr == "split":
+            inner.add(node.value)  # a list of names
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in inner:
             texts.append((node.lineno, node.value))
     return docs, texts

@@ -14,7 +14,7 @@ MOST_WORDS = 35
 DIALECT = {
     r"told|tells|tell apart": "recognised, identified, indicates, distinguish",
     r"anew": "again, recomputed, rebuilt",
-    r"(?:is|are) none": "is not one",
+    r"(?:is|are) (?-i:none)": "is not one",
     r"mend(?:s|ed|ing)?": "fix; in an error, hint",
     r"learn(?:ed|t) by heart|written out": "memorised, extracted",
     r"false lines?": "false positives",

@@ -63,7 +63,7 @@ class _Records:
     """The fields of each record; a state machine over pieces, so that a field may be of any length.
 
     Attributes:
-        width: how many fields a record must have; 0 until the first one tells.
+        width: how many fields a record must have; 0 until the first one sets it.
     """
 
     def __init__(self, limit: int, place: str) -> None:

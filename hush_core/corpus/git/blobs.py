@@ -205,10 +205,10 @@ SIZES_BYTES = 1 << 34
 
 
 def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes, int]:
-    """Blob → bytes, in the order in which the blobs lie in their packs.
+    """Blob → bytes, in the order of the blobs in their packs.
 
-    Asked for in this order, git finds the base of each delta in its cache: twice as fast as any other order,
-    and as `cat-file --batch-all-objects --unordered`, which would write out all trees and commits as well.
+    In this order git finds the base of each delta in its cache. That is twice as fast as any other order, and as
+    `cat-file --batch-all-objects --unordered`, which would also print all trees and commits.
 
     Raises:
         InputError: a blob is missing.

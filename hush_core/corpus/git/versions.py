@@ -93,7 +93,7 @@ def warnings_of(history: History) -> list[str]:
 
 
 def _ages(view: CleanView, history: History) -> np.ndarray:
-    """By commit of the log, its place when they are told from the oldest to the newest.
+    """By commit of the log, its place from the oldest to the newest.
 
     Git's order depends on dates and parents alone, and not on how much of the log was kept from an earlier run.
     """

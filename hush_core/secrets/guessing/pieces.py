@@ -86,7 +86,7 @@ def _case(written: str) -> float:
 
 
 def letters(text: str) -> list[float]:
-    """By character, the bits of a letter after the two before it; infinite for what is none."""
+    """By character, the bits of a letter after the two before it; infinite for other characters."""
     table, costs = letter_bits(), []
     a = b = 26
     before = ""

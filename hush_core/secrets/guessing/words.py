@@ -135,7 +135,7 @@ COMMONEST = 1000
 
 @cache
 def commonest_passwords() -> frozenset[bytes]:
-    """The COMMONEST that were leaked most often: they stand in texts of all kinds, as examples and numbers."""
+    """The COMMONEST that were leaked most often: they are in texts of all kinds, as examples and numbers."""
     return frozenset(word.encode() for word in _lists()["passwords"][:COMMONEST])
 
 

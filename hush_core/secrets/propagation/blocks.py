@@ -37,7 +37,7 @@ _SMALL32_ROW = re.compile(rb"[a-z2-7]{32}")
 
 
 def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
-    """The layers of all codes whose runs stand in a text.
+    """The layers of all codes whose runs are in a text.
 
     Args:
         kinds: what `gate.kinds` sees in it.

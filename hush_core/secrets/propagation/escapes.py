@@ -1,9 +1,10 @@
-r"""Escapes: a few characters that stand for one, in text that otherwise stays as it is.
+r"""Escapes: a few characters that mean one, in text that otherwise stays as it is.
 
-Backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`,
-`\U00000041`, `\101`, a line continued); percent signs (`%41`, `%u0041`); HTML and XML entities (named, decimal,
-hexadecimal); quoted-printable with its soft line breaks; characters that look like others or like none: full-width
-and mathematical letters (NFKC), soft hyphens, zero-width characters, odd blanks; and the NULs of UTF-16.
+- backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`,
+  `\U00000041`, `\101`, a line continued); percent signs (`%41`, `%u0041`)
+- HTML and XML entities (named, decimal, hexadecimal); quoted-printable with its soft line breaks
+- characters that look like others or like none: full-width and mathematical letters (NFKC), soft hyphens,
+  zero-width characters, odd blanks; and the NULs of UTF-16
 """
 
 from __future__ import annotations
@@ -182,8 +183,8 @@ def odd_characters(below: Layer) -> Layer | None:
 
 
 def utf16(below: Layer) -> Layer | None:
-    """Without the NULs of wide characters: each is told by what stands beside it. They come out of what was
-    decoded, as text with a NUL is not trained on."""
+    """Without the NULs of wide characters: its neighbours identify each. They come out of decoded text, as text with
+    a NUL is not trained on."""
     return _undone(below, _NULS, None, "utf-16")
 
 
@@ -262,7 +263,7 @@ class _Lines:
                 self._last[n] = self._last[n + 1]
 
     def end(self, at: int) -> int:
-        """Where the line ends that `at` stands in."""
+        """Where the line of `at` ends."""
         n = bisect_right(self._starts, at) - 1
         return self._last[n] if self._signs[n] >= at else max(at, self._ends[n])
 

@@ -1,4 +1,4 @@
-"""Where a hash stands in a sorted table of them: by its upper bits, in two or three looks instead of twenty."""
+"""The place of a hash in a sorted table of them: by its upper bits, in two or three looks instead of twenty."""
 
 from __future__ import annotations
 

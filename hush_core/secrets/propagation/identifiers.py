@@ -1,7 +1,7 @@
 """Names that protected files define, and the other files that mention one of them.
 
-A file that mentions a rare name defined in a protected file tells about it: a `path` secret may spread to
-those. Rare means: the name stands in at most N files of the whole corpus, the defining ones among them.
+A file that mentions a rare name defined in a protected file reveals something of it: a `path` secret may spread to
+those. Rare means: at most N files of the whole corpus hold the name, the defining ones among them.
 
 Names under MIN_LENGTH characters, and names that every project has (UNIVERSAL), never count.
 """
@@ -205,11 +205,11 @@ class Spread:
 
 
 class Mentions:
-    """In which files of the corpus the sought names stand: one pass over all files serves every secret.
+    """In which files of the corpus the sought names occur: one pass over all files serves every secret.
 
     Args:
         sought: the definitions of all protected files of all secrets.
-        at_most: no name that stands in more files than this will count; bounds the memory too.
+        at_most: no name that occurs in more files than this will count; bounds the memory too.
     """
 
     def __init__(self, sought: Iterable[bytes], at_most: int) -> None:

@@ -29,7 +29,7 @@ class Layer:
     back: Callable[[int, int | None], Place | None] = field(default=lambda start, end: (start, end, False))
 
     def place(self, start: int, end: int) -> tuple[int, int, str] | None:
-        """Where bytes [start, end) stand in the content, and in which forms, the outermost first ("" for none)."""
+        """Where bytes [start, end) are in the content, and in which forms, the outermost first ("" for none)."""
         layer, forms = self, []
         while layer.below is not None:
             below = layer.back(start, end)

@@ -4,9 +4,8 @@ A propagator gets the corpus, the config, the secrets found so far and their lab
 secret, what else holds it). They run in the order of PROPAGATORS, each on the labels of those before; then every
 sought value is searched for, and exact copies are labelled (`LabelTable.held`).
 
-Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added: a
-file that imports a tagged one is no reason to look for copies of the importer. Reasons begin with
-"propagated:".
+Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added. A file
+that imports a tagged one is no reason to look for copies of the importer. Reasons begin with "propagated:".
 """
 
 from __future__ import annotations

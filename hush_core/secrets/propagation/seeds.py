@@ -23,8 +23,8 @@ class Seeds:
     """What the detector gave to one secret whole, ascending; nothing that a propagator added.
 
     found: the secret's number. entry: its entry's id. files: by number, and the files elsewhere with exactly
-    such a content, unless that is short, or stands in more than COMMON other files. blobs: the contents of the
-    files as the detector gave them, and those that it gave as such, which need not stand in a file.
+    such a content, unless that is short, or is in more than COMMON other files. blobs: the contents of the
+    files as the detector gave them, and those that it gave as such, which need not be in a file.
     """
 
     found: int

@@ -30,9 +30,9 @@ class Spelling:
     """Bytes to seek.
 
     form: "raw" for the value as it is. folded: letters of either case. squeezed: it is sought in text without
-    joints; then where `words` is not empty, only the same words count, and `edges` are the signs that the value
-    begins and ends with. apart: it counts only where no letter or digit goes on beside it. bare: the bytes
-    that an encoded value stands for; that they are found where the value itself stands says nothing new.
+    joints; if `words` is not empty, only the same words count, and `edges` are the signs that the value
+    begins and ends with. apart: it counts only without a letter or digit beside it. `bare`: the bytes that an
+    encoded value means; finding them where the value itself is says nothing new.
     """
 
     text: bytes = field(repr=False)

@@ -1,8 +1,8 @@
-"""Where else a found value stands: every file is searched for every value in every usual encoding.
+"""Where else a found value is: every file is searched for every value in every usual encoding.
 
-Detectors see a value where its context gives it away; its copies stand in tests, logs, notebooks and base64. What
-is encoded is decoded and searched for all values at once (`decoding.py`), so that an encoding costs one decoder,
-not a byte string a value. Few spellings are left that are the value's own (`spellings.py`).
+Detectors see a value where its context gives it away; its copies are in tests, logs, notebooks and base64. Encoded
+text is decoded and searched for all values at once (`decoding.py`), so an encoding costs one decoder, not a byte
+string a value. Few spellings are left that are the value's own (`spellings.py`).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ ARMOUR_MARGIN = 80
 class SearchTerm:
     """One value to search for.
 
-    `any_case`: ASCII letters match in either case. `apart`: it counts only where it is no part of a longer word or
+    `any_case`: ASCII letters match in either case. `apart`: it counts only if it is no part of a longer word or
     number. `fragments`: parts that give the value away by themselves
     (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
-    one), but belong to the value where they stand beside a fragment. `reason`: of an edge where the value stands as
-    it is; "propagated:raw" if empty.
+    one), but belong to the value next to a fragment. `reason`: of an edge where the value is as written;
+    "propagated:raw" if empty.
     """
 
     value: bytes = field(repr=False)
@@ -55,7 +55,7 @@ class SearchTerm:
 
 
 class Hit(NamedTuple):
-    """Value number `index` stands in bytes [start, end) of the content, in the encoding `form`.
+    """Value number `index` is in bytes [start, end) of the content, in the encoding `form`.
 
     TOO_SLOW as the form: the search was given up, and this is the only hit of the content; no value's.
     """
@@ -254,8 +254,8 @@ def _together(contents: Sequence[bytes]) -> Iterator[list[int]]:
 
 
 def stands_below(layer: Layer, spelling: Spelling, start: int, end: int) -> tuple[int, int] | None:
-    """Where bytes of a squeezed layer stand in the text below, with the signs that the value begins and ends with;
-    None where other words stand there."""
+    """Where bytes of a squeezed layer are in the text below, with the signs that the value begins and ends with;
+    None if other words are there."""
     first, last, _ = layer.back(start, end)
     text = layer.below.text
     if spelling.words:
@@ -290,7 +290,7 @@ def _hit(layer: Layer, index: int, spelling: Spelling, start: int, end: int) -> 
 
 
 def _new(weak: Sequence[tuple[Hit, bool]], strong: Iterable[Hit]) -> Iterator[Hit]:
-    """What was found in pieces, unless it lies in a hit of the same value; and the bytes of an encoded value,
+    """What was found in pieces, unless it is in a hit of the same value; and the bytes of an encoded value,
     unless they touch one."""
     found: dict[int, list[tuple[int, int]]] = {hit.index: [] for hit, _ in weak}
     for hit in strong:

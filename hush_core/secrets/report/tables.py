@@ -20,8 +20,8 @@ def files_table(
     occurrences: pl.DataFrame,
     replaced: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), on which line its
-    value first is (0: it is no value, or lines cannot be counted: `sarif_regions`), and why."""
+    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), the line of its
+    first value, and why. The line is 0 if it is no value, or lines cannot be counted (`sarif_regions`)."""
     held = (
         edges.join(examples.select("example_id", "source", "path"), on="example_id")
         .group_by("secret_id", "source", "path")
@@ -92,7 +92,7 @@ def files_beside(baseline: Path) -> pl.DataFrame | None:
 
 
 def changes_table(new: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None) -> pl.DataFrame:
-    """One row a pair. A baseline tells nothing: what is gone is named if the files.csv of then is still there."""
+    """One row a pair. A baseline reveals nothing: what is gone has a name only if the earlier files.csv is there."""
     rows = new.select(CHANGED)
     lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
     if before is None:

@@ -46,7 +46,7 @@ class Manifests:
             self._read_config(path, configs)
 
     def packages(self, name: str) -> Iterator[tuple[str, str]]:
-        """Folders of the packages that a bare specifier names, with what follows the name."""
+        """Folders of the packages that a specifier without a path names, with what follows the name."""
         parts = name.split("/")
         count = 2 if name.startswith("@") else 1
         for folder in self._packages.get("/".join(parts[:count]), ()):

@@ -192,7 +192,7 @@ def test_a_mistake_in_the_config_is_refused_in_one_line(tmp_path, table, what):
 
 def test_messages_in_a_format_that_has_none_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("m\nx\n")
-    with pytest.raises(InputError, match="cannot stand in a csv"):
+    with pytest.raises(InputError, match="cannot be in a csv"):
         read_documents(tmp_path / "t.csv", text="m", chat_template=PLAIN, max_bytes=9, where="t")
 
 
