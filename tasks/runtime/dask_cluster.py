@@ -1,7 +1,7 @@
 """A Dask cluster as Prefect's task runner: processes of this machine, or workers that a scheduler has.
 
-Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: whoever may connect
-to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; needs the extra `dask`.
+Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: anyone who may connect
+to a Dask scheduler may run code. Imported only if HUSH_RUNNER asks for it; needs the extra `dask`.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _digest(path: Path) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it, as far as references may lie in it."""
+    """In JSON's types, as deep as references may be in it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, dict):

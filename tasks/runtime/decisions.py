@@ -41,8 +41,9 @@ from tasks.runtime.versions import CHAMPION, DIGEST, STATUS, find_version
 
 def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str | None = None) -> bool:
     """Write a signed decision to the registry; the alias moves last: to an approved version, away from others.
-    Whether that left the model without a champion. A promotion is noted for the webhook before the alias moves,
-    where one is set up; `webhook.deliver` tells it.
+
+    Returns whether that left the model without a champion. If a webhook is set up, a promotion is noted for it before
+    the alias moves; `webhook.deliver` sends it.
 
     certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it.
 
@@ -77,8 +78,8 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
 
 
 def finish_decisions(model: str) -> None:
-    """What a decision that was killed had still to do: the alias is moved to what was approved, and its message may
-    be told; or, where its tags were not all written or it was overtaken, what stood before stands.
+    """Finish a decision that was killed: move the alias to what was approved, and release its message. If not all its
+    tags were written, or a later decision overtook it, restore the state before it.
 
     Raises:
         InputError: this account may not decide.
@@ -170,11 +171,13 @@ def standing(entry: ModelVersion) -> Standing:
 
 
 def withdraw(seen: Standing, *, failed: bool) -> bool:
-    """Take the champion's alias from a version, if it has it. Whether that was done: not where anybody decided on
-    the model since it was `seen`, as the look at it, which takes minutes, is then of something else.
+    """Take the champion's alias from a version that has it. Returns whether that was done.
 
-    failed: its files or its certificate are what does not hold; it must be reviewed anew. Else only the way it was
-        promoted: an approval that nobody made is `pending` again.
+    It is not done if anybody decided on the model since it was `seen`: a check takes minutes, and was of something
+    else then.
+
+    failed: its files or its certificate do not hold, and it must be reviewed again. Otherwise only its promotion does
+        not hold: an approval that nobody made is `pending` again.
     """
     name, version = seen.entry.name, seen.entry.version
     with _refused_in_words(), one_at_a_time(home(), "decisions"):

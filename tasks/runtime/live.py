@@ -158,7 +158,7 @@ class _Rounds:
 
 
 class _Courier(threading.Thread):
-    """Takes rows from the file to the servers. Its own errors are told once, and end nothing."""
+    """Sends rows from the file to the servers. It reports its own errors once, and they end nothing."""
 
     def __init__(self, experiment: str, model: str, run: str, spool: Path, rounds: int) -> None:
         super().__init__(name="hush-live", daemon=True)

@@ -24,7 +24,7 @@ from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
 SCREENS: list[Progress] = []
-"""Where a command shows bars; told at every step, so each has to be quick."""
+"""Where a command shows bars; called at every step, so each has to be quick."""
 WHOLE: list[WholeJob] = []
 """The job that all stages belong to, where its stages are known: at most one."""
 A_LINE = {"hush_progress": True}
