@@ -171,6 +171,15 @@ def test_the_book_is_these_pages_and_no_others():
     assert {page.stem for page in (ROOT / "docs").glob("*.md")} == set(BOOK)
 
 
+def test_one_glossary_has_the_terms_of_the_readme_and_of_the_graph():
+    from hush_core.weights.roles import ROLES
+
+    assert [page.name for page in PAGES if re.search(r"^#+ Glossary", page.read_text(), re.M)] == ["glossary.md"]
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = ["memorised", "false positive", "held-out loss", "per-example gradient", "champion", "redaction", "target"]
+    assert [term for term in [*terms, *ROLES] if term.replace("_", " ") not in glossary.lower()] == []
+
+
 def test_the_book_fits_an_hour():
     texts = {page.stem: page.read_text(encoding="utf-8").split() for page in (ROOT / "docs").glob("*.md")}
     count = {name: sum(1 for word in words if re.search(r"\w", word)) for name, words in texts.items()}
