@@ -1,7 +1,7 @@
 """Attack a registered model with what its home knows, and compare the result with its certificate.
 
-An attack that finds more than the certificate allows refutes the version, and the flow fails. A decision, signed with
-the home's key, tags the version with the evidence; it loses the alias `champion`.
+An attack that finds more than the certificate allows refutes the version, and the flow fails. A decision, signed
+with the home's key, tags the version with the evidence; it loses the alias `champion`.
 """
 
 from __future__ import annotations

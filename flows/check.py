@@ -17,7 +17,8 @@ from tasks.runtime.trust import signing_key
 def check_config(config_file: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read a config and check all of it that can be checked in seconds: keys, model, sources, secrets.
 
-    Where a deployment sets HUSH_CRON and HUSH_TIMEZONE (deploy/prefect.yaml), they replace the schedule of the promise.
+    Where a deployment sets HUSH_CRON and HUSH_TIMEZONE (deploy/prefect.yaml), they replace the schedule of the
+    promise.
 
     Args:
         config_file: for `hush secrets`, a folder means the repository in it.

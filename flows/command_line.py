@@ -308,6 +308,6 @@ def _told_apart() -> Iterator[None]:
 
 
 def _interrupted() -> NoReturn:
-    print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
-    fail(INTERRUPTED, what="interrupted", hint="the next run of the same command goes on from here")
+    print("hush: interrupted; the next run of the same command continues from here", file=sys.stderr)
+    fail(INTERRUPTED, what="interrupted", hint="the next run of the same command continues from here")
     sys.exit(INTERRUPTED)

@@ -121,8 +121,9 @@ def compare(
 
 @contextmanager
 def _together(parallel: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each do the tasks of one rival after the other; together they do no more than train (`turns.py`).
-    No signal reaches them: when the flow is to end, it sets a flag, and they end after their round with a checkpoint.
+    """Threads that each do the tasks of one rival after the other; together they do no more than train
+    (`turns.py`). No signal reaches them: when the flow is to end, it sets a flag, and they end after their round
+    with a checkpoint.
 
     Not tasks of tasks: Prefect keeps the results of inner ones only when the outer one has ended.
     """

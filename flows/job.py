@@ -62,7 +62,7 @@ class Planned:
 
     @property
     def champion(self) -> Champion | None:
-        """The promoted version that this run goes on from."""
+        """The promoted version that this run continues from."""
         return self.before.champion if self.before else None
 
 

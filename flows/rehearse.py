@@ -83,7 +83,7 @@ def rehearse(
         effort: how many points, and what each may cost.
         out: folder for table, picture and plan.yaml; one of the config's own under HUSH_HOME/plans without it.
 
-    Killed and started again with the same arguments, it goes on where it was.
+    Killed and started again with the same arguments, it continues where it was.
     """
     claim_flow_run()
     effort = effort or Effort()

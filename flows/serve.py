@@ -3,9 +3,9 @@
 >>> hush serve examples/demo.yaml --cron "0 2 * * *" --with-servers      # in a shell
 
 The servers and the runner are children of one supervisor. A server that dies is started again. A runner that dies
-ends all, and so does SIGTERM, Ctrl-C, `hush stop` or `kill -9` of the supervisor. This module imports neither prefect
-nor mlflow at its top: the address of a server that it starts must be in the environment before Prefect is imported.
-So the runner is a process of its own.
+ends all, and so does SIGTERM, Ctrl-C, `hush stop` or `kill -9` of the supervisor. This module imports neither
+prefect nor mlflow at its top: the address of a server that it starts must be in the environment before Prefect is
+imported. So the runner is a process of its own.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ def _decided(
 
 
 def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled:
-    """The numbers of the rounds; None where no entry is learned under noise. `plain`: whether there is text to train
-    on without noise, if the file does not say what happens to it."""
+    """The numbers of the rounds; None where no entry is learned under noise. `plain`: whether there is text to
+    train on without noise, if the file does not say what happens to it."""
     extracted, without = extracted_of(decided), asked.without_secret
     if not extracted.n_edges and not asked.asks_for_noise:
         return _without_rounds(asked, decided, extracted)

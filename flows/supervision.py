@@ -1,9 +1,9 @@
 """Child processes under one supervisor: servers that die are started again, and all end together.
 
-Clients of a killed server retry, and a training continues meanwhile, so a server that dies is started again with the
-same command. So is a killed runner; its runs are asked to end first, as they would train unseen. A server that keeps
-dying is broken: then all ends, unless nothing else needs it.
-After a `kill -9` of the supervisor they end too, except PostgreSQL, which has its own user.
+Clients of a killed server retry, and a training continues meanwhile, so a server that dies is started again with
+the same command. So is a killed runner; its runs are asked to end first, as they would train unseen. A server that
+keeps dying is broken: then all ends, unless nothing else needs it. After a `kill -9` of the supervisor they end
+too, except PostgreSQL, which has its own user.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ OFTEN, WITHIN = 10, 300.0
 class Child:
     """A process that leads a group of its own.
 
-    again: whether it is restarted when it exits by itself; after a kill it always is. first: whether its own runs are
-    asked to end before it is. essential: whether all ends if it cannot continue.
+    again: whether it is restarted when it exits by itself; after a kill it always is. first: whether its own runs
+    are asked to end before it is. essential: whether all ends if it cannot continue.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Children:
             if (status >= 0 and not child.again) or len(child.deaths) > OFTEN:
                 if child.essential:
                     raise HushError(said)
-                print(f"hush: {said}; all else goes on without it", flush=True)
+                print(f"hush: {said}; all else continues without it", flush=True)
                 _kill_group(child.process.pid)
                 self.running.remove(child)
                 continue

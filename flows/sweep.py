@@ -50,7 +50,7 @@ def sweep_points(
 ) -> list[Point]:
     """Every method at every scale; tasks are submitted to the flow's runner.
 
-    With `extend`, a sweep of c goes on downwards, a decade at a time, while the recommended point is at its edge.
+    With `extend`, a sweep of c continues downwards, a decade at a time, while the recommended point is at its edge.
     Points are by method (all that are compared, unless given), then by scale, ascending in c.
     """
     points: list[Point] = []
@@ -178,7 +178,7 @@ def noise_by_runs(
 
 
 def later_rounds(config: HushConfig) -> int:
-    """Of a run that goes on from the model before: the config's, or a twentieth of the first run's."""
+    """Of a run that continues from the model before: the config's, or a twentieth of the first run's."""
     return config.train.later_rounds or max(1, config.train.rounds // 20)
 
 

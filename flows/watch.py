@@ -1,8 +1,8 @@
 """Check champions: take the alias from a version that does not verify or was not approved, and report promotions.
 
 MLflow's registry has no gate: anyone who may write to it can move an alias or change a file after the review. This
-flow checks again, on a schedule. It also finishes the rest of a killed decision, and retries messages of the webhook
-that were not delivered. An error with one model does not stop the others.
+flow checks again, on a schedule. It also finishes the rest of a killed decision, and retries messages of the
+webhook that were not delivered. An error with one model does not stop the others.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class InputError(HushError):
 
 class Unavailable(HushError):
     """What the work needs is away: a storage, an object of the store. It says nothing of what was being worked out,
-    so nobody may take it for a refusal of that and go on."""
+    so nobody may take it for a refusal of that and continue."""
 
 
 class SetupError(InputError, Unavailable):

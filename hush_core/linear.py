@@ -1,9 +1,9 @@
 """Expressions for the text of repositories, which anyone may have written: RE2, in time linear in the text.
 
-`compile` takes what Python's `re` takes. RE2 has no lookaround, so a lookbehind for one character at the beginning and
-a lookahead at the end are read as context: empty groups mark where the match begins and ends. Anything else that RE2
-lacks (references, possessive repeats, lookaround between other parts) is an error. For that, `re` may serve if
-tests/hush_core/test_linear.py proves that it takes few steps, or a reader written by hand.
+`compile` takes what Python's `re` takes. RE2 has no lookaround, so a lookbehind for one character at the beginning
+and a lookahead at the end are read as context: empty groups mark where the match begins and ends. Anything else
+that RE2 lacks (references, possessive repeats, lookaround between other parts) is an error. For that, `re` may
+serve if tests/hush_core/test_linear.py proves that it takes few steps, or a reader written by hand.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Linear:
 
     @cached_property
     def _at_start(self) -> Callable[..., list[tuple[int, int]]]:
-        """For a match at the text's beginning, where no character stands before it."""
+        """For a match at the text's beginning, where no character is before it."""
         return self._compiled(_Translation(self.pattern, self.flags, before=False).expression)
 
     @staticmethod
@@ -107,7 +107,7 @@ class Linear:
         return [match[group] for match, group in found]
 
     def split(self, text: bytes) -> list[bytes]:
-        """What stands between the matches."""
+        """What is between the matches."""
         found = [match.span() for match in self.finditer(text)]
         borders = zip(
             [0, *(last for _, last in found)], [*(first for first, _ in found), len(text)], strict=True
@@ -115,7 +115,7 @@ class Linear:
         return [text[first:last] for first, last in borders]
 
     def sub(self, by: bytes | Callable[[Match], bytes], text: bytes) -> bytes:
-        """The text with each match replaced; bytes stand for themselves."""
+        """The text with each match replaced; bytes represent themselves."""
         parts, at = [], 0
         for match in self.finditer(text):
             parts += [text[at : match.start()], by if isinstance(by, bytes) else by(match)]
@@ -283,7 +283,7 @@ class _Translation:
         raise self._no(f"{str(opcode).lower()} here")
 
     def _not(self, items: list[Any], fold: bool) -> bytes:
-        """What stands where a fixed row of characters does not."""
+        """What is outside of a fixed row of characters."""
         one = self._one(items[:1], fold)
         if one is None:
             raise self._no("negative look ahead for more than a row of characters")

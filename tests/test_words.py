@@ -1,4 +1,5 @@
-"""Docstrings, comments and messages are written in plain words and short sentences, as the pages are (test_docs.py)."""
+"""Docstrings, comments and messages are written in plain words and short sentences, as the pages are
+(test_docs.py)."""
 
 import tomllib
 from pathlib import Path

@@ -83,7 +83,7 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     if cut := coverage.get("propagation", {}).get("decoded_in_part"):
         notes.append(
             f"up to {cut:,} files decode to more than is searched (16 times their size and 4 MiB, or 8 MiB "
-            "unpacked). Copies of values behind that limit are not found: leave such files out, or name them in an entry"
+            "unpacked). Copies of values behind that are not found: leave such files out, or name them in an entry"
         )
     return notes
 

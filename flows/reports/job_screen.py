@@ -48,7 +48,7 @@ def render(report: Report, console: Console) -> None:
         solved = ""
     line("weight", f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept {solved}")
     if report.goes_on_from:
-        line("goes on from", f"{escape(report.goes_on_from)}, whose releases are counted in")
+        line("continues from", f"{escape(report.goes_on_from)}, whose releases are counted in")
     if report.untagged_steps is not None:
         line(
             "no secret",

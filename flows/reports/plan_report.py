@@ -261,7 +261,7 @@ def retraining(report: PlanReport) -> str:
     later = report.noise_by_runs[0].later_rounds
     rounds = "1 round" if later == 1 else f"{later} rounds"
     return (
-        f"σ by the number of runs that the targets hold for: {listed('anew')}; going on from the promoted model "
-        f"with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} (promise.runs)"
-        + (f"; {report.next_run}" if report.next_run else "")
+        f"σ by the number of runs that the targets hold for: {listed('anew')}; continuing from the promoted "
+        f"model with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} "
+        "(promise.runs)" + (f"; {report.next_run}" if report.next_run else "")
     )

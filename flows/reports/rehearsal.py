@@ -206,8 +206,8 @@ def retraining(report: RehearsalReport) -> str:
 
     rounds = report.by_runs[0].later_rounds
     return (
-        f"predicted by the number of runs that the targets hold for: {listed('anew')}; where later ones go on from "
-        f"the model before with {rounds} rounds (train.start: champion): {listed('going_on')}"
+        f"predicted by the number of runs that the targets hold for: {listed('anew')}; where later ones continue "
+        f"from the model before with {rounds} rounds (train.start: champion): {listed('going_on')}"
     )
 
 

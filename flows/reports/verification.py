@@ -13,7 +13,7 @@ from tasks.wording import counted
 
 
 def verdict(verification: Verification) -> list[str]:
-    """What was verified, how, and what was not: the lines that stand wherever hush says "verified"."""
+    """What was verified, how, and what was not: the lines that are wherever hush says "verified"."""
     facts, rows = verification.certificate.facts, verification.rows
     model = (
         f"certificate and model verified ({len(verification.certificate.model_files)} files of the model)"
@@ -48,8 +48,8 @@ def verdict(verification: Verification) -> list[str]:
         lines.append(f"WARNING: {cell(verification.audit)}" if warned else cell(verification.audit))
     if facts.training.started_from:
         lines.append(
-            f"goes on from the model of run {facts.training.started_from[:12]}: of the model itself the bounds "
-            "of all runs are the promise; `bound`, the curves and --delta are of this run's rounds alone"
+            f"continues from the model of run {facts.training.started_from[:12]}: the promise for the model "
+            "itself is the bounds of all runs; `bound`, the curves and --delta are of this run's rounds alone"
         )
     if plain := facts.training.trained_without_noise:
         lines.append(
@@ -125,7 +125,7 @@ def _over_all_runs(verification: Verification) -> list[str]:
             f"WARNING: of {counted(nothing, 'secret')} nothing is promised over all runs: up to "
             f"{counted(earlier.max(), 'earlier run')}, "
             "of which one was planned otherwise, does not say how it drew, trained on the text without noise, or "
-            "was refuted by an audit. Or a run used text that another one protected and no entry named"
+            "was refuted. Or a run used text that another one protected and no entry named"
         )
     return lines
 

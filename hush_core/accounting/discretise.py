@@ -1,9 +1,9 @@
 """One round's privacy loss on a grid, pessimistic: connect the dots, under P (Doroshenko et al. 2022).
 
-The x-axis is cut into cells. The mass of a cell goes to its two ends so that its masses under P and under Q are both
-kept: this is connect-the-dots on the grid of the cells' losses. By the same rule each end's mass goes to the two
-neighbouring points of the uniform grid of losses. Both steps dominate what they replace, for any widths, and err by
-the square of the width. The share of a cell that goes to its upper end is an integral of a positive function
+The x-axis is cut into cells. The mass of a cell goes to its two ends so that its masses under P and under Q are
+both kept: this is connect-the-dots on the grid of the cells' losses. By the same rule each end's mass goes to the
+two neighbouring points of the uniform grid of losses. Both steps dominate what they replace, for any widths, and
+err by the square of the width. The share of a cell that goes to its upper end is an integral of a positive function
 (Gauss–Legendre on the densities). It is no difference of CDFs, so it stays accurate deep into the tails.
 
 The same two steps are a randomised binning of x, which an adversary could do too. The masses that it gives Q

@@ -66,7 +66,7 @@ def _shown(
     *,
     both: bool,
 ) -> list[tuple[bytes, bytes]]:
-    """The distinct contexts of the places in `own`, cut at all places in `rows` and where the value stands."""
+    """The distinct contexts of the places in `own`, cut at all places in `rows` and where the value is."""
     others: dict[int, list[tuple[int, int]]] = {}
     for example, start, end in rows:
         others.setdefault(example, []).append((start, end))

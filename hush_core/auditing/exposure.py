@@ -7,7 +7,7 @@ score is, for a causal and for a masked model: `scores`; what a rank says of the
 form: `exposure_estimates`. With `stop_after` a value that is surely not near the top is given up early (Besag and
 Clifford 1991): its rank is then one among those tried.
 
-What the attacker is shown never holds the value: before and after it, a text is cut where it stands again.
+What the attacker is shown never holds the value: before and after it, a text is cut where it is again.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def exposure(
         form: an exact 95 % interval) · exposure_fitted (bits by a skew-normal distribution, an extrapolation
         without an interval; null if there are too few).
 
-    A score is the sum over contexts. A secret has no row without an occurrence, with under 4 free characters, longer
-    than the model's context, or if the tokenizer distinguishes no alternative from it. No value is returned, logged
-    or raised.
+    A score is the sum over contexts. A secret has no row without an occurrence, with under 4 free characters,
+    longer than the model's context, or if the tokenizer distinguishes no alternative from it. No value is returned,
+    logged or raised.
     """
     targets = list(value_targets(texts, occurrences, max_contexts, both=model.objective.kind == "masked"))
     names = dict(secrets.select("secret_id", "name").iter_rows())
@@ -104,11 +104,11 @@ def redacted_exposure(
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """`exposure` of values that were redacted: the attacker knows the text around a placeholder, and asks what
-    stood there. A model that never saw a value ranks it at random, whatever its training did.
+    was there. A model that never saw a value ranks it at random, whatever its training did.
 
     Args:
         redactions: redacted_id, example_id, start, end of each placeholder in an example's text.
-        values: redacted_id, value (binary): what stood there; never in a message or in the result.
+        values: redacted_id, value (binary): what was there; never in a message or in the result.
         redacted: redacted_id, name.
 
     Returns:

@@ -94,7 +94,7 @@ def emission(
 
     Returns:
         NaN where the value leaves no room for context; −∞ where it is never written (outside the top k, or of
-        tokens that stand for no text).
+        tokens that represent no text).
     """
     found = np.full((len(places), len(samplings)), np.nan)
     spans = [value_span(model, before, value, after) for before, value, after in places]

@@ -51,7 +51,7 @@ def check_chain(
     models = {files_digest(certificate.model_files) for certificate in (before, after)}
     if before.facts.run == after.facts.run and len(models) == 2:
         said = f"run {after.facts.run[:8]} ended in another model in {which}"
-        return [f"{said}: two copies of a store went on with it, and each released rounds"]
+        return [f"{said}: two copies of a store continued it, and each released rounds"]
     needed = _drawn(before, before_tables).filter(pl.col("key") != after.facts.run)
     names = after_tables["secrets.parquet"]["name"].to_list()
     needed = needed.filter(pl.col("name").is_in(names))

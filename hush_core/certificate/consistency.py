@@ -96,11 +96,11 @@ def _of_runs(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
     return [
         (
             started_from is not None and started_from not in runs["key"].to_list(),
-            "goes on from a run that is not in runs.parquet, so what that one released is in no bound",
+            "continues from a run that is not in runs.parquet, so what that one released is in no bound",
         ),
         (
             started_from is not None and bool(bounds["all_runs"].is_null().any()),
-            "goes on from an earlier run's model, and nothing is promised of a secret over all runs",
+            "continues from an earlier run's model, and nothing is promised of a secret over all runs",
         ),
         (
             facts.runs_on_this_data != most + made,

@@ -158,7 +158,8 @@ class TrainingFacts(_Document):
     rounds_released: Count
     rounds_applied: Count
     started_from: Fingerprint | None
-    """The run whose model this one goes on from, a `key` of runs.parquet; null: a model made without this data."""
+    """The run whose model this one continues from, a `key` of runs.parquet; null: a model made without this
+    data."""
     trained_without_noise: Count
     """Examples that no secret names, handed to ordinary training before the first round."""
     noise_source: Text

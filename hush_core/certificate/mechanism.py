@@ -1,7 +1,7 @@
 """What the certificate says of the mechanism, and its check: the items are recomputed from the graph.
 
-A rule that chooses items looks at the graph alone, so anyone with the tables can apply it again. An item too many, or
-a missing tag, shows without any key.
+A rule that chooses items looks at the graph alone, so anyone with the tables can apply it again. An item too many,
+or a missing tag, shows without any key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A certificate of an older hush: whether it and what it names are still, byte for byte, as they were written.
 
-What it proves is not checked: its promise had other words. But a model approved by it must not count as damaged after
-an upgrade of hush, and an edited one must not pass for an old one. Anyone can write a document of this form. So only
-what somebody signed elsewhere is believed: the decision on its version, or the organisation's package.
+What it proves is not checked: its promise had other words. But a model approved by it must not count as damaged
+after an upgrade of hush, and an edited one must not pass for an old one. Anyone can write a document of this form.
+So only what somebody signed elsewhere is believed: the decision on its version, or the organisation's package.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OlderCertificate:
     run: str
     """The public name of its run; empty where that schema had none."""
     goes_on: bool
-    """Whether the model goes on from the releases of an earlier run."""
+    """Whether the model continues from the releases of an earlier run."""
     code: Mapping[str, str]
     """Name → version of what made it."""
     tables: Mapping[str, str]
@@ -94,7 +94,7 @@ def _read(path: Path, data: bytes) -> OlderCertificate:
 
 
 def counted_runs(older: OlderCertificate, directory: Path) -> tuple[str, ...]:
-    """The public names of the earlier runs whose releases its model may hold, of its table; none where it goes on
+    """The public names of the earlier runs whose releases its model may hold, of its table; none where it continues
     from no run.
 
     Raises:
@@ -105,7 +105,7 @@ def counted_runs(older: OlderCertificate, directory: Path) -> tuple[str, ...]:
     try:
         return tuple(map(str, pl.read_parquet(directory / _RUNS, columns=["key"])["key"]))
     except (OSError, pl.exceptions.PolarsError):
-        said = "does not say on which earlier runs the model goes on"
+        said = "does not say from which earlier runs the model continues"
         raise VerificationError([f"{directory / _RUNS}: {said}"]) from None
 
 

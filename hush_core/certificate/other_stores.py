@@ -1,7 +1,7 @@
 """The runs that a certificate knows, as another store can count them: its own, and those that it counted itself.
 
-Names identify secrets, and names of values are digests under the identity key. So only a store with the same key can
-count them: a copy, a restored backup, or a second machine with that key.
+Names identify secrets, and names of values are digests under the identity key. So only a store with the same key
+can count them: a copy, a restored backup, or a second machine with that key.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Recompute a certificate from its own tables, by a second route, and refuse on any mismatch.
 
-The checks, in order: the document's bytes and words; the hashes of tables and model; the tables' form; facts against
-tables; weights against capacities. Then every stored bound and curve is computed again by the code that made it, and
-by the second route (`recheck`). That route shares only the dominating pair with the first, neither code nor other
-mathematics. `Verification.unchecked` names what no certificate can show (docs/certificates.md).
+The checks, in order: the document's bytes and words; the hashes of tables and model; the tables' form; facts
+against tables; weights against capacities. Then every stored bound and curve is computed again by the code that
+made it, and by the second route (`recheck`). That route shares only the dominating pair with the first, neither
+code nor other mathematics. `Verification.unchecked` names what no certificate can show (docs/certificates.md).
 """
 
 from __future__ import annotations

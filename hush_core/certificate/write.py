@@ -31,7 +31,7 @@ def write_certificate(
     order: np.ndarray | None = None,
     redacted: pl.DataFrame | None = None,
 ) -> Certificate:
-    """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
+    """Write the certificate of the model in `model_dir` to `directory`, replacing what was there.
 
     `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
     reader recomputes every rate; each example's role is written beside its weight. Each secret's whole curve, the

@@ -27,7 +27,8 @@ def runs_between(since: Any, until: Any, cron: Any, timezone: Any = UTC) -> int:
     365
 
     Raises:
-        ValueError: a day, the zone or the schedule is invalid, or the schedule starts no run or more than MOST_RUNS.
+        ValueError: a day, the zone or the schedule is invalid, or the schedule starts no run or more than
+            MOST_RUNS.
     """
     first, last, zone = _day("since", since), _day("until", until), zone_of(timezone)
     if not isinstance(cron, str) or len(cron.split()) != 5:

@@ -160,7 +160,7 @@ class HushConfig(Section):
                 )
         if self.weights.without_secret in ("noise", "drop") and not makes_noise(self.mechanism):
             raise ValueError(
-                f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on without noise; "
+                f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on without; "
                 "leave it out"
             )
         cut_anew = getattr(self.mechanism, "select", None) == "chunks"
@@ -217,7 +217,7 @@ class HushConfig(Section):
     @property
     def c_of_promise(self) -> float | None:
         """`weights.c` of a promise of several runs whose file leaves it open: what it was before the plan chose, so
-        that a promise that is being kept goes on. None without a promise."""
+        that a promise that is being kept continues. None without a promise."""
         return 0.5 if self.promise is not None and self.weights.c is None else None
 
     def with_chosen(self, chosen: Mapping[str, Any]) -> HushConfig:

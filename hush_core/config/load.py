@@ -34,7 +34,7 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 def load_config(path: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read one YAML file, with `changes` in place of its values.
 
-    Relative paths in it are taken from the file's own folder. For `hush secrets` a folder stands for the git
+    Relative paths in it are taken from the file's own folder. For `hush secrets` a folder represents the git
     repository that it is, with the default rules for credentials.
 
     Args:
@@ -174,7 +174,7 @@ def _anchor(path: Path, folder: Path, where: str) -> Path:
 
 
 def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text of the file and where it stands, keys among them."""
+    """Every text of the file and where it is, keys among them."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
@@ -198,7 +198,7 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
-    """Where an error stands, an entry of `secrets` by its id, and those without one by their number from 1.
+    """Where an error is, an entry of `secrets` by its id, and those without one by their number from 1.
 
     >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha", "kind": "path"}]})
     'secrets.alpha.globs'

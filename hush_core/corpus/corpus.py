@@ -31,7 +31,7 @@ from hush_core.errors import InputError
 from hush_core.progress import Progress, beside
 
 TEXT_BYTES = 1 << 38
-"""Most text of all examples: a content counts at every path where it stands, and a path costs nothing to forge."""
+"""Most text of all examples: a content counts at every path where it is, and a path costs nothing to forge."""
 
 
 @dataclass(frozen=True, repr=False)

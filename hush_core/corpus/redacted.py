@@ -1,7 +1,7 @@
 """A corpus in which ranges of bytes are replaced by one fixed placeholder, as if it had been read so.
 
 Everything that comes after (copies, likeness, cutting, labels) reads the new contents, so that it depends on what
-was replaced only through where that stood (`docs/mathematics.md`, Proposition R).
+was replaced only through where that was (`docs/mathematics.md`, Proposition R).
 """
 
 from __future__ import annotations

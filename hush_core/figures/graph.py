@@ -1,4 +1,4 @@
-"""The graph of an extraction: how many examples a secret touches, and which secrets stand together."""
+"""The graph of an extraction: how many examples a secret touches, and which secrets are together."""
 
 from __future__ import annotations
 

@@ -188,8 +188,8 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
         str(path),
         f"cannot be written, so no round is released: {error.strerror}",
-        "free space on this disk, or make the folder writable, and start again: training goes on from the "
-        "last checkpoint",
+        "free space on this disk, or make the folder writable, and start again: training continues from "
+        "the last checkpoint",
     )
 
 

@@ -49,7 +49,7 @@ def texts_held(
 
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
-    noise, one such text, which stands for what was cut otherwise then."""
+    noise, one such text, which represents what was cut otherwise then."""
     late = files.join(record.files, on="hash").filter(
         ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
     )
@@ -69,7 +69,7 @@ def held_by_words(
 
 
 def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
-    """secret_id · text · rate: one text that was used without noise, which stands for what was cut otherwise."""
+    """secret_id · text · rate: one text that was used without noise, which represents what was cut otherwise."""
     without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
     return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
@@ -94,7 +94,7 @@ def let_go(
 
 def noted_as_let_go(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
     """This run's own record with what it uses untagged of earlier runs' secrets (`gone`: secret_id · example) under
-    their names, so that the end of that text hides nothing. A text without noise stands for public ones."""
+    their names, so that the end of that text hides nothing. A text without noise represents public ones."""
     rows = record.texts.with_row_index("text").filter(~record.is_tagged)
     own = gone.filter(pl.col("example") >= 0)
     hashes = hashes_of([text.texts[i] for i in own["example"]], key)

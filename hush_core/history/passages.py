@@ -2,8 +2,9 @@
 
 For each text of a file that is a secret's own (`path`, `codeowners`), a run notes up to `KEPT` passages: winnowed,
 without whitespace, as keyed hashes. Passages that also occur in untagged text are left out: a licence or an import
-line says nothing of a secret. A text is recognised by half of its passages, and by at least three or all. Other kinds,
-importers and copies have no passages: the text around a value belongs to no secret, and changes with each edit.
+line says nothing of a secret. A text is recognised by half of its passages, and by at least three or all. Other
+kinds, importers and copies have no passages: the text around a value belongs to no secret, and changes with each
+edit.
 """
 
 from __future__ import annotations

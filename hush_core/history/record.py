@@ -38,8 +38,8 @@ WORD_FILE, ITEM_FILE, PASSAGE_FILE = "words.parquet", "items.parquet", "passages
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
-"""in_items, where noted: the secret's rows of `items` count the text. direct: it is the secret's own, not tagged as a
-copy or an importer. Older records do not say, and all count as its own."""
+"""in_items, where noted: the secret's rows of `items` count the text. direct: it is the secret's own, not tagged as
+a copy or an importer. Older records do not say, and all count as its own."""
 ITEMS = {"secret": pl.UInt32, "rate": pl.Float64}
 FILES = {"hash": pl.UInt64}
 PASSAGES = {"text": pl.UInt32, "hash": pl.UInt64}

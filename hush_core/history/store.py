@@ -9,9 +9,9 @@ alone counts: lines, rules and entries are renamed. A text that is in many place
 for every copy that the run tagged with anything. Of its untagged copies, as many count as are missing from those
 tagged now: the others hold no secret.
 
-Naming a value changes how its file is cut, so no text of it need equal one of an earlier run. So each run also notes
-the whole files of which it used text WITHOUT noise. If such a file holds a secret now that the run did not name, the
-secret was trained on without noise. If the file was edited since, its words identify it (`words.py`).
+Naming a value changes how its file is cut, so no text of it need equal one of an earlier run. So each run also
+notes the whole files of which it used text WITHOUT noise. If such a file holds a secret now that the run did not
+name, the secret was trained on without noise. If the file was edited since, its words identify it (`words.py`).
 
 A run under a promise may make no certified round, if no text with a secret was new. It is noted as well, with 0
 rounds: what it trained on without noise counts, and it is not one of the promised runs.
@@ -221,7 +221,7 @@ class RunHistory:
 
         Raises:
             InputError: another run trains, or released something since this one was planned. A run that has
-                released anything itself goes on: those that came since have counted it in.
+                released anything itself continues: those that came since have counted it in.
         """
         why = "another run is training, and one of the two is under a promise of several runs"
         with self._folders.training(exclusive=counted is not None, why=why) as lock:

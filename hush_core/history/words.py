@@ -1,7 +1,7 @@
-"""Words of text that a run used without noise: they tell of a secret that is named late.
+"""Words of text that a run used without noise: they identify a secret that is named late.
 
 A word is a run of at least six letters and digits, kept as a keyed hash. A value was there if all its words were; a
-whole file was, if several words were that stand nowhere now but in text of its secret.
+whole file was, if several words were that only text of its secret now holds.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def items_of(
     Args:
         edges: example_id, secret_id, reason; sorted. secrets: secret_id, kind. roles: (n,) `ROLE`.
 
-    Guarantee: equal arguments give equal items; no text is looked at. Edges that are those of items already give the
-    same items again, so anyone with a certificate can recompute the items.
+    Guarantee: equal arguments give equal items; no text is looked at. Edges that are those of items already give
+    the same items again, so anyone with a certificate can recompute the items.
     """
     certified = (roles == CERTIFIED).to_numpy()
     tagged = tagged_examples(edges, len(roles))

@@ -1,8 +1,8 @@
 """The search for the best plan: Optuna's TPE over the space, pruned on the way, on disk after every step.
 
 A study in SQLite survives a kill. The sampler's proposal depends only on the seed, the number of the trial and the
-trials before it, and a rehearsal has fixed draws. So a killed search that continues ends with the same trials as one
-that ran through.
+trials before it, and a rehearsal has fixed draws. So a killed search that continues ends with the same trials as
+one that ran through.
 """
 
 from __future__ import annotations

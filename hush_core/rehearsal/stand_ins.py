@@ -122,8 +122,8 @@ def played_plan(
         rates: (n,) of the run; those that are 0 have no part in it.
 
     With as many stand-ins as examples the run's rates stay. With fewer, an even sample of the rates is scaled (each
-    at most 1) so that Σρ = B again. With fewer than B, all are always drawn, and σ falls with the batch. The noise in
-    a step, σC/B, is the run's own in every case. The plan has no certificates: nothing is promised to stand-ins.
+    at most 1) so that Σρ = B again. With fewer than B, all are always drawn, and σ falls with the batch. The noise
+    in a step, σC/B, is the run's own in every case. The plan has no certificates: nothing is promised to stand-ins.
     """
     drawn = np.sort(rates[rates > 0])
     if count < len(drawn):

@@ -137,7 +137,7 @@ def _lines(
 
 
 def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
-    """Where a value stands whole in one chunk."""
+    """Where a value is whole in one chunk."""
     spans = labels.spans()
     rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
     spans = {name: column[rows] for name, column in spans.items()}

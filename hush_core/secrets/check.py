@@ -1,7 +1,7 @@
 """All that can be checked of a job's sources and secrets before the work begins: cheap, and in the user's words.
 
-This lists the revision's tree (names and sizes, no content), and reads the first rows of each table and the files that
-entries name. So a mistake shows in a second, before a server is started and text is read.
+This lists the revision's tree (names and sizes, no content), and reads the first rows of each table and the files
+that entries name. So a mistake shows in a second, before a server is started and text is read.
 """
 
 from __future__ import annotations
@@ -155,6 +155,4 @@ def _check_teams(config: HushConfig, listing: Listing) -> None:
             )
         teams = {t.casefold() for t in entry.teams}
         if known.isdisjoint(teams | {f"@{team}" for team in teams}):
-            raise InputError(
-                where, "are in no CODEOWNERS file", "write them as that file does, as @org/team"
-            )
+            raise InputError(where, "are in no CODEOWNERS file", "write them as that file does, as @org/team")

@@ -1,8 +1,8 @@
 """The frame of examples, text included, without the text in memory.
 
-Polars keeps a text as a view: its length, its first bytes, and its place. For much text, the views point into the file
-that extraction has written, which is mapped. Nothing is copied, and the kernel may drop its pages and read them again.
-The file has no name and is gone with the frame.
+Polars keeps a text as a view: its length, its first bytes, and its place. For much text, the views point into the
+file that extraction has written, which is mapped. Nothing is copied, and the kernel may drop its pages and read
+them again. The file has no name and is gone with the frame.
 """
 
 from __future__ import annotations

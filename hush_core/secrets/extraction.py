@@ -44,7 +44,7 @@ from hush_core.secrets.redaction import REPLACED, redact, redacted_numbers
 class Extraction:
     """What extraction gives: the frames of the graph, and `coverage` (JSON-able, holds no value).
 
-    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`). replaced: REPLACED, where it stood.
+    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`). replaced: REPLACED, where it was.
     """
 
     graph: SecretGraph
@@ -244,7 +244,7 @@ def _spread(
     values: Values,
     context: DetectorContext,
 ) -> None:
-    """Run every propagator on what stands so far."""
+    """Run every propagator on what was found so far."""
     for propagator in PROPAGATORS:
         for number, new_labels in propagator(corpus, config, found, labels, context):
             labels.add(number, new_labels, "propagated")

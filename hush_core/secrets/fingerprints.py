@@ -3,10 +3,10 @@
     table = fingerprints(secrets, key)          # kept in the private store
     slips(examples, table, key)                 # (redacted_id, example_id) of every copy; none, if all is well
 
-A row describes one spelling of a value by its length, by 32 bits of a keyed hash of its first eight bytes, and by its
-HMAC-SHA256. The 32 bits let numpy scan a text fast; the HMAC decides. Texts are decoded as the value search decodes
-them (`propagation/decoding.py`), so a copy in any encoding that it knows is seen. With the table but not the key,
-nobody can try guesses; with both anyone can (the key is `keys/identity.key`, which names all secrets).
+A row describes one spelling of a value by its length, by 32 bits of a keyed hash of its first eight bytes, and by
+its HMAC-SHA256. The 32 bits let numpy scan a text fast; the HMAC decides. Texts are decoded as the value search
+decodes them (`propagation/decoding.py`), so a copy in any encoding that it knows is seen. With the table but not
+the key, nobody can try guesses; with both anyone can (the key is `keys/identity.key`, which names all secrets).
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _kind(one: Spelling) -> str:
 def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFrame:
     """(redacted_id, example_id), unique and sorted: which example's text holds which redacted value.
 
-    Spellings are sought as the value search seeks them, in all that the text decodes to. Of whole words those at an
-    example's two ends are not looked at: they may be parts of longer ones. An example that takes longer than
+    Spellings are those of the value search, in all that the text decodes to. Of whole words those
+    at an example's two ends are not looked at: they may be parts of longer ones. An example that takes longer than
     `deadline` allows has a row without a redacted_id.
 
     Args:

@@ -1,7 +1,7 @@
 """How hard a credential is to guess: bits of its single most likely value, erring low.
 
-A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/mathematics.md`). It is the
-least of three: what the type allows, what the value's own variety allows, and what is left after `guessing` has
+A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/mathematics.md`). It is
+the least of three: what the type allows, what the value's own variety allows, and what is left after `guessing` has
 decoded and described it (words, walks over keys, counting, repeats, dates). Published examples are worth nothing.
 The cap of the config comes on top.
 

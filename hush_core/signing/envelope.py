@@ -2,8 +2,8 @@
 
 The statement is JSON (in-toto attestation framework, v1): its subjects (`subject`: names and SHA-256), what it says
 (`predicate`) and the form of that (`predicateType`). The envelope also signs the type of its content (DSSE's
-pre-authentication encoding), and an envelope is opened for one `predicateType` only. So a signature over one kind of
-statement does not count for another.
+pre-authentication encoding), and an envelope is opened for one `predicateType` only. So a signature over one kind
+of statement does not count for another.
 """
 
 from __future__ import annotations

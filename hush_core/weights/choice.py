@@ -35,8 +35,8 @@ Taken = Literal["noise", "redact", "drop"]
 class Way(BaseModel):
     """Which way an entry goes, and what the three ways are predicted to gain.
 
-    A gain is a share of what training without protection gains on its text; None if a way is not open, or nothing is
-    predicted."""
+    A gain is a share of what training without protection gains on its text; None if a way is not open, or nothing
+    is predicted."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,8 +68,8 @@ class EntryFacts:
 class Predicted:
     """What the law needs of the job besides its entries.
 
-    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: how many the model has;
-    None if unknown. examples: all that may be trained on. tagged: those that hold a secret of such an entry.
+    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: how many the model
+    has; None if unknown. examples: all that may be trained on. tagged: those that hold a secret of such an entry.
     """
 
     signal: float
@@ -219,8 +219,8 @@ def step_for(config: HushConfig) -> dict[str, Any]:
     both.
 
     If all numbers of a model are trained and there is text to train on without noise, that text scales the
-    gradients. Each round then mixes in as many of its examples as it draws (lab/docs/utility.md, "Gradients scaled by untagged
-    text"). Else it is AdamW, and nothing is mixed in: frozen parts and adapters were not measured.
+    gradients. Each round then mixes in as many of its examples as it draws (lab/docs/utility.md, "Gradients scaled
+    by untagged text"). Else it is AdamW, and nothing is mixed in: frozen parts and adapters were not measured.
     """
     train, chosen = config.train, {}
     if train.optimizer is None:

@@ -41,8 +41,8 @@ _FASTEST = 2.0
 
 @dataclass(frozen=True)
 class Coverage:
-    """The objective. `draws`: λ, the expected draws of an example of weight 1 in all rounds. `least`: W, below which
-    the sum of the weights of all n examples of the program may not fall."""
+    """The objective. `draws`: λ, the expected draws of an example of weight 1 in all rounds. `least`: W, below
+    which the sum of the weights of all n examples of the program may not fall."""
 
     draws: float
     least: float
@@ -83,8 +83,8 @@ def most_distinct(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Maximise Σ u·(1 − e^{−λx/u}) over matrix·x ≤ capacities (all positive), 0 ≤ x ≤ u, Σx ≥ W.
 
-    Returns (x, y, μ): (g,) within the capacities, (m,), and the price of the last line. x may miss W by the repair's
-    loss, which the caller corrects.
+    Returns (x, y, μ): (g,) within the capacities, (m,), and the price of the last line. x may miss W by the
+    repair's loss, which the caller corrects.
     """
     rows, draws, least = matrix.tocsr(), coverage.draws, coverage.least
     program = _Program(rows, capacities, upper, draws)

@@ -10,8 +10,9 @@ RULE = (
     f"of the values within {NEAR_BEST:.0%} of the best, the one that keeps most; "
     "values whose noise drowns the training come last"
 )
-"""Small c: weight and noise fall together and nothing is gained by going lower. Large c: the noise goes on growing
-while little is left to keep. The rule stops in between, if the sweep reaches far enough down (`goes_on_below`)."""
+"""Small c: weight and noise fall together and nothing is gained by going lower. Large c: the noise continues
+growing while little is left to keep. The rule stops in between, if the sweep reaches far enough down
+(`goes_on_below`)."""
 DECADE = (0.5, 0.2, 0.1)
 LEAST_C = 1e-6
 """No sweep is extended below this."""

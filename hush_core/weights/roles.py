@@ -23,8 +23,8 @@ CERTIFIED, PLAIN, VALIDATION, HELD_OUT, HELD_BACK, DROPPED = ROLES = (
     "certified", "plain", "validation", "held_out", "held_back", "dropped",
 )  # fmt: skip
 """certified: drawn, clipped and noised. plain: trained on without noise. validation: stops training without noise,
-chooses among checkpoints and plans. held_out: untagged, only measured at the end. held_back: tagged, only measured at
-the end. dropped: not looked at."""
+chooses among checkpoints and plans. held_out: untagged, only measured at the end. held_back: tagged, only measured
+at the end. dropped: not looked at."""
 ROLE = pl.Enum(ROLES)
 
 ONE_IN = 20
@@ -52,7 +52,7 @@ def assign_roles(
     Args:
         edges: example_id, secret_id; all of the graph, near copies and spread included.
         order: (n,) of the texts (`text_order`). The untagged examples with the least are held out and the next
-            validate, so that the next run, on other text beside them, measures on the same: a model that goes on
+            validate, so that the next run, on other text beside them, measures on the same: a model that continues
             from this run's has not seen it. None: every `one_in`-th by id.
         held_back: keep every `one_in`-th tagged example out of training too, to measure on.
     """

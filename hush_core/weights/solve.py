@@ -21,7 +21,7 @@ SIMPLEX_EDGES = 12_000
 
 
 _LOOSE = 1e-3
-"""Where a first-order method leaves a larger gap, it goes on to the next of these tolerances."""
+"""Where a first-order method leaves a larger gap, it continues to the next of these tolerances."""
 _TOLERANCES = (TOLERANCE, 1e-6, 1e-8)
 _KEPT = 1 - 1e-9
 """Σw reaches the least that was asked for up to this."""

@@ -1,11 +1,11 @@
 """The signature of a decision on a version: made with the key of the organisation or of the home, and checked.
 
-MLflow lets anyone who reaches it set a tag or move the alias; only a reader of the key can make this signature. With a
-trust root (`trust`), the organisation's key makes it, and anyone who has the trust root can check it. Without one, the
-home's own key makes it, and the home alone can check it. After a rejection, anyone who kept the tags of an approval
-could restore them. So the home keeps the signature of its last decision on each version (HUSH_HOME/decisions), and no
-other one counts there. It also keeps where it put the alias last (`promotions`): it refuses the alias on an older
-version that was approved in its time.
+MLflow lets anyone who reaches it set a tag or move the alias; only a reader of the key can make this signature.
+With a trust root (`trust`), the organisation's key makes it, and anyone who has the trust root can check it.
+Without one, the home's own key makes it, and the home alone can check it. After a rejection, anyone who kept the
+tags of an approval could restore them. So the home keeps the signature of its last decision on each version
+(HUSH_HOME/decisions), and no other one counts there. It also keeps where it put the alias last (`promotions`): it
+refuses the alias on an older version that was approved in its time.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
     back = "the alias was moved back to it: review it again with hush review, if it is to be champion"
     last, pending = last_promotion(entry.name), None
     if last is not None and not last.moved and last.version != str(entry.version):
-        last, pending = last.before, last.version  # until that is done, what stood before stands
+        last, pending = last.before, last.version  # until that is done, the earlier one counts
     if last is not None and last.version != str(entry.version) and at <= last.at:
         now = f"version {last.version} was promoted" if last.version else "the alias was taken away"
         raise VerificationError([f"{uri}: was approved at {at}, and {now} at {last.at}; {back}"])

@@ -1,8 +1,8 @@
 """Decisions on a version, a reviewer's, an audit's or the watch's: written to the registry, and the alias moved.
 
-The order makes a kill at any point harmless. The home notes first what is about to be promoted and what stood
+The order makes a kill at any point harmless. The home notes first what is about to be promoted and what was
 before (`promotions`), then the registry gets the signed tags, and the alias moves last. `finish_decisions`
-completes what was killed in between where all its tags were written; else what stood before stands.
+completes what was killed in between if all its tags were written; else it restores the earlier state.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from tasks.runtime.versions import CHAMPION, DIGEST, STATUS, find_version
 def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str | None = None) -> bool:
     """Write a signed decision to the registry; the alias moves last: to an approved version, away from others.
 
-    Returns whether that left the model without a champion. If a webhook is set up, a promotion is noted for it before
-    the alias moves; `webhook.deliver` sends it.
+    Returns whether that left the model without a champion. If a webhook is set up, a promotion is noted for it
+    before the alias moves; `webhook.deliver` sends it.
 
     certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it.
 
@@ -78,8 +78,8 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
 
 
 def finish_decisions(model: str) -> None:
-    """Finish a decision that was killed: move the alias to what was approved, and release its message. If not all its
-    tags were written, or a later decision overtook it, restore the state before it.
+    """Finish a decision that was killed: move the alias to what was approved, and release its message. If not all
+    its tags were written, or a later decision overtook it, restore the state before it.
 
     Raises:
         InputError: this account may not decide.
@@ -119,7 +119,8 @@ def _move_alias(noted: Promotion) -> None:
 
 
 def _forget_overtaken(model: str) -> None:
-    """Drop the messages of promotions that do not stand (any more): consumers would load what was taken back."""
+    """Drop the messages of promotions that are not (or no longer) valid: consumers would load what was taken
+    back."""
     last = last_promotion(model)
     for message in webhook.messages():
         if message.model == model and (last is None or not last.told_by(message)):
@@ -176,7 +177,8 @@ def withdraw(seen: Standing, *, failed: bool) -> bool:
     It is not done if anybody decided on the model since it was `seen`: a check takes minutes, and was of something
     else then.
 
-    failed: its files or its certificate do not hold, and it must be reviewed again. Otherwise only its promotion does
+    failed: its files or its certificate do not hold, and it must be reviewed again. Otherwise only its promotion
+        does
         not hold: an approval that nobody made is `pending` again.
     """
     name, version = seen.entry.name, seen.entry.version

@@ -3,8 +3,8 @@
 >>> home = prepare_environment()        # doctest: +SKIP
 >>> import prefect, mlflow              # doctest: +SKIP
 
-Everything is in one folder, `HUSH_HOME` (default `~/.hush`), readable by its owner only: the store holds the text of
-protected examples. What the user has set already (a server, a tracker) is respected.
+Everything is in one folder, `HUSH_HOME` (default `~/.hush`), readable by its owner only: the store holds the text
+of protected examples. What the user has set already (a server, a tracker) is respected.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def home() -> Home:
 def settings(place: Home) -> dict[str, str]:
     """The environment of a process that runs flows; values already set by the user come first.
 
-    Why each stands: `docs/architecture.md`. No call leaves the machine; the embedded server listens
+    Why each is: `docs/architecture.md`. No call leaves the machine; the embedded server listens
     on loopback and takes no request from another origin; models are never unpickled.
     """
     return {
@@ -198,8 +198,8 @@ def settings(place: Home) -> dict[str, str]:
 
 
 def retry_pauses() -> list[float]:
-    """Seconds between attempts to deliver a record to a tracker that did not answer: HUSH_TRACKER_RETRIES, or half an
-    hour in all, MLflow's own retries included.
+    """Seconds between attempts to deliver a record to a tracker that did not answer: HUSH_TRACKER_RETRIES, or half
+    an hour in all, MLflow's own retries included.
 
     Raises:
         InputError: it is no list of seconds.
@@ -234,7 +234,7 @@ def runner() -> str:
         if scheme == "tcp" and host not in LOOPBACK:
             raise InputError(
                 RUNNER,
-                "is a scheduler without TLS on another machine: anyone who reaches it can run code and read the store",
+                "is a scheduler without TLS on another machine, by which others can run code and read the store",
                 "write tls://… and set DASK_DISTRIBUTED__COMM__TLS__… (docs/running.md)",
             )
     if find_spec("prefect_dask") is None:

@@ -2,9 +2,9 @@
 
     {"time": "2026-11-23T02:00:07.123Z", "level": "INFO", "logger": "prefect.flow_runs", "message": "…", "run": "…"}
 
-Prefect makes the handler, in every process that runs flows, as `environment.settings` names it. A refusal of hush has
-its one line. Any other error is logged by its type and the places in the code, without its words: an error about text
-may quote text.
+Prefect makes the handler, in every process that runs flows, as `environment.settings` names it. A refusal of hush
+has its one line. Any other error is logged by its type and the places in the code, without its words: an error
+about text may quote text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is seen of the certified rounds while they go on: live metrics of the tracker's run, progress in Prefect.
+"""What is seen of the certified rounds while they continue: live metrics of the tracker's run, progress in Prefect.
 
     with watched(experiment, model) as live:            # a flow
         live.begin(run, spool)                          # before the first round; takes no time
@@ -65,7 +65,7 @@ class Live:
         self._rounds = _Rounds()
 
     def begin(self, run: str, rounds: int) -> None:
-        """Training `run`, a public name, of so many rounds in all begins, or goes on."""
+        """Training `run`, a public name, of so many rounds in all begins, or continues."""
         spool = spool_of(run)
         private_folder(spool.parent)
         self._rounds = _Rounds()

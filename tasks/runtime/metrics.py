@@ -27,7 +27,7 @@ from tasks.runtime.environment import Home
 FLOWS = ("train", "plan", "rehearse", "compare", "secrets", "review", "audit", "watch")
 WAITING, RUNNING, PAUSED = ("SCHEDULED", "PENDING"), ("RUNNING", "CANCELLING"), ("PAUSED",)
 FRESH = 60.0
-"""Seconds since its last row for which a training counts as going on."""
+"""Seconds since its last row for which a training counts as continuing."""
 TIMEOUT = 5.0
 
 
@@ -94,7 +94,7 @@ class WorkerMetrics(Collector):
         if not url:
             return
         runs = GaugeMetricFamily(
-            "hush_flow_runs", "Runs that are due and wait, that go on, or that wait for a person",
+            "hush_flow_runs", "Runs that are due and wait, that are running, or that wait for a person",
             labels=("flow", "state"),
         )  # fmt: skip
         answers = 1

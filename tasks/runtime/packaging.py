@@ -1,8 +1,8 @@
 """The files around a registered model, which decide what a consumer installs and which code loads the model.
 
 MLflow writes them (`MLmodel`, requirements, a copy of the tokenizer) when a version is registered, after the
-certificate, so the certificate cannot hold their hashes. So each is made from the certificate and the certified files
-alone, and verifying means to make it again and compare.
+certificate, so the certificate cannot hold their hashes. So each is made from the certificate and the certified
+files alone, and verifying means to make it again and compare.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _refuse_if_dismissed() -> None:
         return
     known = dask.get_worker().state.tasks.get(key)
     if known is None or known.state != "executing":
-        raise Dismissed("the flow that asked for this has ended; start it again, and it goes on from here")
+        raise Dismissed("the flow that asked for this has ended; start it again, and it continues from here")
 
 
 def suspended() -> bool:

@@ -1,9 +1,9 @@
 """Which version of a model this home promoted last, and when: the registry's alias is compared with it.
 
-Signed tags say that a version was approved, not that it is the one approved last. So the home keeps, for each model,
-where its last decision put the alias `champion`, and where it was before. The note is written before the registry, and
-marked when the alias has moved. A decision that was killed in between is finished, or undone, by the next one or by
-`hush watch`.
+Signed tags say that a version was approved, not that it is the one approved last. So the home keeps, for each
+model, where its last decision put the alias `champion`, and where it was before. The note is written before the
+registry, and marked when the alias has moved. A decision that was killed in between is finished, or undone, by the
+next one or by `hush watch`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Promotion(BaseModel):
     moved: bool
     """Whether the registry has it."""
     before: Promotion | None = None
-    """While it has not: what stands until then."""
+    """While it has not: what is until then."""
 
     @classmethod
     def begun(cls, model: str, version: str, at: str) -> Promotion:
@@ -45,7 +45,7 @@ class Promotion(BaseModel):
         return self.model_copy(update={"moved": True, "before": None})
 
     def undo(self) -> None:
-        """What stood before is the last one again."""
+        """What was there before is the last one again."""
         if self.before is not None:
             self.before.keep()
         else:

@@ -1,7 +1,7 @@
 """One MLflow run a trained model, ending in a registered version that carries its own certificate.
 
-The next attempt finishes what a kill or a lost connection left half done. It continues a run that was begun for this
-certificate, and completes a version whose registration was cut short.
+The next attempt finishes what a kill or a lost connection left half done. It continues a run that was begun for
+this certificate, and completes a version whose registration was cut short.
 
 >>> registered = record_run(experiment="hush", model_name="m", ...)      # doctest: +SKIP
 >>> certificate = download_certificate(registered.model_uri, folder)     # doctest: +SKIP
@@ -186,9 +186,9 @@ def _in_run(known: Registered, experiment_id: str, run_id: str) -> Registered:
 
 
 def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
-    """The version of `model_name` with this certificate, if there is one; with a signing key, only one signed by it.
-    A version whose run `mlflow gc` deleted for good does not count: its report is gone, so the model is registered
-    again, with a run."""
+    """The version of `model_name` with this certificate, if there is one; with a signing key, only one signed by
+    it. A version whose run `mlflow gc` deleted for good does not count: its report is gone, so the model is
+    registered again, with a run."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
     known = versions_of(model_name, **wanted)
@@ -241,7 +241,7 @@ class _CertifiedFlavor:
         mlflow_model.flavors["transformers"].pop("source_model_name", None)  # the same path
         mlflow_model.save(str(root / MLMODEL))
         if key := signing_key():
-            sign_package(root, certificate, key)  # the last: all that stands here is signed
+            sign_package(root, certificate, key)  # the last: all that is here is signed
 
 
 def _log_model(model_dir: Path, certificate_dir: Path) -> Any:

@@ -3,9 +3,9 @@
 >>> shared = shared_store(home())                      # doctest: +SKIP
 >>> shared.publish(label, file, work, right)           # doctest: +SKIP
 
-Objects are immutable and named by their content, so there is nothing to agree on. Every writer of an object writes the
-same, and every reader checks it by its digest before use. They are encrypted here (`sealed`), under names that only
-the holders of `keys/store.key` can compute. Nothing else of a home ever goes there. docs/running.md says why.
+Objects are immutable and named by their content, so there is nothing to agree on. Every writer of an object writes
+the same, and every reader checks it by its digest before use. They are encrypted here (`sealed`), under names that
+only the holders of `keys/store.key` can compute. Nothing else of a home ever goes there. docs/running.md says why.
 """
 
 from __future__ import annotations
@@ -221,7 +221,8 @@ def check_storage() -> None:
 
     Raises:
         SetupError: it is no address of a storage, does not answer this account (a folder: in time), or has no such
-            bucket or folder. Or its content is of another key, or it is not the storage that this home publishes to.
+            bucket or folder. Or its content is of another key, or it is not the storage that this home publishes
+            to.
     """
     address = store_address()
     if address.startswith("file:"):

@@ -2,9 +2,9 @@
 
 >>> subprocess.Popen(tied(["prefect", "server", "start"]))        # doctest: +SKIP
 
-The child itself asks the kernel (prctl, PR_SET_PDEATHSIG), in a program of a few lines that then becomes the command.
-Between fork and exec of a process with threads nothing may take a lock, so it cannot be asked there. The request is
-bound to the thread that starts the child, so start it from the main thread.
+The child itself asks the kernel (prctl, PR_SET_PDEATHSIG), in a program of a few lines that then becomes the
+command. Between fork and exec of a process with threads nothing may take a lock, so it cannot be asked there. The
+request is bound to the thread that starts the child, so start it from the main thread.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ pyproject.toml names it under `mlflow.app`.
 >>> mlflow server --app-name hush --backend-store-uri sqlite:///…      # in a shell
 
 MLflow 3.17 opens every new browser on its GenAI pages, which are empty for our experiments, and ignores the
-experiment's kind (`mlflow.experimentKind`). It follows what the browser has stored under names of its own. So its page
-gets one line that writes these, once: a user who chooses otherwise keeps that choice.
+experiment's kind (`mlflow.experimentKind`). It follows what the browser has stored under names of its own. So its
+page gets one line that writes these, once: a user who chooses otherwise keeps that choice.
 
 Its assistant is left out. It hands runs to a language model, a remote one, too, and lets that run commands on the
 server's machine for anyone who calls from there.

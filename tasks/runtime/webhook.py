@@ -4,10 +4,10 @@
     webhook-timestamp: 1767225600    when this try was made
     webhook-signature: v1,…          HMAC-SHA256 over `id.timestamp.body`, base64
 
-A message is a file of HUSH_HOME/outbox from before the alias moves until a receiver has taken it: kills and receivers
-that are away delay it, and lose nothing. It may arrive twice, if a kill came between the answer and the note of it;
-both have one id. The address is `HUSH_WEBHOOK_URL`; the secret is in the file that `HUSH_WEBHOOK_SECRET` names,
-else in `keys/webhook.secret`. Neither is ever a parameter of a run.
+A message is a file of HUSH_HOME/outbox from before the alias moves until a receiver has taken it: kills and
+receivers that are away delay it, and lose nothing. It may arrive twice, if a kill came between the answer and the
+note of it; both have one id. The address is `HUSH_WEBHOOK_URL`; the secret is in the file that
+`HUSH_WEBHOOK_SECRET` names, else in `keys/webhook.secret`. Neither is ever a parameter of a run.
 """
 
 from __future__ import annotations

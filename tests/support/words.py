@@ -21,7 +21,9 @@ DIALECT = {
     r"bare(?! (?:or|with|repositor|clone))|plainly|as usual": "without noise, non-private",
     r"foretell\w*|foretold": "predict",
     r"whoever|who holds no key": "anyone can …, without a key …",
-    r"(?:stands?|lies?|lay|stood) (?:in|at|under|beside)|hangs? on": "is in, depends on",
+    r"(?:lies?|lay) (?:in|at|under|beside)|hangs? on|(?<!as it )(?:stands?|stood)(?! out|-in)": "is in, depends on",
+    r"go(?:es|ne|ing)? on|went on": "continues",
+    r"sought|seeks?|seeking|whence": "searched, from which",
     r"cast|finalists?|crown(?:s|ed)?|play(?:s|ed)? through": "choose, candidates, best, rehearse",
     r"astray|hitherto|thereof|wherein": "plain English",
 }
@@ -29,8 +31,12 @@ DIALECT = {
 REFUSED = [(re.compile(rf"\b(?:{words})\b", re.I), instead) for words, instead in DIALECT.items()]
 ANY = re.compile(rf"\b(?:{'|'.join(DIALECT)})\b", re.I)
 SKIPPED = re.compile(r"```.*?```|<!-- table -->.*?<!-- end -->|<!--.*?-->", re.S)
-ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9√Α-Ωα-ω]|[a-z]\) |[\w, ]+: |hush ))|(?<=:\*)\*?\s+|\s+·\s+")
-"""Where a sentence ends: also before (a) and a label (`rate: …`), behind a heading that runs in (`**So:** …`), and at · in a list."""
+ENDS = re.compile(
+    r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9√Α-Ωα-ω]|[a-z]\) |[\w, ]+: |hush ))"
+    r"|(?<=:\*)\*?\s+|\s+·\s+"
+)
+"""Where a sentence ends: also before (a) and a label (`rate: …`), behind a heading that runs in (`**So:** …`), and
+at · in a list."""
 
 
 def prose(page: str) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Which state a secret is in, how serious that is, and where its numbers stand on a logarithmic axis."""
+"""Which state a secret is in, how serious that is, and where its numbers are on a logarithmic axis."""
 
 from __future__ import annotations
 

@@ -138,8 +138,8 @@ class PrivacyProfile:
         Args:
             false_positive_rates: α in [0, 1], any shape.
             null: the null hypothesis. With "reference" the secret's examples are zero, and the test claims to see
-                them; 1 − f(p) is then `posterior(p)`. With "real" the orders are exchanged, which gives the inverse.
-                With "either" both orders count, by max(δ, δ'): the symmetric f for which training is f-DP.
+                them; 1 − f(p) is then `posterior(p)`. With "real" the orders are exchanged, which gives the
+                inverse. With "either" both orders count, by max(δ, δ'): the symmetric f for which training is f-DP.
 
         Errors: `InputError` naming the argument.
         """

@@ -1,5 +1,5 @@
-"""One noise multiplier for all secrets, and a certificate for each at that number: for a single run, or for the next
-run, given the earlier ones and equal ones to follow.
+"""One noise multiplier for all secrets, and a certificate for each at that number: for a single run, or for the
+next run, given the earlier ones and equal ones to follow.
 
 How σ is found: `least_noise.py`.
 """

@@ -2,8 +2,8 @@
 
 A secret's own rates give its tight bound, which must not be above the stated one. If more profiles are stated than
 OWN_PROFILES, this is done for those nearest to their target. Any other that inherits the bound of a binomial is
-checked by that binomial: it must dominate (docs/mathematics.md, Proposition 7), and its tight bound must not be above
-the stated one. A bound stated by a secret's own rates is always checked by them.
+checked by that binomial: it must dominate (docs/mathematics.md, Proposition 7), and its tight bound must not be
+above the stated one. A bound stated by a secret's own rates is always checked by them.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class RoundLoss:
             if small.any():
                 logs[small] = np.log1p(np.expm1(power[small]) @ self.weight)
             found[i : i + block], slope[i : i + block] = logs, parts @ self.k / total / self.sigma**2
-        if np.iscomplexobj(x):  # the logarithm goes on from point to point: its slope says by how much
+        if np.iscomplexobj(x):  # the logarithm continues from point to point: its slope says by how much
             due = ((slope[1:] + slope[:-1]) / 2 * np.diff(x)).imag
             turns = np.round((due - np.diff(found.imag)) / (2 * np.pi))
             found.imag[1:] += 2 * np.pi * np.cumsum(turns)

@@ -8,11 +8,11 @@ _NAMED = (
     "ascii utf-8 utf-7 utf-16 utf-16-be utf-16-le utf-32 utf-32-be utf-32-le big5 big5hkscs gb2312 gbk gb18030 hz "
     "euc_jp euc_jis_2004 euc_kr shift_jis shift_jis_2004 iso2022_jp iso2022_jp_2 iso2022_kr johab koi8-r koi8-u "
     "kz1048 mac-roman mac-cyrillic tis-620 cp437 cp850 cp852 cp855 cp858 cp866 cp874 cp932 cp949 cp950"
-).split()
+)
 _ALLOWED = frozenset(
     codecs.lookup(name).name
     for name in (
-        *_NAMED,
+        *_NAMED.split(),
         *(f"iso8859-{i}" for i in (*range(1, 12), 13, 14, 15, 16)),
         *(f"cp125{i}" for i in range(9)),
     )

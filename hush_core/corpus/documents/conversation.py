@@ -38,7 +38,7 @@ class Conversation(NamedTuple):
 
 
 def prompted(prompt: str, completion: str) -> Conversation:
-    """The two as they stand, one behind the other.
+    """The two unchanged, one after the other.
 
     >>> prompted("2 + 2 = ", "4")
     Conversation(text='2 + 2 = 4', completions=[(8, 9)])
@@ -107,7 +107,7 @@ def render(place: str, turns: Sequence[Turn], template: str) -> Conversation:
 
 
 def _before(whole: Callable[[Sequence[Turn], bool], str], turns: Sequence[Turn], after: str) -> str:
-    """What stands when the assistant begins to speak: its name, too, unless the template then goes on otherwise."""
+    """The text before the assistant's answer: with its name, unless the template then continues otherwise."""
     if not turns:
         return ""
     begun = whole(turns, True)

@@ -94,7 +94,7 @@ def heads() -> frozenset[str]:
 
 
 def letter_bits() -> list[float]:
-    """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 stands for "no letter"."""
+    """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 represents "no letter"."""
     return _tables()[2]
 
 

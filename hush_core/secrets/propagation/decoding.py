@@ -3,9 +3,9 @@
     content ─ escapes (escapes.py) ─ blocks: base64, hex, … (blocks.py) ─ escapes ─ blocks
             └ without joints (layouts.py), at every step
 
-Every layer is searched for values as they are. At most two blocks deep, and twice through each kind of escape. Of one
-content at most BUDGET × its size + SPARE bytes are decoded, the nearest layers first, so time and memory are linear
-in its size for any content.
+Every layer is searched for values as they are. At most two blocks deep, and twice through each kind of escape. Of
+one content at most BUDGET × its size + SPARE bytes are decoded, the nearest layers first, so time and memory are
+linear in its size for any content.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 For escapes and other rare forms one pass of hyperscan says whether there are any. For runs one pass of numpy says
 where, for all codes at once. A run shows by characters of its alphabet in a row. Names and paths are such rows for
-base64, and hashes for hexadecimal. But encoded ASCII has a pattern that is rare elsewhere: the first three characters
-of a base64 group are among 32 of 64, and the first of two hexadecimal digits is from 2 to 7. Several such groups count.
-Other bytes show by longer rows.
+base64, and hashes for hexadecimal. But encoded ASCII has a pattern that is rare elsewhere: the first three
+characters of a base64 group are among 32 of 64, and the first of two hexadecimal digits is from 2 to 7. Several
+such groups count. Other bytes show by longer rows.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A propagator gets the corpus, the config, the secrets found so far and their labels, and yields (number of the
 secret, what else holds it). They run in the order of PROPAGATORS, each on the labels of those before; then every
-sought value is searched for, and exact copies are labelled (`LabelTable.held`).
+value is searched for, and exact copies are labelled (`LabelTable.held`).
 
 Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added. A file
 that imports a tagged one is no reason to look for copies of the importer. Reasons begin with "propagated:".
@@ -63,7 +63,7 @@ class Values:
         self.search_terms += search_terms
 
     def counted(self, without: Set[int]) -> tuple[int, int]:
-        """How many values, and byte strings, are sought for other secrets than these."""
+        """How many values, and byte strings, are searched for on account of other secrets than these."""
         kept = [found not in without for found in self.found]
         patterns = self.value_search.patterns_of(kept.__getitem__) if self.value_search is not None else 0
         return sum(kept), patterns
@@ -76,7 +76,7 @@ class Values:
         context: DetectorContext,
         exact: Set[int] = frozenset(),
     ) -> None:
-        """Look for every value in every content, in all usual encodings, and label where it stands. A content of
+        """Look for every value in every content, in all usual encodings, and label where it is. A content of
         which the search was given up is a secret's, with bits of 0, that is left out of training, and named.
 
         Args:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from hush_core.secrets.propagation.layouts import gap, mark_of
 
 _REST = rb"(?=[^0-9A-Za-z\n]*+(?:\n|\Z))"
-"""A line that goes on with a run holds nothing else."""
+"""A line that continues with a run holds nothing else."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +54,7 @@ class Alphabet:
         self._made: dict[bytes, tuple[re.Pattern[bytes], re.Pattern[bytes]]] = {}
 
     def _expressions(self, mark: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-        """Of a run whose lines begin with the mark, and of what stands between its pieces."""
+        """Of a run whose lines begin with the mark, and of what is between its pieces."""
         if mark not in self._made:
             piece, pad = b"[" + self._characters + b"]++", b"[" + self._pads + b"]*+" if self._pads else b""
             between = gap(mark)
@@ -63,7 +63,7 @@ class Alphabet:
         return self._made[mark]
 
     def run_at(self, text: bytes, start: int) -> Run:
-        """The run that begins at `start`, where one of the characters stands."""
+        """The run that begins at `start`, where one of the characters is."""
         mark = mark_of(text, start)
         if mark and text[start : start + 1] == mark and text[start - 1 : start] in (b"", b"\n"):
             start += 1

@@ -15,7 +15,7 @@ from hush_core.secrets.propagation.copy_index import COMMON
 from hush_core.secrets.propagation.winnowing import WHITESPACE, WINDOW, K
 
 MIN_BYTES = K + WINDOW - 1
-"""A content with fewer, whitespace aside, is anybody's: that it stands elsewhere says nothing."""
+"""A content with fewer, whitespace aside, is anybody's: that it is elsewhere says nothing."""
 
 
 @dataclass(frozen=True)

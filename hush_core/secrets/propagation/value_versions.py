@@ -1,22 +1,23 @@
 r"""The next version of a content that was searched for values: it is searched where it changed.
 
-Nearly all versions of a file differ from the one before in a few lines. If the text near a change holds nothing that
-is sought, and nothing was found there before, the version has what the one before had, at its new place. Else all of
-it is searched. So this decides which versions are searched, never what a search finds.
+Nearly all versions of a file differ from the one before in a few lines. If the text near a change holds nothing
+that is searched for, and nothing was found there before, the version has what the one before had, at its new place.
+Else all of it is searched. So this decides which versions are searched, never what a search finds.
 
 What makes it safe. Around a change is a zone, and around that a part of the text:
 
 - A zone ends, above and below, with a line that holds two words with one blank between. The first ends in a letter
-  that is no hexadecimal digit and no mark of a comment (`REM`, `dnl`). An unchanged line is between it and the change.
-  No run of encoded text crosses such a blank (`layouts.gap` wants a line break, such marks or quotes), and no list of
-  numbers or calls crosses the words. So encoded text in the zone is whole, and encoded text outside is unchanged.
+  that is no hexadecimal digit and no mark of a comment (`REM`, `dnl`). An unchanged line is between it and the
+  change. No run of encoded text crosses such a blank (`layouts.gap` wants a line break, such marks or quotes), and
+  no list of numbers or calls crosses the words. So encoded text in the zone is whole, and encoded text outside is
+  unchanged.
 - A part extends for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
-  that, in any spelling, shows in the part by one of its pieces of PIECE bytes, which are sought, too.
-- Encodings that take in more are searched as a whole if a part holds one: quoted-printable (in the text or in what it
-  decodes to), ASCII85, compressed text. So is what follows a version that does.
+  that, in any spelling, shows in the part by one of its pieces of PIECE bytes, which are searched for, too.
+- Encodings that take in more are searched as a whole if a part holds one: quoted-printable (in the text or in what
+  it decodes to), ASCII85, compressed text. So is what follows a version that does.
 
-It does not cover what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of escapes
-in a value over `escapes.AROUND` bytes.
+It does not cover what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of
+escapes in a value over `escapes.AROUND` bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MIN_BYTES = 1024
 LITERAL = 48
 """Letters and digits, that are no escape, from a zone to the end of its part."""
 REACH = 160
-"""Bytes that a blank or so many literal characters are sought in first; then eight times as many."""
+"""Bytes that a blank or so many literal characters are searched for in first; then eight times as many."""
 _BLANK = re.compile(rb"(?<!RE)(?<!dn)[g-wyzG-WYZ] [A-Za-z]")
 _LITERAL = re.compile(rb"(?<![\\%&#A-Za-z0-9])[A-Za-z0-9]+")
 

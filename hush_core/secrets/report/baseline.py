@@ -8,9 +8,9 @@ An item is a secret in a file: (name, source, path). It does not depend on lines
 revision or on the mode: the items of a tree are among those of its history. Of a name that ends in a keyed
 digest only the entry's id and that digest count, as rules and lines of a literal file are renamed.
 
-The file holds one token an item: HMAC-SHA256 of the item under a key derived from the identity key, and 16 digits more,
-by which the holder of the key can identify the config's entry. Without the key it reveals how many items there are,
-and which of them two baselines share.
+The file holds one token an item: HMAC-SHA256 of the item under a key derived from the identity key, and 16 digits
+more, by which the holder of the key can identify the config's entry. Without the key it reveals how many items
+there are, and which of them two baselines share.
 """
 
 from __future__ import annotations
@@ -185,4 +185,4 @@ def _validate(baseline: Any, where: str) -> None:
 
 def _wrong_key(where: str) -> InputError:
     what = "was made under another identity key, so everything would look new"
-    return InputError(where, what, "use the HUSH_HOME of that run, or go on without a baseline")
+    return InputError(where, what, "use the HUSH_HOME of that run, or continue without a baseline")

@@ -1,11 +1,11 @@
-"""Where every secret stands, as a SARIF 2.1.0 log: what code hosts and editors show beside the code.
+"""Where every secret is, as a SARIF 2.1.0 log: what code hosts and editors show beside the code.
 
 >>> log = sarif(g.examples, g.secrets, g.edges, g.occurrences, tool_version="0.1.0")   # doctest: +SKIP
 
-One result is one edge of the graph: an example that holds a secret; or a place where a redacted value stood, which
+One result is one edge of the graph: an example that holds a secret; or a place where a redacted value was, which
 is trained on no more. Nothing in the log is text of the user's:
 no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
-Names, reasons and fingerprints come from keyed names. Paths stand as they are in the
+Names, reasons and fingerprints come from keyed names. Paths are as they are in the
 repository: a value inside a file's NAME would be shown.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
@@ -191,7 +191,7 @@ def _rule(rule: str, kind: str) -> dict[str, Any]:
     says = _SAYS.get(kind, f"a secret of kind {kind}")
     text = f"{says[:1].upper()}{says[1:]} is in text that is trained on."
     if rule.startswith(REDACTED):
-        text = f"{says[:1].upper()}{says[1:]} stood here and is replaced in what is trained on."
+        text = f"{says[:1].upper()}{says[1:]} was here and is replaced in text that is trained on."
     return {"id": rule, "shortDescription": {"text": _plain(text)}, "properties": {"kind": kind}}
 
 
@@ -245,7 +245,7 @@ def _raw_path(shown: str) -> bytes:
 
 
 def _bases(sources: list[str]) -> dict[str, str]:
-    """Source → the symbol that stands for its top; the usual one where there is one source."""
+    """Source → the symbol that represents its top; the usual one where there is one source."""
     if len(sources) == 1:
         return {sources[0]: "%SRCROOT%"}
     bases: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Where in a file a result of the SARIF log stands, in lines where they can be counted.
+"""Where in a file a result of the SARIF log is, in lines where they can be counted.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
 """

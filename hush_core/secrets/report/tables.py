@@ -54,7 +54,7 @@ def _first_lines(
 
 
 def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret in a file: in how many chunks that are left out it stands, and on which line first (0 where
+    """One row a secret in a file: in how many chunks that are left out it is, and on which line first (0 where
     lines cannot be counted); weak ones are the reason."""
     rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(
         pl.len().alias("examples"), pl.col("line").min()
@@ -65,7 +65,7 @@ def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
 
 
 def redacted_table(redacted: pl.DataFrame, redactions: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
-    """One row a redacted secret in a file of private examples: how many placeholders stand for it there."""
+    """One row a redacted secret in a file of private examples: how many placeholders represent it there."""
     held = redactions.join(examples.select("example_id", "source", "path"), on="example_id")
     rows = held.group_by("redacted_id", "source", "path").agg(pl.len().alias("places"))
     rows = rows.join(redacted.select("redacted_id", "name", "kind"), on="redacted_id")
@@ -92,7 +92,8 @@ def files_beside(baseline: Path) -> pl.DataFrame | None:
 
 
 def changes_table(new: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None) -> pl.DataFrame:
-    """One row a pair. A baseline reveals nothing: what is gone has a name only if the earlier files.csv is there."""
+    """One row a pair. A baseline reveals nothing: what is gone has a name only if the earlier files.csv is
+    there."""
     rows = new.select(CHANGED)
     lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
     if before is None:

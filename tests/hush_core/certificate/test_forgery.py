@@ -101,7 +101,7 @@ JSON = {
     "facts.plan.held_back": [(1, "held_back"), (True, "graph gives them")],
     "facts.training.rounds_released": [(-1, "rounds_released"), (0, "40 rounds applied, 0 released"),
                                        (41, "41 rounds released, 40 certified")],
-    "facts.training.started_from": [("5" * 64, "goes on from a run that is not in"), ("me", "started_from")],
+    "facts.training.started_from": [("5" * 64, "continues from a run that is not in"), ("me", "started_from")],
     "facts.training.rounds_applied": [(-1, "rounds_applied"), (1_000_000, "applied"), (39, PASSES)],
     "facts.training.trained_without_noise": [(-1, "trained_without_noise"), (1, "0 examples are plain")],
     "facts.training.noise_source": [("", "noise_source"), *TEXT],

@@ -163,7 +163,7 @@ class Modules:
         return found or self._folder(place)
 
     def _entry(self, target: str) -> list[str]:
-        """The files that a path can stand for."""
+        """The files that a path can represent."""
         found = self._direct(target)
         for entry in self._manifests.entries(target):
             found += self._direct(entry)

@@ -57,7 +57,7 @@ class Manifests:
         return self._entries.get(folder, [])
 
     def aliases(self, folder: str, name: str) -> Iterator[str]:
-        """Paths that a specifier stands for under the aliases in force in a folder."""
+        """Paths that a specifier represents under the aliases in force in a folder."""
         if len(name) > 1024:
             return
         for place in above(folder):

@@ -41,7 +41,7 @@ class Source:
 
 
 Found = tuple[int, Reference]
-"""A candidate: where its first keyword stands, and the reference."""
+"""A candidate: where its first keyword is, and the reference."""
 
 
 def confirmed(

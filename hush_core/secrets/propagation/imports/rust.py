@@ -68,7 +68,7 @@ def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
 
 
 def _use_tree(content: bytes, at: int, skip: Skipper) -> Iterator[str]:
-    """The paths of one use declaration; ends at the first token that cannot stand there."""
+    """The paths of one use declaration; ends at the first token that cannot be there."""
     stack: list[list[str]] = []
     path: list[str] = []
     after_name = renaming = False
