@@ -37,7 +37,7 @@ html_show_copyright = False
 
 
 def setup(app):
-    """The menu below the index, which a clone shows without it; the first page of the site; Google's docstrings."""
+    """The menu below the index, which a clone shows without it; the first page; docstrings in Google's style."""
     from sphinx.ext.napoleon import Config, GoogleDocstring  # tests read PAGES without Sphinx
 
     def add_menu(_, name, source):
@@ -45,9 +45,17 @@ def setup(app):
             source[0] += MENU
 
     def sections(app, what, name, obj, options, lines):
+        code = [i for i, line in enumerate(lines) if line[:4] == "    " and not lines[i - 1] and line.strip()]
+        for i in reversed([i for i in code if i - 2 not in code and lines[i - 2][:4] != "    "]):
+            lines[i:i] = ["::", ""]
         if what not in ("attribute", "property"):  # there a colon would end a type
             style = Config(napoleon_use_ivar=True)
             lines[:] = GoogleDocstring("\n".join(lines), style, app, what, name, obj, options).lines()
+
+    def without_fields(app, what, name, obj, options, signature, returns):
+        from pydantic import BaseModel  # each field follows with its type
+
+        return ("", None) if what == "class" and issubclass(obj, BaseModel) else None
 
     def lead_to_the_index(app, error):
         if error is None:
@@ -56,4 +64,5 @@ def setup(app):
 
     app.connect("source-read", add_menu)
     app.connect("autodoc-process-docstring", sections)
+    app.connect("autodoc-process-signature", without_fields)
     app.connect("build-finished", lead_to_the_index)
