@@ -37,8 +37,8 @@ ABOUT = {
     "compare": "What does each way of protecting cost here? The rival mechanisms on this data, at one promise.",
     "secrets": "Which files hold which secret, and what changed since the last report.",
     "review": "Verify a registered model, ask a person, promote or reject it.",
-    "audit": "Attack a model (on a schedule: the champion), and hold what comes out against its certificate.",
-    "watch": "Verify every champion again; take the alias from what fails; tell promotions that wait.",
+    "audit": "Attack a model (on a schedule: the champion), and compare the result with its certificate.",
+    "watch": "Verify every champion again; take the alias from what fails; send messages of promotions that wait.",
 }
 """What the UI says of each deployment, by flow; deploy/prefect.yaml says the same."""
 WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"

@@ -36,8 +36,8 @@ PAUSE = 10.0
 that hiccups, takes no model out of service."""
 HOLDS, NOBODY, NOT_CHECKED = "holds", "no champion", "review not checked"
 OF_NOBODY = (
-    "an older hush certified it, in another HUSH_HOME as it says, and no trust root is named here (HUSH_TRUST): "
-    "nothing says that it is not made up"
+    "an older hush certified it, in another HUSH_HOME by its own words, and no trust root is named here "
+    "(HUSH_TRUST): it may be forged"
 )
 
 
@@ -66,7 +66,7 @@ class Watched(BaseModel):
 
 @flow(name="watch", flow_run_name=named("watch"), validate_parameters=True)
 def watch(config_file: str | None = None, models: list[str] | None = None) -> Watched:
-    """Verify every champion again, and take the alias from those that fail; tell promotions that wait.
+    """Verify every champion again, and take the alias from those that fail; send messages of promotions that wait.
 
     Args:
         config_file: whose model is watched (`tracking.model`).
@@ -124,7 +124,7 @@ def _taken(look: _Look) -> list[str]:
         return list(look.failures)
     if withdraw(look.seen, failed=look.itself):
         return [f"{look.champion} is no longer {CHAMPION}: {line}" for line in look.failures]
-    meanwhile = "was decided on during this look, and is let alone until the next"
+    meanwhile = "was decided on during this check, and is left until the next"
     return [f"{look.champion} {meanwhile}: {line}" for line in look.failures]
 
 

@@ -38,7 +38,7 @@ def test_what_hush_explain_prints_is_written_in_plain_words_and_short_sentences(
         f'"""{LONG}."""',
         f'"""Sum.\n\nArgs:\n    x (float): {LONG}.\n"""',
         "# " + LONG.replace("word " * 9, "word\n# ", 1) + "word " * 9,
-        f'log.info("{LONG}")',
+        f'log.info("the {LONG}")',
     ],
 )
 def test_a_word_of_the_dialect_and_a_long_sentence_would_be_seen(source):

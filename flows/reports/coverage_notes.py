@@ -108,7 +108,7 @@ def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
     """What became of the values that the config calls examples; by name, which is keyed."""
     words = {
         "left_out": "called documentation by the config, and so no secrets",
-        "stands_elsewhere": "named as documentation, but standing in other files too: they stay secrets",
+        "stands_elsewhere": "named as documentation, but other files hold them too: they stay secrets",
         "not_sought": "named as documentation, but not looked for elsewhere (a common word): they stay "
         "secrets",
         "not_found": "named as documentation, and not found: take them out of it",

@@ -218,14 +218,14 @@ def _one_secret_in_words(report: PlanReport) -> str:
         )
     plain = "is trained on without noise before them" if report.without_secret == "plain" else "is left out"
     return (
-        f"{words}. Text without a secret {plain}. The promise holds; for a model that is as good without these "
-        "rounds, `protect: drop` in the entry leaves its text out and costs no noise. To learn from it: entries of "
-        "their own for its files, or `without_secret: noise`, where the other text hides it"
+        f"{words}. Text without a secret {plain}. The promise holds. `protect: drop` in the entry gives as "
+        "good a model: it leaves the text out and costs no noise. To learn from it, give its files entries of their "
+        "own, or set `without_secret: noise`, where the other text hides it"
     )
 
 
 WITHOUT_SECRET = {
-    "noise": "every example without a secret takes part in the noisy rounds, one that nobody found a secret in too",
+    "noise": "every example without a secret takes part in the noisy rounds, also one in which a secret was missed",
     "plain": "examples without a secret are trained on WITHOUT noise: none for what no entry names",
     "drop": "examples without a secret are not trained on",
 }

@@ -177,7 +177,7 @@ def headline(report: RehearsalReport) -> str:
     if report.nothing:
         return report.nothing
     if best is None:
-        return "nothing can be recommended: no plan could be played to its end"
+        return "nothing can be recommended: no plan could be rehearsed to its end"
     text = f"predicted {best.loss:.4f} bits per {report.unit}"
     if best.spread is not None:
         text += f" (mean of several draws, which differ by {best.spread:.4f})"

@@ -18,7 +18,7 @@ def verdict(verification: Verification) -> list[str]:
     model = (
         f"certificate and model verified ({len(verification.certificate.model_files)} files of the model)"
         if verification.model_seen
-        else "certificate verified; model NOT looked at: give the folder that holds `model/` and `certificate/`, "
+        else "certificate verified; model NOT checked: give the folder that holds `model/` and `certificate/`, "
         "or a models:/ URI"
     )
     confirmed, looked, points = verification.curve_points
@@ -28,8 +28,8 @@ def verdict(verification: Verification) -> list[str]:
         kept = f"no secret is left in any example {_mechanism(facts.plan)}"
     lines = [
         f"{model}: {kept}",
-        f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
-        f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
+        f"every bound was recomputed; a second route confirmed {verification.confirmed(BY_OWN)} by their own "
+        f"rates, {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
         f"{looked} curve points tried ({points} in all)",
     ]
     if unsure := verification.confirmed(NOT_SURE):
@@ -69,7 +69,7 @@ def verdict(verification: Verification) -> list[str]:
         lines.append(f"WARNING: {shown}" if shown.startswith("NOT") else shown)
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
-    lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")
+    lines.append(f"not checked, as nothing in a certificate can show it: {', '.join(verification.unchecked)}")
     return lines
 
 

@@ -26,8 +26,8 @@ class DominatingPair:
     """P = Σ w_k N(k, σ²) and Q = N(0, σ²), with the loss L(x) = log P(x)/Q(x) in relative accuracy.
 
     Args:
-        counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at infinity), P
-        sums to 1.
+        counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at
+            infinity), so P sums to 1.
         sigma: the noise multiplier (clip norm 1).
 
     moved_up: mass of K that P holds above its true place (taken off a lower bound).

@@ -68,7 +68,7 @@ def check_chain(
         f"{name}: run {key[:8]}, which {which} knew, is not counted (`hush runs --add` counts it from now on)"
         for key, name in gone.select("key", "name").iter_rows()
     ] + [
-        f"{name}: run {key[:8]} was otherwise in {which}"
+        f"{name}: run {key[:8]} differs from that in {which}"
         for key, name in changed.select("key", "name").iter_rows()
     ]
     more = len(failures) - _MOST

@@ -66,7 +66,7 @@ def _from_hub(model: HuggingFaceModel, where: str, *, needed: bool) -> dict[str,
             return {}
         raise InputError(
             where,
-            "is the model's own, which could not be had from the hub",
+            "is the model's own, which the hub did not give",
             "set chat_template to plain or to a file, or name the model's folder",
         ) from None
     return {name: Path(folder) / name for name in _FILES}

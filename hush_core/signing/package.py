@@ -75,7 +75,7 @@ def check_signature(
     signer = _check_attestation(certificate, certificate.model_dump(mode="json"), directory, trust, PREDICATE)
     if whole is not None:
         _check_files(whole, signature, trust)
-    return f"signed by {signer}" + ("" if whole else "; the model's files NOT looked at")
+    return f"signed by {signer}" + ("" if whole else "; the model's files NOT checked")
 
 
 def check_older_signature(certificate: OlderCertificate, root: Path, trust: TrustRoot | None) -> None:

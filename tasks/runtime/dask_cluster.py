@@ -80,8 +80,8 @@ class ClusterRunner(DaskTaskRunner):
         """The connection, made when it is first asked for.
 
         Raises:
-            InputError: nobody answers at the address, its workers have another hush or another home, or there is no
-            Prefect server that they can reach.
+            InputError: nobody answers at the address, its workers have another hush or another home, or they reach
+                no Prefect server.
         """
         with self._beginning:
             if self._client is None and self.address:

@@ -56,15 +56,15 @@ def calibrate(
     """The smallest σ for which every secret's bound is at most its target, and every secret's row at that σ.
 
     Args:
-        edges: example_id, secret_id. rates: (n,) ρ_i by example_id. secrets: secret_id, prior, posterior,
-        name.
+        edges: example_id, secret_id. rates: (n,) ρ_i by example_id.
+        secrets: secret_id, prior, posterior, name.
 
     One that a dominating profile certifies cannot be the maximum. Where very many secrets need nearly the same σ,
     it ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
 
     Raises:
-        InputError: names the secret; also where no secret has an example. CertificationError: none is
-        certified.
+        InputError: names the secret; also if no secret has an example.
+        CertificationError: no σ is certified.
     """
     search = SearchOfOneRun(_profiles(edges, rates, secrets, rounds), rounds, method, progress, OWN)
     sigma, least, found = search.certified()

@@ -125,7 +125,7 @@ def test_a_model_that_goes_on_says_which_runs_it_may_hold(folder):
         (path / "runs.parquet").unlink,
     ):
         damaged()
-        with pytest.raises(VerificationError, match="does not say on which earlier runs"):
+        with pytest.raises(VerificationError, match="does not say from which earlier runs"):
             counted_runs(found, path)
 
 

@@ -76,7 +76,7 @@ def test_stock_model_signing_verifies_the_whole_folder(package, acme, tmp_path):
 def test_hush_says_who_signed(package, acme, monkeypatch):
     assert "signed by acme (key" in verify_target(str(package)).signature
     alone = verify_target(str(package / "certificate"))
-    assert alone.signature.startswith("signed by acme") and "model's files NOT looked at" in alone.signature
+    assert alone.signature.startswith("signed by acme") and "model's files NOT checked" in alone.signature
     for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
         monkeypatch.delenv(name)
     unknown = verify_target(str(package))
@@ -201,7 +201,7 @@ def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="names no key"):
         signing_key()
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(write_pair(tmp_path / "keys", "stranger")[0]))
-    with pytest.raises(InputError, match="none of the keys"):
+    with pytest.raises(InputError, match="not one of the keys"):
         signing_key()
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     assert signing_key().fingerprint == trust_root().keys[0].fingerprint

@@ -258,4 +258,4 @@ for name in sys.argv[1:]:
     )  # fmt: skip
     own, plain, missing, also_plain = done.stdout.splitlines()
     assert own == "{{ messages[0]['content'] }}!" and plain == also_plain == PLAIN
-    assert "tables.chat" in missing and "could not be had from the hub" in missing
+    assert "tables.chat" in missing and "the hub did not give" in missing
