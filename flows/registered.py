@@ -79,8 +79,8 @@ def _of_an_older_hush(model_uri: str, into: Path, trust: TrustRoot | None) -> Ol
     check_older_signature(older, files.parent, trust)
     refuted = refuted_older(older, files.parent / "certificate", find_version(model_uri))
     said = (
-        "this one does not read that: its files are unchanged, and only that hush can check its promise. Run its job "
-        "again and review the new version; `hush review --decision reject` takes this one back"
+        "this one does not read that: its files are unchanged, and only that hush can check its promise. Run its "
+        "job again and review the new version; `hush review --decision reject` takes this one back"
     )
     return OlderSchema(
         [f"{model_uri}: an older hush certified it, and {refuted or said}"], older.store, refuted

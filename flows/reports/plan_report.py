@@ -219,8 +219,8 @@ def _one_secret_in_words(report: PlanReport) -> str:
     plain = "is trained on without noise before them" if report.without_secret == "plain" else "is left out"
     return (
         f"{words}. Text without a secret {plain}. The promise holds. `protect: drop` in the entry gives as "
-        "good a model: it leaves the text out and costs no noise. To learn from it, give its files entries of their "
-        "own, or set `without_secret: noise`, where the other text hides it"
+        "good a model: it leaves the text out and costs no noise. To learn from it, give its files entries of "
+        "their own, or set `without_secret: noise`, where the other text hides it"
     )
 
 
