@@ -73,16 +73,14 @@ class Place:
                 keeps its score so far, which is too high and still below the value's.
 
         Returns:
-            None where the longest candidate leaves no room for context. If only a part of the context fits, a
-            causal
-            model is shown its end. A masked one is shown what training shows it: the beginning, if it has the
-                value.
+            None if the longest candidate leaves no room for context. If only a part of the context fits, a causal
+            model is shown its end. A masked one is shown its beginning, as in training, if that holds the value.
 
         Extracted: a causal model's greedy decoding of the context continues with the value, from the context's
         tokens or from fewer. (A last token that holds a part of the value is then decoded too.) A masked model's
         likeliest tokens spell it, all at once or filled in one by one, the surest first. Spelled is what the
         tokenizer makes of the value, so without case if it lower-cases. A value with an unknown token is never
-        extracted. never extracted.
+        extracted.
         """
         if self._model.objective.kind == "causal":
             return self._causal(candidates, hopeless=hopeless)
