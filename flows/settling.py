@@ -53,8 +53,9 @@ def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False)
     """Decide what the file leaves open.
 
     Args:
-        candidates: what is no value is taken under noise whatever is predicted: what a rehearsal measures.
-        trains: an entry that protects nothing is refused, before anything is weighed.
+        candidates: secrets that are not values are taken under noise whatever is predicted, as a rehearsal measures
+            them.
+        trains: an entry that protects nothing is refused, before the weights are computed.
     """
     if not makes_noise(asked.mechanism):
         return Settled(asked, _found(asked, trains))

@@ -51,10 +51,10 @@ class VerificationError(HushError):
 
 
 class OlderSchema(VerificationError):
-    """A certificate of an older hush, of a form that this one does not read: nothing is known of what it proves.
+    """A certificate of an older hush, in a form that this one does not read: what it proves is unknown.
 
-    store: the public name of the store that, as it says, wrote it, where its files were seen to be as they were
-        written. refuted: why audits refute its model, in words; empty where none does.
+    store: the public name of the store that wrote it, by its own words, if its files are unchanged.
+    refuted: why audits refute its model, in words; empty if none does.
     """
 
     def __init__(self, failures: list[str], store: str = "", refuted: str = "") -> None:

@@ -69,14 +69,14 @@ def zone_of(name: Any) -> ZoneInfo:
 def schedule_of(
     promised: tuple[str | None, str | None], asked: tuple[str | None, str | None], where: tuple[str, str]
 ) -> tuple[str, str]:
-    """(cron, time zone) of a schedule that is asked for, each part of which follows from the promise where it is
-    not given, and is each night at two, UTC, where neither says anything.
+    """(cron, time zone) of a requested schedule. A missing part is that of the promise, else 02:00 every night,
+    UTC.
 
     Args:
-        promised: those of the promise, or None. asked: those asked for. where: what they are called.
+        promised: those of the promise, or None. asked: those asked for. where: their names in an error.
 
     Raises:
-        InputError: the promise counts the runs of another schedule than is asked for.
+        InputError: the promise counts the runs of another schedule.
     """
     found = []
     for key, mine, given, name, usual in zip(

@@ -188,8 +188,8 @@ class RunHistory:
         """Whether every text that is tagged now was tagged in an earlier run that made certified rounds: then one
         more run has nothing of a secret to learn.
 
-        A function of which tagged texts of which runs are equal, which is public (docs/mathematics.md §8); of no
-        model, and of nobody's choice among them.
+        It depends only on which tagged texts of which runs are equal, which is public (docs/mathematics.md §8), and
+        on no model.
         """
         known = [record.tagged_texts() for record in self._records("") if record.rounds]
         if not known:

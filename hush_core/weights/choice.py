@@ -1,9 +1,9 @@
 """`protect: auto`: which way each entry goes, and the numbers of the rounds that nobody gave.
 
-Values are redacted. What is no value is learned under noise where the law (`law.py`) predicts a gain over leaving
-it out; else it is left out. What a person wrote stays, whatever is predicted of it. All of it follows from the
-graph, the config and public numbers, so it is the same for every candidate of a secret. A rehearsal on stand-ins
-writes what it measured into plan.yaml, as a person would (docs/planning.md).
+Values are redacted. Other secrets are learned under noise if the law (`law.py`) predicts a gain over leaving them
+out; else they are left out. What a person wrote stays, whatever is predicted. All of it follows from the graph, the
+config and public numbers, so it is the same for every candidate of a secret. A rehearsal writes what it measured
+into plan.yaml, as a person would (docs/planning.md).
 """
 
 from __future__ import annotations

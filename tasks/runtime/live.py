@@ -1,13 +1,13 @@
-"""What is seen of the certified rounds while they continue: live metrics of the tracker's run, progress in Prefect.
+"""Live view of the certified rounds: metrics of the tracker's run, progress in Prefect.
 
     with watched(experiment, model) as live:            # a flow
         live.begin(run, spool)                          # before the first round; takes no time
         live.row({"round": 0, "public_loss": 7.8}, rounds)  # after each round; takes microseconds
 
-Each row that is kept is a line of a file at once, and a thread of its own takes lines to the servers every few
-seconds. So a server that is slow, down or gone for good costs training nothing: what was not taken is taken later,
-by the thread or when the run is recorded (`deliver`). A line keeps its step and its time, and the tracker keeps one
-metric of a name, step, time and value: a line that is taken twice, because an answer was lost, is there once.
+Each row is at once a line of a file, and a separate thread sends lines to the servers every few seconds. So a
+server that is slow or down costs training nothing: its lines are sent later, by the thread or when the run is
+recorded (`deliver`). A line has its step and time, and the tracker keeps one metric per name, step, time and value.
+So a line that is sent twice after a lost answer counts once.
 """
 
 from __future__ import annotations

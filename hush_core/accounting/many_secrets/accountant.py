@@ -51,9 +51,9 @@ class Accountant(ABC):
     """Bounds of a history's secrets under construction, (m,) each.
 
     Attributes:
-        bound, method, numerical_error: what is certified by now; bound is infinite where nothing is.
-        lower: NaN where it is not known.
-        group: place in `dominating` of what the bound is inherited from, −1 where it is by the own rates.
+        bound, method, numerical_error: what is certified so far; the bound is infinite if nothing is.
+        lower: NaN if unknown.
+        group: index in `dominating` from which the bound is inherited; −1 for a bound by the secret's own rates.
         group_prior: the prior at which it was read, the secret's or above; NaN by own rates.
     """
 

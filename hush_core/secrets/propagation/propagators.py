@@ -76,13 +76,13 @@ class Values:
         context: DetectorContext,
         exact: Set[int] = frozenset(),
     ) -> None:
-        """Look for every value in every content, in all usual encodings, and label where it is. A content of
-        which the search was given up is a secret's, with bits of 0, that is left out of training, and named.
+        """Search every content for every value, in all usual encodings, and label each place. A content whose
+        search took too long becomes a secret with 0 bits: it is left out of training, and named.
 
         Args:
-            found: the secrets; the one of what was given up comes behind them.
-            exact: secrets of which the value's own bytes are labelled and no more, as they are to be replaced;
-                around a line of a private key others are labelled with a margin.
+            found: the secrets; that of the contents given up comes after them.
+            exact: secrets of which only the value's own bytes are labelled, as they are to be replaced. For others
+                a line of a private key is labelled with a margin.
         """
         if not self.search_terms:
             return
