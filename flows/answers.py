@@ -1,11 +1,13 @@
-"""The answer of a job that was run before and of which nothing has changed, found before any server is started.
+"""The answer of a job that ran before and of which nothing has changed, found before any server starts.
 
-`hush run` on what it ran on before would start Prefect, ask for the result of every step, and register nothing. So
-the report that it printed is kept, and printed again if all that it rests on is what it was: the config with its
-changes, the commits and files that it names, the rules and hush itself, the servers that are named, every object in
-the store (hashed again), the registered version, and that no audit has refuted it. Under a promise also the history
-of runs in this home, and that the registry knows of no refuted version. Anything else is left to the flow, which
-knows why. Where a Prefect server is named, it gets a completed flow run in the state Cached.
+`hush run` on unchanged input would start Prefect, ask for the result of every step, and register nothing. So the
+printed report is kept, and printed again if nothing that it depends on has changed:
+
+- the config with its changes, the commits and files that it names, the rules, hush itself, the servers' addresses
+- every object in the store (hashed again), the registered version, and that no audit has refuted it
+- under a promise, the history of runs in this home, and that the registry knows of no refuted version
+
+Otherwise the flow runs, which knows why. A named Prefect server gets a completed flow run in the state Cached.
 
 Kept under HUSH_HOME/store/answers, named by a keyed hash.
 """
@@ -91,7 +93,7 @@ def _answerable(config: HushConfig) -> bool:
 
 
 def _file(config: HushConfig, inputs: Sources) -> Path:
-    key = signing_key()  # who signs from now on has an unsigned version registered anew
+    key = signing_key()  # with a new key, an unsigned version is registered again
     return answer_file(config, inputs, key.fingerprint if key else None)
 
 

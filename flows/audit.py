@@ -1,7 +1,7 @@
-"""Attack a registered model with what its home knows, and hold what comes out against its certificate.
+"""Attack a registered model with what its home knows, and compare the result with its certificate.
 
-An attack that finds more than the certificate allows refutes the version: it is tagged so with the evidence, by a
-decision signed with the key of the home, loses the alias `champion`, and the flow fails.
+An attack that finds more than the certificate allows refutes the version, and the flow fails. A decision, signed
+with the home's key, tags the version with the evidence; it loses the alias `champion`.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ def audit(
 
     Args:
         model_uri: `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
-        alternatives: strings of its form that each value is ranked among.
+        alternatives: strings of its form among which each value is ranked.
         out: a folder for tables and pictures.
-        config_file: where no model is named, the champion of this job's model is audited; where there is none yet,
-            nothing is done. For schedules.
+        config_file: without a model's URI, the champion of this job's model is audited; without a champion, nothing
+            is done. For schedules.
 
     Raises:
         VerificationError: the certificate does not hold, or an attack found more than it allows.
-        InputError: this home has not the texts and values that an attack needs.
+        InputError: this home lacks the texts and values that an attack needs.
     """
     claim_flow_run()
     if alternatives < 1:

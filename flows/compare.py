@@ -86,13 +86,13 @@ def compare(
 
     Args:
         config_file: the YAML file, on the machine that runs the flow.
-        changes: what to take in place of the file's values.
+        changes: values that replace those of the file.
         what: which rivals, and how many seeds.
-        out: folder for tables and picture; one of the config's own under HUSH_HOME/comparisons without it.
+        out: folder for tables and picture; by default one for this config under HUSH_HOME/comparisons.
 
     Every run is one more release of this data, and later certificates count it. Killed and started again with the
-    same arguments, it goes on where it was. How far it is stands in the tracker meanwhile. A rival that fails is
-    named with its reason; the others go on.
+    same arguments, the comparison continues. The tracker shows its progress. A rival that fails is named with its
+    reason; the others continue.
     """
     claim_flow_run()
     what = what or Comparison()
@@ -119,9 +119,9 @@ def compare(
 
 @contextmanager
 def _together(parallel: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each do the tasks of one rival after the other; side by side they do no more than train
-    (`turns.py`). No signal reaches them: where the flow is to end, they are told, and end after their round with a
-    checkpoint.
+    """Threads that each do the tasks of one rival after the other; together they do no more than train
+    (`turns.py`). No signal reaches them: when the flow is to end, it sets a flag, and they end after their round
+    with a checkpoint.
 
     Not tasks of tasks: Prefect keeps the results of inner ones only when the outer one has ended.
     """

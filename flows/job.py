@@ -40,7 +40,7 @@ from tasks.training import TRAIN_VERSION, Inputs, Noted, Trained, keep_without_r
 from tasks.weighing import Weighed, weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
-"""Whose noise is told beside that of the config's method."""
+"""Rivals whose noise the report shows beside that of the config's method."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Planned:
 
     @property
     def champion(self) -> Champion | None:
-        """The promoted version that this run goes on from."""
+        """The promoted version that this run continues from."""
         return self.before.champion if self.before else None
 
 
@@ -73,7 +73,7 @@ class Begun:
     begun: Model
     """Trained on public text alone, or the champion."""
     untagged: PlainlyTrained | None
-    """Trained on as usual, on text that no entry names."""
+    """Rounds without noise, on text that no entry names."""
 
     @property
     def start(self) -> Model:

@@ -81,7 +81,7 @@ def rehearse(
         effort: how many points, and what each may cost.
         out: folder for table, picture and plan.yaml; one of the config's own under HUSH_HOME/plans without it.
 
-    Killed and started again with the same arguments, it goes on where it was.
+    Killed and started again with the same arguments, it continues where it was.
     """
     claim_flow_run()
     effort = effort or Effort()
@@ -246,7 +246,7 @@ def play_by_runs(
 
 
 def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
-    """The weights of a point and the noise that keeps every promise with them; or why there is none."""
+    """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
     here = point.applied_to(config)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     try:

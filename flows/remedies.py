@@ -56,7 +56,7 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
             asked.append((f"train.batch: {batch}", batch, train.rounds, weights, items))
     for rounds in (4 * train.rounds, 16 * train.rounds):
         asked.append((f"train.rounds: {rounds}", train.batch, rounds, weights, items))
-    by_themselves = point.weighed.pools is None  # else the items would have to be laid out anew
+    by_themselves = point.weighed.pools is None  # else the items would change with the graph
     if by_themselves and (without := _without_importers(point.weighed.weights, extracted, config)):
         kept, edges, largest = without
         batch = min(train.batch, largest)

@@ -144,7 +144,7 @@ class Examined(BaseModel):
     """Of `hush doctor`."""
 
     mistakes: list[str]
-    """Each with its mend."""
+    """Each with its hint."""
 
 
 class KnownReplication(BaseModel):

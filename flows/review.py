@@ -84,7 +84,7 @@ def review(
         OlderSchema: an older hush certified it, and the decision is not given as `reject`.
     """
     claim_flow_run()
-    signing_key()  # a mistake in it, or in the webhook, is told before a person is asked
+    signing_key()  # a mistake in it, or in the webhook, shows before a person is asked
     webhook.endpoint()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks

@@ -98,7 +98,7 @@ HEADERS = (
 
 
 def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
-    """One row of the table; the reason of a rival that failed stands in the last cell."""
+    """One row of the table; the last cell of a rival that failed has the reason."""
     if not row.runs:
         return [row.rival, *[""] * (len(HEADERS) - 2), row.why]
     run = row.runs[0]

@@ -1,8 +1,8 @@
-"""One plan played through on untagged text: the same steps as the run that is certified, with a fixed seed.
+"""One plan rehearsed on untagged text: the same steps as the certified run, with a fixed seed.
 
 The loop is `fit_private` itself, so clipping, noise, optimiser, schedule and averaging are the run's own. The seed
-fixes batches and noise: plans are compared on the same draws, and a rehearsal that was killed comes out the same
-when it is played again.
+fixes batches and noise. So plans are compared on the same draws, and a killed rehearsal has the same result when it
+is repeated.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Space(BaseModel, frozen=True):
     budget: Budget
 
     def suggest(self, trial: Chooser) -> Changes:
-        """The point that a trial stands for."""
+        """The point that a trial represents."""
         places = {key: trial.suggest_int(key, 0, len(row) - 1) for key, row in self.ordered.items()}
         values: dict[str, Any] = {key: self.ordered[key][place] for key, place in places.items()}
         values |= {key: trial.suggest_categorical(key, row) for key, row in self.named.items()}

@@ -8,7 +8,7 @@ from scipy import sparse
 from hush_core.errors import CertificationError
 
 TOLERANCE = 1e-4
-"""Relative and absolute; single secrets may still be overshot by more, which the repair mends."""
+"""Relative and absolute; single secrets may still be overshot by more, which the repair corrects."""
 _SECONDS = 1800.0
 _THREADS, _SHARDS = 2, 8
 """Sums are split by shards: the answer depends on their number, not on that of the threads."""

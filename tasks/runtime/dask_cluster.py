@@ -1,7 +1,7 @@
 """A Dask cluster as Prefect's task runner: processes of this machine, or workers that a scheduler has.
 
-Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: whoever may connect
-to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; needs the extra `dask`.
+Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: anyone who may
+connect to a Dask scheduler may run code. Imported only if HUSH_RUNNER asks for it; needs the extra `dask`.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class ClusterRunner(DaskTaskRunner):
         """The connection, made when it is first asked for.
 
         Raises:
-            InputError: nobody answers at the address, its workers have another hush or another home, or there is no
-            Prefect server that they can reach.
+            InputError: nobody answers at the address, its workers have another hush or another home, or they reach
+                no Prefect server.
         """
         with self._beginning:
             if self._client is None and self.address:
@@ -145,7 +145,7 @@ class ClusterRunner(DaskTaskRunner):
 
     def __exit__(self, *failure: Any) -> None:
         """A flow that fails or is stopped waits for what its own workers do, which end after their round with a
-        checkpoint; workers of others go on by themselves."""
+        checkpoint; workers of others continue by themselves."""
         if failure[0] is not None and self._client is not None and self._cluster is not None:
             until = time.monotonic() + GRACE
             while time.monotonic() < until and sum(self._client.run(at_work, on_error="ignore").values()):
@@ -190,7 +190,7 @@ def _digest(path: Path) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it, as far as references may lie in it."""
+    """In JSON's types, as deep as references may be in it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, dict):

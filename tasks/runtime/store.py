@@ -114,7 +114,7 @@ class Store:
         """Keep a copy of a folder of plain files under the hash of its names and contents.
 
         Raises:
-            StoreError: a link or another thing that is neither file nor folder lies in it.
+            StoreError: it holds a link or another thing that is neither file nor folder.
         """
         ref = Ref(kind=kind, sha256=directory_sha256(Path(folder)), suffix=DIRECTORY)
         target = self._target(ref)

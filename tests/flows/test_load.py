@@ -50,7 +50,7 @@ def test_the_champion_is_loaded_elsewhere_by_who_trusts_the_key(register, acme, 
     with torch.no_grad():
         assert model.network(**tokens).logits.isfinite().all()
     assert not model.network.training and model.verification.rows.height == 2
-    with pytest.raises(VerificationError, match="none of those that are trusted"):
+    with pytest.raises(VerificationError, match="not one of those that are trusted"):
         hush.load(f"models:/{name}@champion", trust=keys[1][1])
 
 

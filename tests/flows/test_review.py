@@ -190,8 +190,8 @@ def test_verify_target_takes_folders_and_uris(register, certified):
 def test_verified_says_what_was_verified(certified, tmp_path):
     """A certificate alone, one with its model, and one of a secret that was in runs before."""
     alone = "\n".join(verdict(verify_target(str(certified[1]))))
-    assert "model NOT looked at" in alone and "model_files" in alone and "WARNING" not in alone
-    assert "by a second route of its own 2 by their own rates" in alone
+    assert "model NOT checked" in alone and "model_files" in alone and "WARNING" not in alone
+    assert "a second route confirmed 2 by their own rates" in alone
     assert "released WITHOUT noise, and not in the bound: `nothing`" in alone
     for field in verify_target(str(certified[1])).unchecked:
         assert field in alone
