@@ -2,11 +2,11 @@
 
 max Σ w_i   s.t.   Σ_{i∋j} w_i ≤ cap_j for every secret j,   0 ≤ w_i ≤ 1            (paper, eq. 1)
 
-A solver's tolerance is the same in every row, however far capacities lie apart. So what is left of the program after
-reduction is solved in units of its own. Variable i can be at most k_i = min(u_i, least capacity of its secrets). In
-units of k_i, and with every row divided by its capacity, the program is max Σ k_i·v_i, Σ_{i∋j} (k_i/cap_j)·v_i ≤ 1,
-0 ≤ v ≤ u_i/k_i: coefficients in (0, 1]. Where u_i is above k_i a row says v_i ≤ 1, and the limit on v_i is put at 2,
-so that the price is the row's.
+A solver's tolerance is the same in every row, however far capacities lie apart. So what is left of the program
+after reduction is solved in units of its own. Variable i can be at most k_i = min(u_i, least capacity of its
+secrets). In units of k_i, and with every row divided by its capacity, the program is max Σ k_i·v_i, Σ_{i∋j}
+(k_i/cap_j)·v_i ≤ 1, 0 ≤ v ≤ u_i/k_i: coefficients in (0, 1]. Where u_i is above k_i a row says v_i ≤ 1, and the
+limit on v_i is put at 2, so that the price is the row's.
 """
 
 from __future__ import annotations
