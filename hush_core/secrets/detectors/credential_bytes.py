@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
@@ -47,7 +48,7 @@ _RUN = linear.compile(
     rb"(?:" + ITEM + rb"[ \t]*,\s{0,40}){7,}" + ITEM + rb"|[\"']" + _STRING + rb"[\"']|" + PAIRS
 )
 _ESCAPE, _PAIRS = re.compile(rb"\\x[0-9A-Fa-f]|\\u00|\\[0-3][0-7]{2}"), re.compile(PAIRS)
-_CLOSED = re.compile(rb"[ \t]*,?\s{0,40}(?:[\]})>;\"'`]|\Z)|[ \t]*(?:\r?\n)")
+_CLOSED = linear.compile(rb"[ \t]*,?\s{0,40}(?:[\]})>;\"'`]|\Z)|[ \t]*(?:\r?\n)")
 _NAME = re.compile(rb"[A-Za-z_$][\w$-]*")
 _NO_NAME = frozenset(
     b"new byte bytes uint int u sint unsigned signed char array buffer from of vec slice list pack const static final var let val mut "
@@ -139,7 +140,7 @@ def is_drawn(data: bytes) -> bool:
     if count not in SIZES or len(set(data)) < 0.7 * count:
         return False
     high = sum(byte >= 128 for byte in data)
-    steps = [b - a for a, b in zip(data, data[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(data)]
     return (
         count / 8 <= high <= count * 7 / 8
         and len(set(steps)) >= count / 2

@@ -41,7 +41,7 @@ from hush_core.secrets.detectors.credential_formats import FORMATS, MAX_BODY, lo
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_near import NEAR_GATE, near_names
-from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
+from hush_core.secrets.detectors.credential_passwords import LOCAL_GATE, PASSWORD_GATE, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.kept import keep, kept
 
@@ -242,6 +242,7 @@ def gates() -> list[tuple[bytes, int, int]]:
     rows += [
         (RANDOM_GATE, RANDOM, 0),
         (PASSWORD_GATE, PASSWORD, caseless),
+        (LOCAL_GATE, PASSWORD, caseless),
         (NEAR_GATE, NEAR, caseless),
         (COLUMNS_GATE, COLUMNS, caseless | lines),
         (DECODED_GATE, DECODED, 0),

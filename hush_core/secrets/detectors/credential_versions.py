@@ -14,8 +14,8 @@ What makes it safe, rule by rule:
 - What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
   version is looked at as a whole. Whether it holds settings is told by its
   head: where that decided, a version whose head changed is looked at as a whole (`Known.head`).
-- What is below the head of a table (`credential_columns`), and beside an array of bytes (`credential_bytes`), is looked
-  at as a whole.
+- A content with the head of a table (`credential_columns`) or an array of bytes (`credential_bytes`) is looked at
+  as a whole.
 - Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, stands near a change, all of the
   content is looked at for them; variables that are put together where a change stands in the 4 KiB before them.
 """

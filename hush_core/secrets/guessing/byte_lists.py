@@ -1,5 +1,7 @@
 r"""Bytes as programs spell them: lists of numbers, escapes in strings, pairs of hexadecimal digits."""
 
+# ruff: noqa: E501  (patterns: one row a form)
+
 from __future__ import annotations
 
 import re

@@ -68,6 +68,8 @@ PARTS = {
     "spaced rule": ["# couchbase capella", "# api", "# key", f"x {drawn(64, LETTERS + '+/')}"],
     "bytes": ["var key = []byte{", *("\t" + "".join(f"0x{b:02x}, " for b in BYTES[n : n + 2]) for n in range(0, 32, 2)), "}"],
     "vector": ["var key = []byte{" + "".join(f"0x{b:02x}, " for b in BYTES) + "}", *code(8, 700), "output", drawn(32, "0123456789abcdef")],
+    "sentence": [f"数据库密码为“{PASSWORD}”，请勿外传"],
+    "sentence of words": ["Das Passwort für den Server lautet „sommer2024“."],
     "fingerprint": [f"sha256 of it: {drawn(64, '0123456789abcdef')}"],
 }  # fmt: skip
 
