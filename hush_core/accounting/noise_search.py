@@ -59,8 +59,8 @@ def falling_root(
     """The log of a σ where the gap, which falls, is at most 0, at most `precision` above one where it is not.
 
     `step` is the first one from the guess; it doubles. Then regula falsi with halved weights (Illinois); plain
-    halving where the upper side refuses. The answer is a point that was itself evaluated, so noise in the gap costs
-    precision and not validity.
+    bisection if the upper side refuses. The answer was itself evaluated, so noise in the gap costs precision and
+    not validity.
     """
     least, most = float(np.log(LEAST_NOISE)), float(np.log(MOST_NOISE))
     high = float(np.clip(guess, least, most))

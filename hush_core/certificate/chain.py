@@ -1,7 +1,7 @@
-"""A certificate against one that was written before it: does its history carry on all that the other knew?
+"""A certificate against an earlier one: does its history contain all that the other knew?
 
-A run that is left out of `runs.parquet` would make every bound of all runs too small, and nothing in one
-certificate can tell. Two can: what the earlier one is of, and every run that it counted, the later one must count.
+A run that is missing in `runs.parquet` would make every bound of all runs too small, and one certificate alone
+cannot show that. Two can: the later one must count the earlier one's run, and every run that it counted.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ def read_corpus(
     """Read every repository at its revision, and every table.
 
     Raises:
-        InputError: an unreadable or unsafe repository, missing objects, a shallow clone where whole
-            histories are needed, a table that is not what it is said to be, or no text at all.
+        InputError: an unreadable or unsafe repository, missing objects, a shallow clone if whole histories are
+            needed, a table of another form than the config says, or no text at all.
     """
 
     with ExitStack() as stack:

@@ -207,8 +207,8 @@ def _entry(link: str) -> bytes:
 def _attempt_of(line: bytes, release: int, last: int, link: str) -> int | None:
     """The attempt that wrote this line of the release, or the beginning of it; None if it is neither.
 
-    Only the file's last line can be cut: every other ends in a newline, which no beginning does. Where a cut
-    line does not say whose it was, it is taken for an attempt of its own.
+    Only the file's last line can be cut: every other ends in a newline, which no beginning does. A cut line that
+    does not name its attempt counts as a new attempt.
     """
     for attempt in (last + 1, last) if last else (1,):
         if _line(release, attempt, link)[0].startswith(line):

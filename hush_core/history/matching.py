@@ -48,8 +48,8 @@ def texts_held(
 
 
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
-    noise, one such text, which represents what was cut otherwise then."""
+    """secret_id · text · rate: for each secret that the run does not name, in a file of which it used text without
+    noise, one such text. It represents text that was cut otherwise then."""
     late = files.join(record.files, on="hash").filter(
         ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
     )

@@ -19,11 +19,11 @@ LEAST_C = 1e-6
 
 
 def recommended(frontier: pl.DataFrame) -> int | None:
-    """The row to take by RULE; None where no row has a certified noise multiplier.
+    """The row to take by RULE; None if no row has a certified noise multiplier.
 
     Args:
-        frontier: protected_retained, noise_multiplier (null where none is certified), and, where it is known,
-            drowned (`drowns`).
+        frontier: protected_retained, noise_multiplier (null if none is certified) and, if known, drowned
+            (`drowns`).
     """
     rows = frontier.with_row_index("row").filter(pl.col("noise_multiplier") > 0)
     if rows.is_empty():

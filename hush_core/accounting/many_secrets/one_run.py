@@ -1,7 +1,7 @@
-"""Every secret's bound after one run: from binomials on a grid, where there are too many for bounds of their own.
+"""Every secret's bound after one run: from binomials on a grid, if there are too many secrets for their own bounds.
 
-Coarse dominating profiles first, finer ones for those that miss their target, their own rates for those that
-still do: each row says which profile its bound was computed for.
+Coarse dominating profiles come first, finer ones for secrets that miss their target, and then their own rates. Each
+row says for which profile its bound was computed.
 """
 
 from __future__ import annotations
