@@ -63,8 +63,8 @@ class RunFolders:
         return releases_in(self.store / "work" / run / LEDGER, self.witness(run))
 
     def released(self, but: str = "") -> Iterator[tuple[Path, int]]:
-        """Folder and releases of every other run that made any, in the order of their keys. One that has a ledger
-        alone was noted once: its folder is gone, and with it what it says."""
+        """Folder and releases of every other run that made any, in the order of their keys. A run with a ledger
+        alone was noted once: its folder and its record are gone."""
         for name in sorted(self.all()):
             if name != but and (rounds := self.releases(name)):
                 yield self.root / name, rounds

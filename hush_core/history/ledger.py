@@ -35,10 +35,10 @@ class ReleaseLedger:
 
     Args:
         path: the file, made private to its owner; its folder exists.
-        run: digest of the plan, data and model that the releases are of.
+        run: digest of the plan, data and model of these releases.
         rounds: the releases that the plan certifies, over all attempts.
-        witness: the second file; its folder exists. Beside the ledger unless given, which is no help against a
-            folder that is put back to an earlier state.
+        witness: the second file; its folder exists. By default beside the ledger, which does not help if the folder
+            is restored to an earlier state.
 
     Raises:
         InputError: a file belongs to another run, is damaged, lacks releases that the other has, cannot be

@@ -112,8 +112,8 @@ def _canonical(value: Any) -> Any:
 
 
 def _alive(record: Path) -> bool:
-    """Whether a stored result can be read and every object that it refers to is whole. It counts as whole where the
-    storage is away or this disk full: a record is dear, and who reads the object says what is wrong."""
+    """Whether a stored result can be read and every object that it refers to is whole. It counts as whole if the
+    storage is away or this disk full: a result is expensive, and the reader of the object reports the error."""
     try:
         body = json.loads(record.read_bytes())
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]

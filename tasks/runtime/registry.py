@@ -69,11 +69,13 @@ def record_run(
 ) -> Registered:
     """Log one run and register its model as a new version, status `pending`.
 
-    One process of this home at a time. Idempotent: where a version of `model_name` has this very certificate,
-    that version is returned; one that was logged in other experiments alone is logged in this one, too, and not
-    registered again. `VERSION` in `description`, as in models:/NAME/VERSION, is replaced by the number. What
-    fails midway leaves a FAILED run and no version. `training`: the public name of the run's training; where a
-    run shows its live metrics, that one is taken, and what of them did not reach the tracker is delivered first.
+    One process of this home at a time. Idempotent: a version of `model_name` with this very certificate is
+    returned. If it was logged in other experiments only, it is logged in this one, too, and not registered again. A
+    failure midway leaves a FAILED run and no version.
+
+    `VERSION` in `description`, as in models:/NAME/VERSION, is replaced by the number. `training`: the public name
+    of the run's training. A run that shows its live metrics is used, after those that did not reach the tracker are
+    delivered.
     """
     with one_at_a_time(home(), "register"), Store(home().store).all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:

@@ -35,10 +35,10 @@ def read_versions(
     """Read all contents that the view's commit reaches, each once, at all paths where it ever was.
 
     Args:
-        walk: begun before the history was read (`walking`), so that git did both at once.
+        walk: begun before the history is read (`walking`), so that git does both at the same time.
 
     Raises:
-        InputError: an object is missing, or git's log and its walk over trees disagree on what there is.
+        InputError: an object is missing, or git's log and its walk over trees disagree.
     """
     pairs, skipped = _pairs(history, _ages(view, history))
     log = history.log
