@@ -19,13 +19,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from flows.reports.job_report import Report
 from hush_core.config import ByteGptModel, HushConfig
 from hush_core.files import write_whole
 from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store, canonical_json, refs_in
+from tasks.runtime.store import Ref, canonical_json, open_store, refs_in
 from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
 from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered, tracker_is_own
@@ -37,10 +37,8 @@ PACKAGES = ("flows", "tasks", "hush_core")
 INSTALLED = (".dist-info", ".egg-info")
 
 
-class Answer(BaseModel):
+class Answer(BaseModel, frozen=True):
     """A report, and every object of the store that it was gathered from."""
-
-    model_config = ConfigDict(frozen=True)
 
     report: Report
     refs: tuple[Ref, ...]
@@ -55,7 +53,7 @@ def find_answer(config: HushConfig, run_name: str = "train") -> Report | None:
         kept = Answer.model_validate_json(_file(config, sources(config)).read_bytes())
     except (OSError, ValidationError):
         return None
-    store = Store(home().store)
+    store = open_store()
     if not all(store.holds(ref) for ref in kept.refs) or not is_registered(kept.report.model_uri):
         return None
     if _refuted(Path(kept.report.certificate_dir)):

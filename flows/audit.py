@@ -53,7 +53,7 @@ from tasks.refutation import whose_releases
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.versions import CHAMPION, find_version
 
 ALTERNATIVES = 1000
@@ -98,9 +98,9 @@ def audit(
     model_uri = model_uri or _champion(config_file)
     if model_uri is None:
         return None
-    entry, store = find_version(model_uri), Store(home().store)
+    entry, store = find_version(model_uri), open_store()
     fixed = f"models:/{entry.name}/{entry.version}"
-    with Store(home().store).scratch() as folder:
+    with open_store().scratch() as folder:
         verification, _ = check_registered(fixed, Path(folder))
         certificate = store.put_directory(Path(folder) / "certificate", kind="certificate")
         files = store.put_directory(Path(folder) / "artifact" / "model", kind="model")
@@ -136,7 +136,7 @@ def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: i
     written = tuple(write_values(model, inputs, redacted=False) for model in models)
     ranked = tuple(rank_values(model, inputs, alternatives) for model in models)
     redacted = None
-    if Store(home().store).read_frame(inputs.redactions).height:
+    if open_store().read_frame(inputs.redactions).height:
         redacted = (
             *(write_values(model, inputs, redacted=True) for model in models),
             *(rank_redacted(model, inputs, alternatives) for model in models),
@@ -158,7 +158,7 @@ def publish(
     Raises:
         VerificationError: the audit refutes the certificate; all is recorded before.
     """
-    store = Store(home().store)
+    store = open_store()
     with store.scratch() as scratch:
         folder = Path(scratch)
         files = _tables(store, tested, measured, folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from flows.check import check_config
 from flows.reports.comparison import ComparisonReport, build_report, markdown
@@ -34,7 +34,7 @@ from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.turns import own_turn
 from tasks.texts import split_texts
 
@@ -45,10 +45,8 @@ MOST_AT_ONCE = 4
 MOST_SEEDS = 1000
 
 
-class Comparison(BaseModel):
+class Comparison(BaseModel, frozen=True):
     """What to compare: rivals by name (`hush_core.rivals`), and how often each is trained."""
-
-    model_config = ConfigDict(frozen=True)
 
     mechanisms: tuple[str, ...] = ()
     """All kinds, unless some are named."""
@@ -209,7 +207,7 @@ def _rows(
     every = [one for found in played.values() for one in found]
     if not every:
         raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))
-    common, store = common_texts([one.held_out for one in every]), Store(home().store)
+    common, store = common_texts([one.held_out for one in every]), open_store()
     rows = []
     for rival in rivals:
         if rival.name in why:

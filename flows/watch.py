@@ -14,7 +14,7 @@ from pathlib import Path
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.logging import get_run_logger
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 
 from flows.registered import verify_registered
@@ -27,7 +27,7 @@ from tasks.runtime.decisions import Standing, finish_decisions, standing, withdr
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.promotions import last_promotion, promotions
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.trust import TRUST, trust_root
 from tasks.runtime.versions import CHAMPION, find_version
 
@@ -41,10 +41,8 @@ OF_NOBODY = (
 )
 
 
-class WatchedModel(BaseModel):
+class WatchedModel(BaseModel, frozen=True):
     """One model, and what was found of its champion."""
-
-    model_config = ConfigDict(frozen=True)
 
     model: str
     champion: str | None
@@ -52,10 +50,8 @@ class WatchedModel(BaseModel):
     found: str
 
 
-class Watched(BaseModel):
+class Watched(BaseModel, frozen=True):
     """What a look at all champions came to."""
-
-    model_config = ConfigDict(frozen=True)
 
     models: list[WatchedModel]
     told: list[str]
@@ -148,7 +144,7 @@ def _look(name: str) -> _Look:
     uri, trust, seen = f"models:/{entry.name}/{entry.version}", trust_root(), standing(entry)
     older = None
     try:
-        with Store(home().store).scratch() as folder:
+        with open_store().scratch() as folder:
             verification, _ = verify_registered(uri, Path(folder))
         if verification.refuted:
             return _Look(uri, "refuted", (verification.audit,), seen=seen)

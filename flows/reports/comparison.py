@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,10 +14,8 @@ from tasks.publish_comparison import PublishedComparison, RivalRow
 WITHOUT_NOISE = ("redaction", "dropping")
 
 
-class ComparisonReport(BaseModel):
+class ComparisonReport(BaseModel, frozen=True):
     """The rivals, the best first, and where everything lies."""
-
-    model_config = ConfigDict(frozen=True)
 
     rows: list[RivalRow]
     chosen: str | None

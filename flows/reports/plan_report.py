@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from flows.remedies import WORTH_ASKING, Remedy, share
 from flows.reports.ways import in_short
@@ -16,10 +16,8 @@ from tasks.weighing import Relaxation
 from tasks.wording import counted
 
 
-class PlanReport(BaseModel):
+class PlanReport(BaseModel, frozen=True):
     """What a plan came to."""
-
-    model_config = ConfigDict(frozen=True)
 
     secrets: int
     examples: int

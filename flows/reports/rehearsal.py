@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,10 +18,8 @@ from tasks.rehearse import Stage
 MOST_ROWS = 12
 
 
-class RehearsedRow(BaseModel):
+class RehearsedRow(BaseModel, frozen=True):
     """One point and what was predicted for it."""
-
-    model_config = ConfigDict(frozen=True)
 
     point: Changes
     state: str
@@ -36,10 +34,8 @@ class RehearsedRow(BaseModel):
     recommended: bool
 
 
-class RehearsalReport(BaseModel):
+class RehearsalReport(BaseModel, frozen=True):
     """The points, the best first, and where everything lies."""
-
-    model_config = ConfigDict(frozen=True)
 
     secrets: int
     method: str

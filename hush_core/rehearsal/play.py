@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hush_core.config import TrainConfig
 from hush_core.plan import ProtectionPlan
-from hush_core.training import LanguageModel, fit_private
+from hush_core.training import LanguageModel, OtherTexts, fit_private
 
 STEPS = 8
 """Losses on the way, evenly spread over the rounds; the last is the prediction."""
@@ -90,8 +90,8 @@ def play(
     key = hashlib.sha256(f"rehearsal {seed}".encode()).digest()
     try:
         fitted = fit_private(
-            plan, stand_ins, model, alike, work_dir, look, untagged=untagged, validation=measured[0].texts,
-            rehearsal=key,
+            plan, stand_ins, model, alike, work_dir, look, rehearsal=key,
+            others=OtherTexts(untagged=untagged, validation=measured[0].texts),
         )  # fmt: skip
     except _Ended:
         diverged = not math.isfinite(curve[-1][1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal.budget import Budget
@@ -34,10 +34,8 @@ class Chooser(Protocol):
     def suggest_categorical(self, name: str, choices: Any) -> Any: ...
 
 
-class Space(BaseModel):
+class Space(BaseModel, frozen=True):
     """Rows of values, each in order; a point has one of each, and the rounds that the budget pays for."""
-
-    model_config = ConfigDict(frozen=True)
 
     own: Changes
     """The config as it stands, with the rounds that the budget gives its batch: the first point that is tried."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
 from hush_core.config.secrets import Protect
@@ -32,13 +32,11 @@ ONE_SECRET = ("path", "codeowners", "contributors", "removed")
 Taken = Literal["noise", "redact", "drop"]
 
 
-class Way(BaseModel):
+class Way(BaseModel, frozen=True):
     """Which way an entry goes, and what the three ways are predicted to gain.
 
     A gain is a share of what training without protection gains on its text; None if a way is not open, or nothing
     is predicted."""
-
-    model_config = ConfigDict(frozen=True)
 
     entry: str
     asked: Protect

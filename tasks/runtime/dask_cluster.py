@@ -30,7 +30,7 @@ from hush_core.files import file_sha256, private_folder
 from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
 from tasks.runtime.environment import RUNNER, home
 from tasks.runtime.shared_store import shared_store
-from tasks.runtime.store import Ref, Store, StoreError, directory_sha256, refs_in
+from tasks.runtime.store import Ref, Store, StoreError, directory_sha256, open_store, refs_in
 
 BY_STORE = frozenset({"weigh", "price", "parts"})
 """Steps that are functions of stored objects alone. The others keep something in the home: scans, the ledger."""
@@ -106,7 +106,7 @@ class ClusterRunner(DaskTaskRunner):
 
     def _on_storage(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
         """Begin a task whose objects a worker fetches from HUSH_STORE."""
-        store, refs = Store(home().store), list(refs_in(_plain(parameters)))
+        store, refs = open_store(), list(refs_in(_plain(parameters)))
         for ref in refs:
             store.publish(ref, asked=True)
 

@@ -33,7 +33,7 @@ from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import home
 from tasks.runtime.live import deliver, open_run
 from tasks.runtime.packaging import MLMODEL, environment_files, generation, tokenizer_files
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
 from tasks.runtime.trust import signing_key
 from tasks.runtime.versions import DIGEST, STATUS, versions_of
@@ -77,7 +77,7 @@ def record_run(
     of the run's training. A run that shows its live metrics is used, after those that did not reach the tracker are
     delivered.
     """
-    with one_at_a_time(home(), "register"), Store(home().store).all_temporary():
+    with one_at_a_time(home(), "register"), open_store().all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:
             return logged
         return _record(

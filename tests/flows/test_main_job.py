@@ -258,6 +258,7 @@ def test_an_answer_ends_with_its_registered_version(kept):
     assert find_answer(config) is None
 
 
+@pytest.mark.slow
 def test_a_changed_method_runs_again_from_calibration_on(job, first):
     job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "first", "--reviewer", "ada")
     output = job.hush("run", job.config, "--method", "renyi")

@@ -42,6 +42,7 @@ def shown_to_a_reviewer():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_mlflow_shows_the_page_and_it_sorts_and_filters_there(mlflow, tmp_path):
     chromium = shutil.which("chromium")
     if chromium is None:

@@ -20,6 +20,7 @@ from hush_core.accounting.correlated.sensitivity import (
 )
 from hush_core.accounting.correlated.strategy import Strategy, banded_strategy
 from hush_core.errors import InputError
+from hush_core.values import Array
 
 _GOLDEN = 0.6180339887498949
 MOST_BANDS = 64
@@ -38,7 +39,7 @@ class Cycle:
         InputError: an unknown group, or more bands than groups.
     """
 
-    groups: np.ndarray
+    groups: Array
     period: int
     strategy: Strategy
 
