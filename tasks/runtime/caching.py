@@ -139,6 +139,6 @@ def _readable(record: Path) -> bool:
         read_result(record)
     except (ImportError, AttributeError, KeyError, ValueError):
         return False
-    except HushError:  # no type of hush: whoever reads it refuses it
+    except HushError:  # no type of hush: its reader refuses it
         return True
     return True
