@@ -107,10 +107,13 @@ def make_plan(
     method: Method = "best",
     progress: Progress | None = None,
 ) -> ProtectionPlan:
-    """The plan with the smallest noise for which every secret's bound is certified (Algorithm 2, lines 3-5).
+    """The plan with the smallest noise for which every secret's bound is certified (paper, Algorithm 2, lines 3-5).
 
     Args:
-        weights: (n,) from `solve_weights`. edges, secrets: as in docs/mathematics.md.
+        weights: (n,) from `solve_weights`.
+        edges: example_id, secret_id.
+        secrets: secret_id, name, prior, posterior.
+        rounds: T. expected_batch: B. clip_norm: C.
 
     Guarantee: for every row of `certificates`, bound ≤ posterior, evaluated at the returned σ itself.
 

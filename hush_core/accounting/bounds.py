@@ -146,8 +146,13 @@ def curve_of_runs(
     lower: bool = False,
     coarser: float = 1.0,
 ) -> PosteriorCurve:
-    """`bound_of_runs` for many priors (k,) at once. coarser: grids of losses that add so many times the usual share
-    of 1e-4 or so to the tight bound will do; as valid, and several times faster."""
+    """`bound_of_runs` for many priors at once.
+
+    Args:
+        priors: (k,) in (0, 1).
+        coarser: 1 or more; a coarser grid of losses adds that many times the usual share (1e-4 or so) to the tight
+            bound. The bound stays valid and is several times faster.
+    """
     priors = np.atleast_1d(np.asarray(priors, dtype=np.float64))
     wrong = ~((priors > 0) & (priors < 1))
     if priors.ndim != 1 or not len(priors) or wrong.any():

@@ -20,9 +20,13 @@ PRECISION = 1e-5
 def smallest_noise(
     participation: Participation, *, rounds: int, prior: float, posterior: float, method: BoundMethod = "best"
 ) -> float:
-    """The smallest σ whose bound is at most `posterior`, to PRECISION; 0 where nothing is ever sampled.
+    """The smallest σ whose bound is at most `posterior`, to PRECISION; 0 if nothing is ever sampled.
 
-    Guarantee: `posterior_bound` was evaluated at the very σ that is returned, and met the target.
+    Args:
+        participation, rounds, prior, method: as for `posterior_bound`.
+        posterior: the target, above the prior and below 1.
+
+    Guarantee: `posterior_bound` was evaluated at the returned σ itself, and met the target.
 
     Raises:
         InputError: posterior ≤ prior or out of range.

@@ -51,6 +51,8 @@ def privacy_report(
         secrets: names whose own profiles are composed; by default those that take part most. All others inherit the
             ε of one dominating profile.
 
+    Guarantee: ε holds for this run's rounds, at the certificate's σ, rates and T.
+
     Raises:
         InputError: δ out of range, or an unknown name.
     """

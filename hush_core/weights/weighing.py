@@ -98,13 +98,14 @@ def weigh(
     """Weights under a capacity rule, at c (relative to c_max) or for a noise multiplier.
 
     Args:
-        edges: example_id, secret_id. secrets: secret_id, prior, posterior. order: (n,) `text_order` of the texts,
-            by which it is chosen what is measured on.
+        edges: example_id, secret_id.
+        secrets: secret_id, prior, posterior.
+        order: (n,) `text_order` of the texts, by which the examples to measure on are chosen.
 
     Raises:
-        InputError: bad edges, `equalised` without a mechanism, a batch larger than the retained weight (it names
-            the largest that works). CertificationError: the solver failed, or no noise is certified for
-            `equalised`.
+        InputError: bad edges, `equalised` without a mechanism, or a batch larger than the retained weight (it names
+            the largest that works).
+        CertificationError: the solver failed, or no noise is certified for `equalised`.
     """
     roles = assign_roles(
         edges, n_examples=n_examples, without_secret=settings.without_secret, held_back=settings.held_back,
