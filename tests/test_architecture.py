@@ -208,7 +208,6 @@ LARGE = {
     "hush_core/secrets/extraction.py: extract": (5, 72),
     "hush_core/secrets/report/sarif.py: sarif": (8, 71),
     "hush_core/signing/bom.py: _bill": (1, 61),
-    "hush_core/training/module.py: __init__": (12, 41),
     "hush_core/training/plain.py: fit_plain": (11, 48),
     "tasks/calibration.py: calibrate_noise": (12, 51),
     "tasks/certificate.py: write_model_certificate": (14, 86),

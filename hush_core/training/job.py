@@ -33,8 +33,8 @@ class OtherTexts:
         untagged: `untagged_batch` of it is mixed into each update, after the release (post-processing: the plan,
             its noise and the ledger know nothing of it). `optimizer: preconditioned` takes the scale of gradients
             from it, before the first round.
-        validation: is not trained on. Early stopping and `keep: best` look at it, or where there is none at public
-            text, and at nothing else.
+        validation: is not trained on. Early stopping and `keep: best` look at it, or at public text if there is no
+            such text, and at nothing else.
     """
 
     public: Items = ()

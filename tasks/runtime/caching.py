@@ -114,8 +114,8 @@ def _canonical(value: Any) -> Any:
 
 
 def _alive(record: Path) -> bool:
-    """Whether a stored result can be read and every object that it refers to is whole. It counts as whole if the
-    storage is away or this disk full: a result is expensive, and the reader of the object reports the error."""
+    """Whether a stored result can be read and every object that it refers to is whole. It counts as whole where the
+    storage is away or this disk full: a record is dear, and who reads the object says what is wrong."""
     try:
         body = json.loads(record.read_bytes())
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
@@ -139,6 +139,6 @@ def _readable(record: Path) -> bool:
         read_result(record)
     except (ImportError, AttributeError, KeyError, ValueError):
         return False
-    except HushError:  # no type of hush: its reader refuses it
+    except HushError:  # no type of hush: reading it refuses it
         return True
     return True
