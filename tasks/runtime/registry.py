@@ -70,12 +70,9 @@ def record_run(
     """Log one run and register its model as a new version, status `pending`.
 
     One process of this home at a time. Idempotent: a version of `model_name` with this very certificate is
-    returned. If it was logged in other experiments only, it is logged in this one, too, and not registered again. A
-    failure midway leaves a FAILED run and no version.
-
-    `VERSION` in `description`, as in models:/NAME/VERSION, is replaced by the number. `training`: the public name
-    of the run's training. A run that shows its live metrics is used, after those that did not reach the tracker are
-    delivered.
+    returned; if other experiments logged it, it is logged in this one, too. A failure midway leaves a FAILED run
+    and no version. `VERSION` in `description`, as in models:/NAME/VERSION, becomes the number. `training`: the
+    public name of the run's training, whose live metrics are delivered first and whose run is used if it has one.
     """
     with one_at_a_time(home(), "register"), open_store().all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:
