@@ -56,7 +56,7 @@ _NO_NAME = frozenset(
     b"copy ref immutable uint8array bytearray byte_array uint8_t uint8 "
     b"sha sha256 sha512 sha1 md5 fromcharcode db".split()
 )
-"""Words that stand between a name and its bytes: types, constructors, modifiers."""
+"""Words between a name and its bytes: types, constructors, modifiers."""
 _OF_KEYS = frozenset(
     b"key keys secret seed token password passwd passphrase pwd psk private priv privkey sk keypair wallet mnemonic cipher hmac kek dek mek "
     b"keydata keybytes secretkey privatekey aeskey master pepper".split()
@@ -73,7 +73,7 @@ _ANSWER = linear.compile(
         + rb"|(?:\\x[0-9a-f]{2}){4}|[0-9a-f]{32})|\bRFC ?-?[0-9]{3}|\bNIST\b|\bFIPS\b|\bSP ?800|test ?_?-?vectors?\b|\bKAT\b|\bWycheproof\b"
     )
 )
-"""What stands beside a test vector: its answer as bytes, or whose vectors it is of."""
+"""What is beside a test vector: its answer as bytes, or whose vectors it is of."""
 
 
 def key_bytes(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:

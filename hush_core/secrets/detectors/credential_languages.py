@@ -27,7 +27,7 @@ from hush_core.secrets.priors import ASSIGNED_PASSWORD
 
 
 def _any(words: str) -> bytes:
-    """An expression for one of the words; `_` stands for a blank, a sign or nothing."""
+    """An expression for one of the words; `_` is a blank, a sign or nothing."""
     return b"|".join(re.escape(word).encode().replace(b"_", rb"[ _-]{0,2}") for word in words.split())
 
 
@@ -44,7 +44,7 @@ LOCAL_NAMES = (
 )  # two of them in Latin-1
 """What a password is called in forty languages, by the part that no ending changes."""
 _LATIN = rb"[\xc3-\xd4][\x80-\xbf]|\xc2[\xa1-\xaa\xac-\xba\xbc-\xbf]"
-"""Letters of two bytes: Latin, Greek, Cyrillic; the quotes « and » are none."""
+"""Letters of two bytes: Latin, Greek, Cyrillic; but not the quotes « and »."""
 RUN = rb"(?:[!#$%&*+./0-9:=?@A-Z^_a-z~-]|" + _LATIN + rb")"
 """A character that a value without quotes may hold."""
 OPENING = rb"(?:" + _any("“ „ « ‹ 「 『 《 【 （ ＂") + rb")"
@@ -56,7 +56,7 @@ _AFTER = (
     _any("是 为 為 设为 設為 设置为 は が を に には 는 은 이 가 을 를 คือ है")
     + rb"|[:=]|\xef\xbc\x9a|\xe2\x80\x94|\xe2\x80\x93|->|\xe2\x86\x92"
 )
-"""Signs and particles behind which a value may stand without a blank."""
+"""Signs and particles behind which a value may follow without a blank."""
 LOCAL_USERS = _any(
     "benutzer nutzer anwender anmeldename usuario usuário utilisateur identifiant utente gebruiker användare bruger bruker käyttäjä uživatel użytkownik "
     "kullanıcı felhasználó utilizator пользовател Пользовател логин Логин 用户 用戶 账号 帳號 ユーザ 사용자 아이디"
@@ -120,7 +120,7 @@ def said(
 
 
 def _given(line: bytes, at: int) -> Iterator[tuple[int, int]]:
-    """Where values begin and may end that stand where a name is given one."""
+    """Where values begin and may end, at the places where a name is given one."""
     near = line[at : at + REACH]
     for link in _LINKS:
         for match in link.finditer(near):
@@ -129,7 +129,7 @@ def _given(line: bytes, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _end(line: bytes, start: int, end: int, is_phrase: Callable[[bytes], bool]) -> int:
-    """Where a password ends that begins at `start`; 0 if it is none."""
+    """Where a password ends that begins at `start`; 0 if it is not one."""
     while end > start and line[end - 1] in b".:=*":
         end -= 1
     value = line[start:end]
