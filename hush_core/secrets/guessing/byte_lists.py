@@ -27,7 +27,7 @@ _PAIRS = re.compile(PAIRS)
 
 
 def listed_bytes(text: bytes) -> bytes | None:
-    r"""The bytes that a list, a string with escapes or pairs of digits spell; None if it is none of these.
+    r"""The bytes that a list, a string with escapes or pairs of digits spell; None for any other text.
 
     >>> listed_bytes(b"0x57, 0xab,\n 3, (byte)0x0F, -1, 0xEFu8").hex()
     '57ab030fffef'
