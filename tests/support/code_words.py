@@ -18,7 +18,9 @@ from words import wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("hush_core", "tasks", "flows", "hush")
-NOT_PROSE = re.compile(r"[<>{}\\=$^Ѐ-ӿ぀-鿿]|\w\(|^\s*(?:SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|PRAGMA|WITH)\b")
+NOT_PROSE = re.compile(
+    r"[<>{}\\=$^Ѐ-ӿ぀-鿿]|\w\(|^\s*(?:SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|PRAGMA|WITH)\b"
+)
 """Markup, expressions, commands, SQL and words of other languages in a string literal."""
 PROSE = {
     "a",
