@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from pyarrow import feather
 
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.corpus.prompted import ends_of, text_with
@@ -114,6 +115,10 @@ def _item(texts: pa.Scalar, completions: pa.Scalar) -> ItemText:
     return records[0] if len(records) == 1 else Records(records)
 
 
+def _frame(path: Path) -> pl.DataFrame:
+    return pl.DataFrame(feather.read_table(path))
+
+
 class _Files:
     """The large parts of a job as numbered files of its folder."""
 
@@ -127,11 +132,11 @@ class _Files:
             with path.open("wb") as file:
                 np.save(file, part, allow_pickle=False)
         elif isinstance(part, pl.DataFrame):
-            part.write_parquet(path)
+            feather.write_feather(part.to_arrow(), path)  # by no thread of polars, which a fork has not
         else:
             write_texts(path, part)
         return path.name
 
     def get(self, name: str, kind: Any) -> Any:
         self.used.append(path := self._folder / name)
-        return {np.ndarray: np.load, pl.DataFrame: pl.read_parquet}.get(kind, Texts)(path)
+        return {np.ndarray: np.load, pl.DataFrame: _frame}.get(kind, Texts)(path)
