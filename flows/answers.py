@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from flows.reports.job_report import Report
 from hush_core.config import ByteGptModel, HushConfig
@@ -72,7 +72,7 @@ def keep_answer(config: HushConfig, outcome: Outcome, report: Report) -> None:
     now = sources(config)
     if outcome.extracted.commits != {label: home().fingerprint(c) for label, c in now.revisions.items()}:
         return
-    refs = tuple(dict.fromkeys(refs_in(outcome.model_dump(mode="json"))))
+    refs = tuple(dict.fromkeys(refs_in(TypeAdapter(type(outcome)).dump_python(outcome, mode="json"))))
     file = _file(config, now)
     file.parent.mkdir(mode=0o700, exist_ok=True)
     write_whole(file, Answer(report=report, refs=refs).model_dump_json().encode())

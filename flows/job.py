@@ -6,14 +6,12 @@ Every step is a task, reused if its inputs have not changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from prefect import Task
 
 from flows.extraction import extracted_of
 from hush_core.config import (
     CorrelatedMechanism,
-    HuggingFaceModel,
     HushConfig,
     HushMechanism,
     LoraConfig,
@@ -25,81 +23,23 @@ from hush_core.errors import CertificationError
 from hush_core.weights import weight_settings
 from tasks.attack import Attacked, attack_model, attack_redactions
 from tasks.calibration import Calibrated, calibrate_noise, paper_noise, without_noise, without_rounds
-from tasks.champion import Champion, go_on_from
+from tasks.champion import go_on_from
 from tasks.earlier_runs import Before, job_name, look_back
 from tasks.extraction import Extracted, refuse_empty_entries, refuse_without_edges
 from tasks.items import fill_items, imply_targets
-from tasks.models import Model, base_name, measure
-from tasks.ordinary_training import PlainlyTrained, pretrain, train_unprotected, train_untagged
-from tasks.rate_search import TriedRate, check_public, choose_rate
+from tasks.models import base_name, measure
+from tasks.ordinary_training import pretrain, train_unprotected, train_untagged
+from tasks.outcome import Attacks, Begun, Planned, Rounds
+from tasks.rate_search import check_public, choose_rate
 from tasks.runtime.live import Live
 from tasks.runtime.runner import elsewhere
 from tasks.runtime.store import Ref, open_store
-from tasks.texts import TextsByRole, all_trained, split_texts
+from tasks.texts import all_trained, split_texts
 from tasks.training import TRAIN_VERSION, Inputs, Noted, Trained, keep_without_rounds, train_protected
 from tasks.weighing import Weighed, weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
 """Rivals whose noise the report shows beside that of the config's method."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What is settled before anything is trained: who holds what, how often it is drawn, how much noise."""
-
-    config: HushConfig
-    train: TrainConfig
-    """Of this run: a later one of a promise may have fewer rounds."""
-    extracted: Extracted
-    """With the secrets that only earlier runs of the promise named."""
-    weighed: Weighed
-    job: str
-    before: Before | None
-    calibrated: Calibrated
-    by_method: dict[str, Calibrated | None]
-    by_paper: float | None
-
-    @property
-    def champion(self) -> Champion | None:
-        """The promoted version that this run continues from."""
-        return self.before.champion if self.before else None
-
-
-@dataclass(frozen=True)
-class Begun:
-    """What the certified rounds begin with."""
-
-    texts: TextsByRole
-    begun: Model
-    """Trained on public text alone, or the champion."""
-    untagged: PlainlyTrained | None
-    """Rounds without noise, on text that no entry names."""
-
-    @property
-    def start(self) -> Model:
-        return self.untagged.model if self.untagged else self.begun
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """The protected model, and at which rate it was trained."""
-
-    trained: Trained
-    rate: float | None
-    tried: tuple[TriedRate, ...]
-
-
-@dataclass(frozen=True)
-class Attacks:
-    """What the same attacks got out of each model."""
-
-    before: Attacked
-    protected: Attacked
-    redacted_before: Attacked | None
-    redacted: Attacked | None
-    unprotected_model: Model | None
-    unprotected: Attacked | None
-    tagged_bits: dict[str, float | None]
 
 
 def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
@@ -151,15 +91,6 @@ def begin(planned: Planned, base: Ref | None, repetition: int) -> Begun:
             config.train.precision, config.train.micro_batch, repetition,
         )  # fmt: skip
     return Begun(texts, begun, untagged)
-
-
-def begun_as(planned: Planned) -> str:
-    """What the model is called that a run begins with."""
-    if planned.champion:
-        return "champion"
-    if planned.config.pretrain.steps and planned.extracted.n_public:
-        return "pretrained"
-    return "base model" if isinstance(planned.config.model, HuggingFaceModel) else "untrained"
 
 
 def train_rounds(

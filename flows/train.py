@@ -9,7 +9,7 @@ from prefect import flow
 
 from flows.answers import keep_answer
 from flows.check import check_config
-from flows.job import METHODS, attack_all, begin, begun_as, plan, train_rounds
+from flows.job import METHODS, attack_all, begin, plan, train_rounds
 from flows.reports.job import build_report, gather_warnings
 from flows.reports.job_page import page
 from flows.reports.job_report import Report
@@ -81,32 +81,14 @@ def run_job(
     attacks = attack_all(planned, begun, rounds.trained)
     extracted, weighed, calibrated = planned.extracted, planned.weighed, planned.calibrated
     certificate = write_model_certificate(
-        config.tracking.model, extracted, weighed, calibrated, rounds.trained, attacks.protected,
+        config.tracking.model, extracted, weighed, calibrated, rounds.trained, attacks.attacked,
         settings=config.weights, audit=config.audit, settings_digest=config.settings_digest,
-        mechanism=config.mechanism, promise=config.promise, attacked_redacted=attacks.redacted,
+        mechanism=config.mechanism, promise=config.promise, attacked_redacted=attacks.redacted_attacked,
         champion=planned.champion, preconditioned=config.train.optimizer == "preconditioned",
     )  # fmt: skip
     read = {name: getattr(extracted, name) for name in AuditInputs.model_fields if name != "start"}
     note_inputs(open_store(), certificate, AuditInputs(start=begun.start, **read))
+    parts = (planned, begun, rounds, attacks)
     return Outcome(
-        extracted=extracted,
-        weighed=weighed,
-        calibrated=calibrated,
-        by_method=planned.by_method,
-        by_paper=planned.by_paper,
-        champion=planned.champion,
-        begun=begun.begun,
-        begun_as=begun_as(planned),
-        untagged=begun.untagged,
-        tried=rounds.tried,
-        learning_rate=rounds.rate,
-        trained=rounds.trained,
-        before_attacked=attacks.before,
-        attacked=attacks.protected,
-        redacted_before=attacks.redacted_before,
-        redacted_attacked=attacks.redacted,
-        unprotected=attacks.unprotected_model,
-        tagged_bits=attacks.tagged_bits,
-        unprotected_attacked=attacks.unprotected,
-        certificate=certificate,
+        certificate=certificate, **{name: part for one in parts for name, part in vars(one).items()}
     )

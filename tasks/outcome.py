@@ -5,66 +5,109 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import polars as pl
-from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.certificate import read_tables
+from hush_core.config import HuggingFaceModel, HushConfig, TrainConfig
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
 from tasks.champion import Champion
+from tasks.earlier_runs import Before
 from tasks.extraction import Extracted
 from tasks.models import Model
 from tasks.ordinary_training import PlainlyTrained
 from tasks.rate_search import TriedRate
 from tasks.runtime.store import Ref, Store
+from tasks.texts import TextsByRole
 from tasks.training import Trained
 from tasks.weighing import Weighed
 
 
-class Outcome(BaseModel, frozen=True):
-    """Everything that a finished job has to show."""
+@dataclass(frozen=True)
+class Planned:
+    """What is settled before anything is trained: who holds what, how often it is drawn, how much noise."""
 
+    config: HushConfig
+    train: TrainConfig
+    """Of this run: a later one of a promise may have fewer rounds."""
     extracted: Extracted
+    """With the secrets that only earlier runs of the promise named."""
     weighed: Weighed
+    job: str
+    before: Before | None
     calibrated: Calibrated
     by_method: dict[str, Calibrated | None]
     """The same by each method, for comparison; empty under a promise of several runs."""
     by_paper: float | None
     """σ by the paper's method on the paper's own program, at equal retained weight."""
-    champion: Champion | None
-    """The promoted version that this run went on from; None: the public start."""
+
+    @property
+    def champion(self) -> Champion | None:
+        """The promoted version that this run continues from; None: the public start."""
+        return self.before.champion if self.before else None
+
+    @property
+    def begun_as(self) -> str:
+        """What the model is called that a run begins with."""
+        if self.champion:
+            return "champion"
+        if self.config.pretrain.steps and self.extracted.n_public:
+            return "pretrained"
+        return "base model" if isinstance(self.config.model, HuggingFaceModel) else "untrained"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What the certified rounds begin with."""
+
+    texts: TextsByRole
     begun: Model
-    """What this run began with: trained on public text alone, or the champion."""
-    begun_as: str = "pretrained"
-    """What `begun` is called where losses stand side by side: champion, pretrained, base model or untrained."""
+    """Trained on public text alone, or the champion."""
     untagged: PlainlyTrained | None
-    """After ordinary training on text without a secret; None where there was none."""
-    tried: tuple[TriedRate, ...]
-    """Each learning rate played through on public text; none where the config names one rate."""
+    """Rounds without noise, on text that no entry names; None where there was none."""
+
+    @property
+    def start(self) -> Model:
+        return self.untagged.model if self.untagged else self.begun
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The protected model, and at which rate it was trained."""
+
+    trained: Trained
     learning_rate: float | None
     """None where no certified round was made."""
-    trained: Trained
+    tried: tuple[TriedRate, ...]
+    """Each learning rate played through on public text; none where the config names one rate."""
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """What the same attacks got out of each model."""
+
     before_attacked: Attacked
     attacked: Attacked
-    redacted_before: Attacked | None = None
-    redacted_attacked: Attacked | None = None
+    redacted_before: Attacked | None
+    redacted_attacked: Attacked | None
     """The same where placeholders stand; None where nothing was redacted."""
     unprotected: Model | None
+    unprotected_attacked: Attacked | None
     tagged_bits: dict[str, float | None]
     """Loss on examples with a secret that were held back, by model; empty unless the config asks for it."""
-    unprotected_attacked: Attacked | None
+
+
+@dataclass(frozen=True)
+class Outcome(Planned, Begun, Rounds, Attacks):
+    """Everything that a finished job has to show."""
+
     certificate: Ref
-
-
-def start_label(outcome: Outcome) -> str:
-    """What `begun` is called where losses stand side by side."""
-    return outcome.begun_as
 
 
 def losses(outcome: Outcome) -> dict[str, float]:
     """Bits per `trained.model.unit` on held-out examples without a secret, by model."""
     models = {
-        start_label(outcome): outcome.begun,
+        outcome.begun_as: outcome.begun,
         "without secrets": outcome.untagged.model if outcome.untagged else None,
         "protected": outcome.trained.model,
         "unprotected": outcome.unprotected,
@@ -76,7 +119,7 @@ def gain(outcome: Outcome) -> float | None:
     """(start − protected)/(start − unprotected) on held-out text; None where it was not measured, or nothing is
     to be gained."""
     bits = losses(outcome)
-    start = start_label(outcome)
+    start = outcome.begun_as
     if not {start, "protected", "unprotected"} <= bits.keys():
         return None
     possible = bits[start] - bits["unprotected"]

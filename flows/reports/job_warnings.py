@@ -6,7 +6,7 @@ from flows.reports.coverage_notes import coverage_notes
 from flows.reports.job_rows import SecretRow
 from hush_core.config import HushConfig
 from tasks.description import runs_in_words
-from tasks.outcome import Outcome, all_runs, losses, start_label
+from tasks.outcome import Outcome, all_runs, losses
 from tasks.runtime.store import Store
 from tasks.wording import counted
 
@@ -54,7 +54,7 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
 
 def no_better(outcome: Outcome) -> str:
     """Said where the protected model predicts no better than what it began with, or than none at all."""
-    bits, start = losses(outcome), start_label(outcome)
+    bits, start = losses(outcome), outcome.begun_as
     protected = bits.get("protected")
     if protected is None:
         return ""
