@@ -18,7 +18,7 @@ from flows.reports.ways import sentences
 from flows.settling import settle
 from hush_core.config import Changes, HushConfig
 from tasks.audit_inputs import AuditInputs, note_inputs
-from tasks.certificate import write_model_certificate
+from tasks.certificate import Stated, write_model_certificate
 from tasks.leftovers import claim_flow_run
 from tasks.models import base_model, lora_of
 from tasks.outcome import Outcome
@@ -79,12 +79,10 @@ def run_job(
     begun = begin(planned, base, repetition)
     rounds = train_rounds(planned, begun, lora, repetition=repetition, apart=apart, live=live)
     attacks = attack_all(planned, begun, rounds.trained)
-    extracted, weighed, calibrated = planned.extracted, planned.weighed, planned.calibrated
+    extracted, started_from = planned.extracted, planned.champion.run if planned.champion else None
     certificate = write_model_certificate(
-        config.tracking.model, extracted, weighed, calibrated, rounds.trained, attacks.attacked,
-        settings=config.weights, audit=config.audit, settings_digest=config.settings_digest,
-        mechanism=config.mechanism, promise=config.promise, attacked_redacted=attacks.redacted_attacked,
-        champion=planned.champion, preconditioned=config.train.optimizer == "preconditioned",
+        Stated.of(config), extracted, planned.weighed, planned.calibrated, rounds.trained, attacks.attacked,
+        attacks.redacted_attacked, started_from or None,
     )  # fmt: skip
     read = {name: getattr(extracted, name) for name in AuditInputs.model_fields if name != "start"}
     note_inputs(open_store(), certificate, AuditInputs(start=begun.start, **read))

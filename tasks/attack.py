@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import polars as pl
 from pydantic import BaseModel
 
 from tasks.extraction import Extracted
@@ -29,45 +32,37 @@ def attack_redacted(
 ) -> Attacked:
     """Exposure and greedy extraction of every value that was redacted, where its placeholders stand."""
     from hush_core.auditing.exposure import redacted_exposure
-    from hush_core.training import load_model
 
-    store = open_store()
-    table = redacted_exposure(
-        load_model(store.path(model.files, verify=True)).on_accelerator(),
-        store.read_frame(examples)["text"].to_list(),
-        store.read_frame(redactions),
-        store.read_frame(values),
-        store.read_frame(redacted),
-        alternatives=alternatives,
-        seed=SEED,
-        progress=progress_log(),
-    )
-    return Attacked(
-        table=store.put_frame(table, kind="exposure_redacted"),
-        secrets=table.height,
-        extracted=int(table["extracted"].sum()),
-        ranked_first=int((table["rank"] == 1).sum()),
-    )
+    tables = (examples, redactions, values, redacted)
+    return _attack(redacted_exposure, "exposure_redacted", model, alternatives, *tables)
 
 
 @cached_task(name="attack", version=4)
 def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, alternatives: int) -> Attacked:
     """Exposure and greedy extraction of every secret that has a value."""
     from hush_core.auditing.exposure import exposure
+
+    return _attack(exposure, "exposure", model, alternatives, examples, occurrences, secrets)
+
+
+def _attack(
+    attack: Callable[..., pl.DataFrame],
+    kind: str,
+    model: Model,
+    alternatives: int,
+    examples: Ref,
+    *tables: Ref,
+) -> Attacked:
     from hush_core.training import load_model
 
     store = open_store()
-    table = exposure(
+    table = attack(
         load_model(store.path(model.files, verify=True)).on_accelerator(),
-        store.read_frame(examples)["text"].to_list(),
-        store.read_frame(occurrences),
-        store.read_frame(secrets),
-        alternatives=alternatives,
-        seed=SEED,
-        progress=progress_log(),
-    )
+        store.read_frame(examples)["text"].to_list(), *map(store.read_frame, tables), alternatives=alternatives,
+        seed=SEED, progress=progress_log(),
+    )  # fmt: skip
     return Attacked(
-        table=store.put_frame(table, kind="exposure"),
+        table=store.put_frame(table, kind=kind),
         secrets=table.height,
         extracted=int(table["extracted"].sum()),
         ranked_first=int((table["rank"] == 1).sum()),

@@ -9,15 +9,22 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from pydantic import BaseModel
 
 from hush_core.certificate import Audit, Facts, write_certificate
 from hush_core.certificate.document import PlanFacts, TrainingFacts
 from hush_core.certificate.mechanism import MechanismFacts, sampler_words
-from hush_core.config import AuditConfig, HushMechanism, MechanismConfig, PromiseConfig, WeightsConfig
+from hush_core.config import (
+    AuditConfig,
+    HushConfig,
+    HushMechanism,
+    MechanismConfig,
+    PromiseConfig,
+    WeightsConfig,
+)
 from hush_core.weights import text_order
 from tasks.attack import Attacked
 from tasks.calibration import Calibrated
-from tasks.champion import Champion
 from tasks.extraction import Extracted
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
@@ -82,102 +89,102 @@ def released_unprotected(audit: AuditConfig) -> tuple[str, ...]:
     )
 
 
+class Stated(BaseModel, frozen=True):
+    """Of a config, what its certificate states."""
+
+    name: str
+    weights: WeightsConfig
+    audit: AuditConfig
+    settings_digest: str
+    mechanism: MechanismConfig
+    promise: PromiseConfig | None
+    preconditioned: bool
+
+    @classmethod
+    def of(cls, config: HushConfig) -> Stated:
+        same = {name: getattr(config, name) for name in cls.model_fields if hasattr(config, name)}
+        preconditioned = config.train.optimizer == "preconditioned"
+        return cls(name=config.tracking.model, preconditioned=preconditioned, **same)
+
+
 @cached_task(name="certify", version=12)
 @in_parts
 def write_model_certificate(
-    name: str,
+    stated: Stated,
     extracted: Extracted,
     weighed: Weighed,
     calibrated: Calibrated,
     trained: Trained,
     attacked: Attacked,
-    *,
-    settings: WeightsConfig,
-    audit: AuditConfig,
-    settings_digest: str,
-    mechanism: MechanismConfig,
-    promise: PromiseConfig | None = None,
-    attacked_redacted: Attacked | None = None,
-    champion: Champion | None = None,
-    preconditioned: bool = False,
+    redacted: Attacked | None,
+    started_from: str | None,
 ) -> Ref:
-    """Gather the facts, write the certificate, keep it."""
+    """Gather the facts, write the certificate, keep it. `redacted`: the attack where placeholders stand;
+    `started_from`: the run whose model this one went on from."""
+    store = open_store()
+    read = store.read_frame
+    facts = Facts(
+        name=stated.name, plan=_plan_facts(stated, weighed, calibrated), sources=extracted.commits,
+        training=_training_facts(stated, weighed, calibrated, trained, started_from), run=trained.run,
+        examples=extracted.n_examples, examples_fingerprint=extracted.fingerprint,
+        store=home().fingerprint("identity"), coverage=store.read_json(extracted.coverage),
+        audits=_audits(attacked, redacted, stated.audit.alternatives), code=code_versions(),
+    )  # fmt: skip
+    with store.scratch() as folder:
+        path = Path(folder) / "certificate"
+        write_certificate(
+            path, facts, bounds=read(calibrated.bounds), edges=read(weighed.edges),
+            secrets=read(extracted.secrets), weights=read(weighed.weights)["weight"].to_list(),
+            model_dir=store.path(trained.model.files, verify=True), earlier=trained.others.load(store),
+            order=text_order(read(extracted.examples)["text"].to_list()), redacted=read(extracted.redacted),
+        )  # fmt: skip
+        return store.put_directory(path, kind="certificate")
+
+
+def _plan_facts(stated: Stated, weighed: Weighed, calibrated: Calibrated) -> PlanFacts:
+    hush = isinstance(stated.mechanism, HushMechanism)
+    same = ("noise_multiplier", "rounds", "expected_batch", "clip_norm", "method", "strategy")
+    return PlanFacts(
+        **{name: getattr(calibrated, name) for name in same},
+        mechanism=MechanismFacts.of(stated.mechanism),
+        capacities=stated.weights.capacities if hush else None,
+        c=weighed.c if hush else None,
+        weight_objective=weighed.objective,
+        weight_upper_bound=weighed.upper_bound,
+        without_secret=stated.weights.without_secret,
+        held_back=stated.audit.held_back,
+        settings=stated.settings_digest,
+        promised_runs=stated.promise.runs if stated.promise else None,
+    )
+
+
+def _training_facts(
+    stated: Stated, weighed: Weighed, calibrated: Calibrated, trained: Trained, started_from: str | None
+) -> TrainingFacts:
     # torch comes with them, which a reused certificate does not need
     from hush_core.training.gradient_scale import IN_WORDS
     from hush_core.training.noise import SOURCE
 
-    store = open_store()
-    facts = Facts(
-        name=name,
-        plan=PlanFacts(
-            noise_multiplier=calibrated.noise_multiplier,
-            rounds=calibrated.rounds,
-            expected_batch=calibrated.expected_batch,
-            clip_norm=calibrated.clip_norm,
-            method=calibrated.method,
-            mechanism=MechanismFacts.of(mechanism),
-            strategy=calibrated.strategy,
-            capacities=settings.capacities if isinstance(mechanism, HushMechanism) else None,
-            c=weighed.c if isinstance(mechanism, HushMechanism) else None,
-            weight_objective=weighed.objective,
-            weight_upper_bound=weighed.upper_bound,
-            without_secret=settings.without_secret,
-            held_back=audit.held_back,
-            settings=settings_digest,
-            promised_runs=promise.runs if promise else None,
-        ),
-        training=TrainingFacts(
-            rounds_released=trained.rounds_released,
-            rounds_applied=trained.rounds_applied,
-            started_from=(champion.run or None) if champion else None,
-            trained_without_noise=weighed.trained_plain,
-            noise_source=SOURCE,
-            sampler=sampler_words(mechanism, SAMPLER),
-            gradient_scale=IN_WORDS if preconditioned and calibrated.rounds else None,
-            released_unprotected=released_unprotected(audit),
-        ),
-        sources=extracted.commits,
-        examples=extracted.n_examples,
-        examples_fingerprint=extracted.fingerprint,
-        run=trained.run,
-        store=home().fingerprint("identity"),
-        coverage=store.read_json(extracted.coverage),
-        audits=(
-            Audit(
-                name="exposure",
-                secrets=attacked.secrets,
-                succeeded=attacked.extracted,
-                note=f"greedy extraction; {attacked.ranked_first} values ranked first of "
-                f"{audit.alternatives + 1} equally long ones",
-            ),
-            *_audits_of_redacted(attacked_redacted, audit.alternatives),
-        ),
-        code=code_versions(),
+    return TrainingFacts(
+        rounds_released=trained.rounds_released,
+        rounds_applied=trained.rounds_applied,
+        started_from=started_from,
+        trained_without_noise=weighed.trained_plain,
+        noise_source=SOURCE,
+        sampler=sampler_words(stated.mechanism, SAMPLER),
+        gradient_scale=IN_WORDS if stated.preconditioned and calibrated.rounds else None,
+        released_unprotected=released_unprotected(stated.audit),
     )
-    weights = store.read_frame(weighed.weights)["weight"].to_list()
-    with store.scratch() as folder:
-        path = Path(folder) / "certificate"
-        write_certificate(
-            path,
-            facts,
-            bounds=store.read_frame(calibrated.bounds),
-            edges=store.read_frame(weighed.edges),
-            secrets=store.read_frame(extracted.secrets),
-            weights=weights,
-            model_dir=store.path(trained.model.files, verify=True),
-            earlier=trained.others.load(store),
-            order=text_order(store.read_frame(extracted.examples)["text"].to_list()),
-            redacted=store.read_frame(extracted.redacted),
+
+
+def _audits(attacked: Attacked, redacted: Attacked | None, alternatives: int) -> tuple[Audit, ...]:
+    where = " where placeholders stand"
+    attacks = [("exposure", "", attacked), ("exposure of redacted values", where, redacted)]
+    among = f"values ranked first of {alternatives + 1} equally long ones"
+    return tuple(
+        Audit(
+            name=name, secrets=one.secrets, succeeded=one.extracted,
+            note=f"greedy extraction{where}; {one.ranked_first} {among}",
         )
-        return store.put_directory(path, kind="certificate")
-
-
-def _audits_of_redacted(attacked: Attacked | None, alternatives: int) -> tuple[Audit, ...]:
-    if attacked is None:
-        return ()
-    note = (
-        f"greedy extraction where placeholders stand; {attacked.ranked_first} values ranked first of "
-        f"{alternatives + 1} equally long ones"
-    )
-    name = "exposure of redacted values"
-    return (Audit(name=name, secrets=attacked.secrets, succeeded=attacked.extracted, note=note),)
+        for name, where, one in attacks if one is not None
+    )  # fmt: skip

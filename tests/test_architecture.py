@@ -211,7 +211,6 @@ LARGE = {
     "hush_core/training/module.py: __init__": (12, 41),
     "hush_core/training/plain.py: fit_plain": (11, 48),
     "tasks/calibration.py: calibrate_noise": (12, 51),
-    "tasks/certificate.py: write_model_certificate": (14, 86),
     "tasks/ordinary_training.py: _fit": (12, 37),
     "tasks/publish_plan.py: publish_frontier": (9, 68),
     "tasks/publish_secrets.py: write_report": (12, 103),
