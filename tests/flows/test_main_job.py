@@ -258,6 +258,23 @@ def test_an_answer_ends_with_its_registered_version(kept):
     assert find_answer(config) is None
 
 
+def test_results_of_an_older_hush_are_computed_again_and_nothing_is_released_twice(job, first):
+    """Those of a type that there is no more; the ledger and the checkpoint are what they were."""
+    ledgers = {path: path.read_bytes() for path in job.home.rglob("releases.jsonl")}
+    for record in (job.home / "store" / "results").iterdir():
+        record.write_text(
+            re.sub(r"tasks\.(training\.Trained|weighing\.Weighed)", r"tasks.\1Before", record.read_text())
+        )
+    shutil.rmtree(job.home / "store" / "answers")
+    output = job.hush("run", job.config)
+    ended = states(output)
+    assert "Completed" in ended["weigh"] and ended["train"] == ["Completed"]
+    assert {*ended["extract"], *ended["calibrate"]} == {"Cached"}
+    assert "resumed: 4 rounds released, 0 of them lost" in output and "Traceback" not in output
+    assert ledgers and {path: path.read_bytes() for path in job.home.rglob("releases.jsonl")} == ledgers
+    assert "models:/job/1" in output and job.versions() == [1]
+
+
 @pytest.mark.slow
 def test_a_changed_method_runs_again_from_calibration_on(job, first):
     job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "first", "--reviewer", "ada")
