@@ -1,11 +1,13 @@
-"""The answer of a job that was run before and of which nothing has changed, found before any server is started.
+"""The answer of a job that ran before and of which nothing has changed, found before any server starts.
 
-`hush run` on what it ran on before would start Prefect, ask for the result of every step, and register nothing. So
-the report that it printed is kept, and printed again if all that it rests on is what it was: the config with its
-changes, the commits and files that it names, the rules and hush itself, the servers that are named, every object in
-the store (hashed again), the registered version, and that no audit has refuted it. Under a promise also the history
-of runs in this home, and that the registry knows of no refuted version. Anything else is left to the flow, which
-knows why. Where a Prefect server is named, it gets a completed flow run in the state Cached.
+`hush run` on unchanged input would start Prefect, ask for the result of every step, and register nothing. So the
+printed report is kept, and printed again if nothing that it depends on has changed:
+
+- the config with its changes, the commits and files that it names, the rules, hush itself, the servers' addresses
+- every object in the store (hashed again), the registered version, and that no audit has refuted it
+- under a promise, the history of runs in this home, and that the registry knows of no refuted version
+
+Otherwise the flow runs, which knows why. A named Prefect server gets a completed flow run in the state Cached.
 
 Kept under HUSH_HOME/store/answers, named by a keyed hash.
 """
@@ -17,13 +19,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from flows.reports.job_report import Report
 from hush_core.config import ByteGptModel, HushConfig
 from hush_core.files import write_whole
 from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store, canonical_json, refs_in
+from tasks.runtime.store import Ref, canonical_json, open_store, refs_in
 from tasks.runtime.trust import signing_key
 from tasks.sources import Sources, sources
 from tasks.standing import any_refuted, can_be_asked, is_registered, note_answered, tracker_is_own
@@ -35,10 +37,8 @@ PACKAGES = ("flows", "tasks", "hush_core")
 INSTALLED = (".dist-info", ".egg-info")
 
 
-class Answer(BaseModel):
+class Answer(BaseModel, frozen=True):
     """A report, and every object of the store that it was gathered from."""
-
-    model_config = ConfigDict(frozen=True)
 
     report: Report
     refs: tuple[Ref, ...]
@@ -53,7 +53,7 @@ def find_answer(config: HushConfig, run_name: str = "train") -> Report | None:
         kept = Answer.model_validate_json(_file(config, sources(config)).read_bytes())
     except (OSError, ValidationError):
         return None
-    store = Store(home().store)
+    store = open_store()
     if not all(store.holds(ref) for ref in kept.refs) or not is_registered(kept.report.model_uri):
         return None
     if _refuted(Path(kept.report.certificate_dir)):
@@ -93,7 +93,7 @@ def _answerable(config: HushConfig) -> bool:
 
 
 def _file(config: HushConfig, inputs: Sources) -> Path:
-    key = signing_key()  # who signs from now on has an unsigned version registered anew
+    key = signing_key()  # with a new key, an unsigned version is registered again
     return answer_file(config, inputs, key.fingerprint if key else None)
 
 

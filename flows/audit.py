@@ -1,7 +1,7 @@
-"""Attack a registered model with what its home knows, and hold what comes out against its certificate.
+"""Attack a registered model with what its home knows, and compare the result with its certificate.
 
-An attack that finds more than the certificate allows refutes the version: it is tagged so with the evidence, by a
-decision signed with the key of the home, loses the alias `champion`, and the flow fails.
+An attack that finds more than the certificate allows refutes the version, and the flow fails. A decision, signed
+with the home's key, tags the version with the evidence; it loses the alias `champion`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tasks.refutation import whose_releases
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.versions import CHAMPION, find_version
 
 ALTERNATIVES = 1000
@@ -83,14 +83,14 @@ def audit(
 
     Args:
         model_uri: `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
-        alternatives: strings of its form that each value is ranked among.
+        alternatives: strings of its form among which each value is ranked.
         out: a folder for tables and pictures.
-        config_file: where no model is named, the champion of this job's model is audited; where there is none yet,
-            nothing is done. For schedules.
+        config_file: without a model's URI, the champion of this job's model is audited; without a champion, nothing
+            is done. For schedules.
 
     Raises:
         VerificationError: the certificate does not hold, or an attack found more than it allows.
-        InputError: this home has not the texts and values that an attack needs.
+        InputError: this home lacks the texts and values that an attack needs.
     """
     claim_flow_run()
     if alternatives < 1:
@@ -98,9 +98,9 @@ def audit(
     model_uri = model_uri or _champion(config_file)
     if model_uri is None:
         return None
-    entry, store = find_version(model_uri), Store(home().store)
+    entry, store = find_version(model_uri), open_store()
     fixed = f"models:/{entry.name}/{entry.version}"
-    with Store(home().store).scratch() as folder:
+    with open_store().scratch() as folder:
         verification, _ = check_registered(fixed, Path(folder))
         certificate = store.put_directory(Path(folder) / "certificate", kind="certificate")
         files = store.put_directory(Path(folder) / "artifact" / "model", kind="model")
@@ -136,7 +136,7 @@ def _test(trained: Model, inputs: AuditInputs, certificate: Ref, alternatives: i
     written = tuple(write_values(model, inputs, redacted=False) for model in models)
     ranked = tuple(rank_values(model, inputs, alternatives) for model in models)
     redacted = None
-    if Store(home().store).read_frame(inputs.redactions).height:
+    if open_store().read_frame(inputs.redactions).height:
         redacted = (
             *(write_values(model, inputs, redacted=True) for model in models),
             *(rank_redacted(model, inputs, alternatives) for model in models),
@@ -158,7 +158,7 @@ def publish(
     Raises:
         VerificationError: the audit refutes the certificate; all is recorded before.
     """
-    store = Store(home().store)
+    store = open_store()
     with store.scratch() as scratch:
         folder = Path(scratch)
         files = _tables(store, tested, measured, folder)

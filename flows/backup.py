@@ -139,7 +139,7 @@ def restore(place: Home, source: Path, *, postgres_port: int = 5433) -> tuple[st
 
 
 def _copy_sqlite(database: Path, to: Path) -> None:
-    """A consistent copy, whoever writes meanwhile."""
+    """A consistent copy, also while others write."""
     with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(to)) as target:
         source.backup(target)
 

@@ -27,8 +27,8 @@ from tasks.runtime.progress import A_LINE, SCREENS
 
 @contextmanager
 def bars() -> Iterator[None]:
-    """While it lasts, every stage that `progress_log` tells of has a bar; log lines of the same are left out, and
-    all others stand above the bars."""
+    """While this lasts, every stage of `progress_log` has a bar in place of its log lines; other lines are printed
+    above the bars."""
     if not sys.stderr.isatty() or OUTPUT.quiet:
         yield
         return
@@ -42,7 +42,7 @@ def bars() -> Iterator[None]:
 
 
 class _Screen:
-    """The bars, made when the first stage is told of: Prefect has its handlers from the first flow on."""
+    """The bars, made when the first stage begins: Prefect has its handlers from the first flow on."""
 
     def __init__(self) -> None:
         self._bars: Bars | None = None

@@ -17,16 +17,16 @@ from tasks.runtime.trust import signing_key
 def check_config(config_file: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read a config and check all of it that can be checked in seconds: keys, model, sources, secrets.
 
-    A deployment takes its schedule from HUSH_CRON and HUSH_TIMEZONE (deploy/prefect.yaml): where they are set, they
-    are those of the promise.
+    Where a deployment sets HUSH_CRON and HUSH_TIMEZONE (deploy/prefect.yaml), they replace the schedule of the
+    promise.
 
     Args:
-        config_file: for `hush secrets`, a folder stands for the repository that it is.
-        changes: what to take in place of the file's values.
+        config_file: for `hush secrets`, a folder means the repository in it.
+        changes: values that replace those of the file.
         command: the one that asks.
 
     Raises:
-        InputError: names the file, line or key, what is wrong and how to mend it.
+        InputError: names the file, line or key, what is wrong and how to fix it.
     """
     config = load_config(config_file, changes, command=command)
     trains = command not in ("secrets", "plan")
@@ -38,7 +38,7 @@ def check_config(config_file: Path, changes: Changes | None = None, *, command: 
             check_model(config)
         check_sources(config)
         if trains:
-            signing_key()  # what is trained is signed: better told now than then
+            signing_key()  # the run signs its result: a wrong key shows before training
             training_hosts(config.train.processes)
     except OSError as error:  # a disk or a permission that nobody foresaw
         where = str(error.filename or config_file)

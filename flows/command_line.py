@@ -120,9 +120,9 @@ def one_thread() -> None:
 
 
 def check(config_file: Path, given: Changes | None = None, *, command: str = "run") -> HushConfig:
-    """Tell every mistake that can be told before anything is started: in the config, and of the servers.
+    """Report every mistake that is visible before anything starts: in the config and in the servers' settings.
 
-    Returns the config, read with these changes for this command.
+    Returns the config, with these changes, for this command.
     """
     from hush_core.config import load_config
 
@@ -155,7 +155,7 @@ def registered(model_uri: str) -> None:
 
 
 def serve() -> None:
-    """What a flow needs; begun when no mistake is left that could be told without it."""
+    """Start what a flow needs, once every check that does not need it has passed."""
     from tasks.runtime.embedded_server import start_server
 
     start_server()
@@ -193,10 +193,10 @@ def prepare() -> Any:
 
 
 def parsed(app: typer.Typer) -> None:
-    """Do what the words of the command line say; words that no command has are one line, as every mistake is.
+    """Run one command line; a word that is not an option, value or command gives one line, as every mistake does.
 
     Raises:
-        InputError: an option, a value or a command that is none, or an argument too few or too many.
+        InputError: an unknown option, value or command, or a wrong number of arguments.
     """
     try:
         status = app(standalone_mode=False, prog_name="hush")
@@ -260,7 +260,7 @@ def exit_status():
         raise KeyboardInterrupt
 
     def hung_up(number: int, frame: Any) -> None:
-        """The terminal is closed: whoever takes a SIGTERM by now takes this too."""
+        """The terminal is closed: what handles SIGTERM now handles this too."""
         signal.raise_signal(signal.SIGTERM)
 
     before = signal.signal(signal.SIGTERM, end)
@@ -308,6 +308,6 @@ def _told_apart() -> Iterator[None]:
 
 
 def _interrupted() -> NoReturn:
-    print("hush: interrupted; the next run of the same command goes on from here", file=sys.stderr)
-    fail(INTERRUPTED, what="interrupted", hint="the next run of the same command goes on from here")
+    print("hush: interrupted; the next run of the same command continues from here", file=sys.stderr)
+    fail(INTERRUPTED, what="interrupted", hint="the next run of the same command continues from here")
     sys.exit(INTERRUPTED)

@@ -13,7 +13,7 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from flows.check import check_config
 from flows.reports.comparison import ComparisonReport, build_report, markdown
@@ -34,7 +34,7 @@ from tasks.runtime.chosen_runner import ChosenRunner
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import STOPPING, suspendable, suspended
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.runtime.turns import own_turn
 from tasks.texts import split_texts
 
@@ -45,10 +45,8 @@ MOST_AT_ONCE = 4
 MOST_SEEDS = 1000
 
 
-class Comparison(BaseModel):
+class Comparison(BaseModel, frozen=True):
     """What to compare: rivals by name (`hush_core.rivals`), and how often each is trained."""
-
-    model_config = ConfigDict(frozen=True)
 
     mechanisms: tuple[str, ...] = ()
     """All kinds, unless some are named."""
@@ -88,13 +86,13 @@ def compare(
 
     Args:
         config_file: the YAML file, on the machine that runs the flow.
-        changes: what to take in place of the file's values.
+        changes: values that replace those of the file.
         what: which rivals, and how many seeds.
-        out: folder for tables and picture; one of the config's own under HUSH_HOME/comparisons without it.
+        out: folder for tables and picture; by default one for this config under HUSH_HOME/comparisons.
 
     Every run is one more release of this data, and later certificates count it. Killed and started again with the
-    same arguments, it goes on where it was. How far it is stands in the tracker meanwhile. A rival that fails is
-    named with its reason; the others go on.
+    same arguments, the comparison continues. The tracker shows its progress. A rival that fails is named with its
+    reason; the others continue.
     """
     claim_flow_run()
     what = what or Comparison()
@@ -121,9 +119,9 @@ def compare(
 
 @contextmanager
 def _together(parallel: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each do the tasks of one rival after the other; side by side they do no more than train
-    (`turns.py`). No signal reaches them: where the flow is to end, they are told, and end after their round with a
-    checkpoint.
+    """Threads that each do the tasks of one rival after the other; together they do no more than train
+    (`turns.py`). No signal reaches them: when the flow is to end, it sets a flag, and they end after their round
+    with a checkpoint.
 
     Not tasks of tasks: Prefect keeps the results of inner ones only when the outer one has ended.
     """
@@ -209,7 +207,7 @@ def _rows(
     every = [one for found in played.values() for one in found]
     if not every:
         raise HushError("no rival could be trained:\n" + "\n".join(f"  {name}: {why[name]}" for name in why))
-    common, store = common_texts([one.held_out for one in every]), Store(home().store)
+    common, store = common_texts([one.held_out for one in every]), open_store()
     rows = []
     for rival in rivals:
         if rival.name in why:

@@ -92,7 +92,7 @@ def _first_key() -> Iterator[HushError]:
     try:
         if trust_root() is None:
             return
-    except HushError:  # told already
+    except HushError:  # reported already
         return
     from tasks.runtime.approvals import champions_by_own_key  # with MLflow
 
@@ -148,7 +148,7 @@ def _schedule(place: Home) -> Iterator[HushError]:
 def _promised(config_file: Path) -> Iterator[HushError]:
     try:
         promise = load_config(config_file).promise
-    except HushError:  # told already
+    except HushError:  # reported already
         return
     if promise and promise.cron:
         yield from _fires(f"{config_file}: promise.cron", lambda: check_schedule(promise.cron))

@@ -40,10 +40,10 @@ def refusals() -> Mapping[str, Refusal]:
 
 
 def explain(words: Sequence[str]) -> list[Refusal]:
-    """The refusals that the words mean: a code, a message, or some words of one; all of them without words.
+    """The refusals that the words match: a code, a message, or some words of one; all of them without words.
 
     Raises:
-        InputError: there is none.
+        InputError: no refusal matches.
     """
     asked = " ".join(" ".join(words).split()).casefold()
     known = refusals().values()

@@ -31,7 +31,7 @@ def find_secrets(config_file: str, baseline: str | None = None, out: str | None 
     summary, url = report_secrets(config, extracted, folder, Path(baseline) if baseline else None)
     weak = {entry for entry, facts in summary.coverage["secrets"].items() if facts["weak_secrets"]}
     summary = replace(summary, refused=tuple(sorted(gates & weak)))
-    show_page(markdown(summary, url), "hush-secrets", "where the secrets stand")
+    show_page(markdown(summary, url), "hush-secrets", "where the secrets are")
     return summary
 
 

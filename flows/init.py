@@ -166,6 +166,6 @@ def _name(repository: Path) -> str:
 
 
 def _path(repository: Path, folder: Path) -> str:
-    """Relative where the config lies in the repository; else absolute."""
+    """Relative if the config is in the repository, else absolute."""
     here = folder.resolve()
     return os.path.relpath(repository, here) if here.is_relative_to(repository) else str(repository)

@@ -32,16 +32,15 @@ from tasks.items import fill_items, imply_targets
 from tasks.models import Model, base_name, measure
 from tasks.ordinary_training import PlainlyTrained, pretrain, train_unprotected, train_untagged
 from tasks.rate_search import TriedRate, check_public, choose_rate
-from tasks.runtime.environment import home
 from tasks.runtime.live import Live
 from tasks.runtime.runner import elsewhere
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 from tasks.texts import TextsByRole, all_trained, split_texts
-from tasks.training import TRAIN_VERSION, Trained, keep_without_rounds, train_protected
+from tasks.training import TRAIN_VERSION, Inputs, Noted, Trained, keep_without_rounds, train_protected
 from tasks.weighing import Weighed, weigh_examples
 
 METHODS = ("kl", "renyi", "blow_up")
-"""Whose noise is told beside that of the config's method."""
+"""Rivals whose noise the report shows beside that of the config's method."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Planned:
 
     @property
     def champion(self) -> Champion | None:
-        """The promoted version that this run goes on from."""
+        """The promoted version that this run continues from."""
         return self.before.champion if self.before else None
 
 
@@ -74,7 +73,7 @@ class Begun:
     begun: Model
     """Trained on public text alone, or the champion."""
     untagged: PlainlyTrained | None
-    """Trained on as usual, on text that no entry names."""
+    """Rounds without noise, on text that no entry names."""
 
     @property
     def start(self) -> Model:
@@ -113,7 +112,7 @@ def plan(config: HushConfig, methods: Sequence[str]) -> Planned:
     job = job_name(
         config, TRAIN_VERSION, extracted.examples, weighed.weights, extracted.edges, extracted.secrets
     )
-    before, store = None, Store(home().store)
+    before, store = None, open_store()
     if config.promise:
         before = look_back(
             config, job, extracted.examples, edges=extracted.edges, secrets=extracted.secrets,
@@ -174,16 +173,16 @@ def train_rounds(
 ) -> Rounds:
     """The certified rounds; none are made where the plan has none."""
     config, extracted, champion = planned.config, planned.extracted, planned.champion
-    inputs = (
-        planned.calibrated, extracted.edges, extracted.secrets, extracted.occurrences, extracted.examples,
-        begun.texts, extracted.public, begun.start, lora,
+    inputs = Inputs(
+        calibrated=planned.calibrated, edges=extracted.edges, secrets=extracted.secrets, public=extracted.public,
+        examples=extracted.examples, texts_by_role=begun.texts, start=begun.start, lora=lora,
     )  # fmt: skip
-    noted = {
-        "base_name": champion.uri if champion else base_name(config.model),
-        "settings_digest": config.settings_digest, "job": planned.job, "before": planned.before,
-    }  # fmt: skip
+    noted = Noted(
+        occurrences=extracted.occurrences, base_name=champion.uri if champion else base_name(config.model),
+        settings_digest=config.settings_digest, job=planned.job, before=planned.before,
+    )  # fmt: skip
     if not planned.calibrated.rounds:
-        return Rounds(keep_without_rounds(*inputs, **noted), None, ())
+        return Rounds(keep_without_rounds(inputs, noted), None, ())
     settings, tried = choose_rate(planned.train, planned.calibrated, extracted.public, begun.start, lora)
     filled = None
     if planned.weighed.pools is not None:
@@ -193,8 +192,8 @@ def train_rounds(
         )  # fmt: skip
     train = elsewhere(train_protected) if apart else train_protected
     trained = train(
-        *inputs, items=filled, settings=settings.essential(), execution=settings.execution(),
-        repetition=repetition, apart=apart, live=live, **noted,
+        inputs, noted, items=filled, settings=settings.essential(), execution=settings.execution(),
+        repetition=repetition, apart=apart, live=live,
     )  # fmt: skip
     return Rounds(trained, settings.learning_rate, tried)
 

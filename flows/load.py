@@ -42,13 +42,13 @@ class LoadedModel:
 def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
     """Load `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
 
-    `trust`: a public key of the organisation, or a folder of them; HUSH_TRUST, or that of HUSH_HOME, unless given.
+    `trust`: a public key of the organisation, or a folder of them; by default HUSH_TRUST, or that of HUSH_HOME.
     Without any, only the home that reviewed a model can load it.
 
-    Guarantee: certificate and files verify as `hush verify` does it; a trusted key signed them, and the approval of
-    this version with this certificate; no audit that stands in the registry, or in this home, refuted it. Who may
-    write to the registry can bring back the tags of an earlier approval after a rejection, unless it is closed to
-    them (docs/certificates.md).
+    Guarantee: certificate and files verify as `hush verify` does it. A trusted key signed them, and the approval of
+    this version with this certificate. No audit in the registry or in this home refuted it. Anyone who may write to
+    the registry can restore the tags of an earlier approval after a rejection, unless the registry is closed
+    (docs/certificates.md).
 
     Raises:
         VerificationError: one of these is not so; nothing is loaded.

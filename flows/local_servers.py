@@ -1,7 +1,7 @@
 """PostgreSQL, Prefect and MLflow on loopback, each with a login of its own, under the supervisor of `hush serve`.
 
 Passwords are made up once and kept in HUSH_HOME/keys. Without PostgreSQL both servers keep SQLite databases in
-HUSH_HOME: enough for one person. MLflow's login lets hush's account alone crown a model (`registry_guard`).
+HUSH_HOME: enough for one person. Only hush's account may set a model's alias in MLflow (`registry_guard`).
 """
 
 from __future__ import annotations

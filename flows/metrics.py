@@ -29,7 +29,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def guarded(app: App, login: str) -> App:
-    """The same, for whoever knows the login; 401 for all others."""
+    """The same for requests with the right login; 401 for all others."""
     wanted = "Basic " + base64.b64encode(login.encode()).decode()
 
     def ask(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

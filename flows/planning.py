@@ -20,7 +20,7 @@ from tasks.items import imply_targets
 from tasks.publish_plan import NoiseOfRuns, publish_frontier, recommend
 from tasks.runtime.environment import home
 from tasks.runtime.steps import show_page
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.weighing import Relaxation, relax_target
 
 SOLVED_AGAIN = 5
@@ -78,7 +78,7 @@ def planned(
     published = publish_frontier(
         config, extracted, rows, chosen, weighed, relaxations or [], by_runs, folder, settled.ways
     )
-    notes = coverage_notes(Store(home().store).read_json(extracted.coverage))
+    notes = coverage_notes(open_store().read_json(extracted.coverage))
     now = next_run(config, extracted.examples, extracted.edges, extracted.secrets)
     report = build_report(
         config,

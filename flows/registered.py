@@ -79,8 +79,8 @@ def _of_an_older_hush(model_uri: str, into: Path, trust: TrustRoot | None) -> Ol
     check_older_signature(older, files.parent, trust)
     refuted = refuted_older(older, files.parent / "certificate", find_version(model_uri))
     said = (
-        "this one does not read that: its files are as they were, and what it promises is checked by that hush "
-        "alone. Run its job again, and review what comes of it; `hush review --decision reject` takes it back"
+        "this one does not read that: its files are unchanged, and only that hush can check its promise. Run its "
+        "job again and review the new version; `hush review --decision reject` takes this one back"
     )
     return OlderSchema(
         [f"{model_uri}: an older hush certified it, and {refuted or said}"], older.store, refuted
@@ -134,7 +134,7 @@ def certificate_digest(folder: Path) -> str:
 
 def _approval(entry: ModelVersion, verification: Verification, trust: TrustRoot | None) -> str:
     if trust is None and verification.certificate.facts.store != home().fingerprint("identity"):
-        return "NOT CHECKED whether a review put the alias there: that can the home which made the model"
+        return "NOT CHECKED whether a review put the alias there: only the home that made it can check that"
     said = check_approval(entry, trust)
     check_last(entry, trust)
     return said
@@ -154,7 +154,7 @@ def after_earlier_versions(verification: Verification, model_uri: str, into: Pat
             before = read_certificate(folder)
             check_files(before, folder, None)
         except VerificationError:
-            continue  # of an older hush, deleted, or damaged: nothing can be told from it
+            continue  # of an older hush, deleted, or damaged: it says nothing
         found = carried_on(before, read_tables(folder), verification, earlier)
         told.append(found.chain)
         near |= before.facts.store == store

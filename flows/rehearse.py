@@ -7,7 +7,7 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from flows.check import check_config
 from flows.reports.rehearsal import RehearsalReport, build_report, markdown, nothing_to_rehearse
@@ -29,7 +29,7 @@ from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.texts import split_texts
 from tasks.weighing import Weighed, weigh_examples
 
@@ -41,11 +41,9 @@ FINALISTS, AGAIN = 3, 2
 """So many of the best points are played again, so often, with other draws: the lowest loss of many is luck too."""
 
 
-class Effort(BaseModel):
+class Effort(BaseModel, frozen=True):
     """How much to rehearse: `trials` points in all, each for `examples` draws or `minutes` of training; without
     either, the draws that the config's own rounds and batch make."""
-
-    model_config = ConfigDict(frozen=True)
 
     trials: int = TRIALS
     examples: float | None = None
@@ -83,7 +81,7 @@ def rehearse(
         effort: how many points, and what each may cost.
         out: folder for table, picture and plan.yaml; one of the config's own under HUSH_HOME/plans without it.
 
-    Killed and started again with the same arguments, it goes on where it was.
+    Killed and started again with the same arguments, it continues where it was.
     """
     claim_flow_run()
     effort = effort or Effort()
@@ -148,7 +146,7 @@ def set_stage(config: HushConfig, extracted: Extracted) -> Stage:
 
 def open_search(config: HushConfig, extracted: Extracted, stage: Stage, effort: Effort) -> Search:
     """The study of this job, on disk: new, or as an earlier command left it."""
-    store = Store(home().store)
+    store = open_store()
     question = config.model_dump(mode="json", include={"weights", "method", "train"})
     budget = effort.model_dump(exclude={"trials"})
     key = content_key(
@@ -248,7 +246,7 @@ def play_by_runs(
 
 
 def price(config: HushConfig, extracted: Extracted, point: Changes) -> Priced | str:
-    """The weights of a point and the noise that keeps every promise with them; or why there is none."""
+    """The weights of a point and the noise that keeps every promise with them; or why no noise does."""
     here = point.applied_to(config)
     graph = {"edges": extracted.edges, "secrets": extracted.secrets}
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from flows.sweep import Point, parameters_of, refusal
 from hush_core.config import HushConfig
@@ -11,9 +11,8 @@ from hush_core.config.secrets import FileSecret
 from hush_core.weights import largest_batch
 from tasks.calibration import NoiseEstimate, estimate_noise
 from tasks.extraction import Extracted
-from tasks.runtime.environment import home
 from tasks.runtime.steps import Running
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 WORTH_ASKING = 0.1
 """From this share of noise on, remedies are priced."""
@@ -22,10 +21,8 @@ HELPS = 0.9
 IMPORTERS = "propagated:import"
 
 
-class Remedy(BaseModel):
+class Remedy(BaseModel, frozen=True):
     """A change of one key, and what the noise would be on the same weights; `noise_share` as in `share`."""
-
-    model_config = ConfigDict(frozen=True)
 
     change: str
     noise_multiplier: float
@@ -59,7 +56,7 @@ def remedies(point: Point, extracted: Extracted, config: HushConfig) -> list[Rem
             asked.append((f"train.batch: {batch}", batch, train.rounds, weights, items))
     for rounds in (4 * train.rounds, 16 * train.rounds):
         asked.append((f"train.rounds: {rounds}", train.batch, rounds, weights, items))
-    by_themselves = point.weighed.pools is None  # else the items would have to be laid out anew
+    by_themselves = point.weighed.pools is None  # else the items would change with the graph
     if by_themselves and (without := _without_importers(point.weighed.weights, extracted, config)):
         kept, edges, largest = without
         batch = min(train.batch, largest)
@@ -95,7 +92,7 @@ def widest_share(point: Point) -> float | None:
     what hides the secret hides the round: σ grows as B·√T does, and σ/B·√(d/T) stays."""
     if point.weighed is None:
         return None
-    store = Store(home().store)
+    store = open_store()
     weights = store.read_frame(point.weighed.weights).filter(pl.col("weight") > 0)
     held = store.read_frame(point.weighed.edges).join(weights, on="example_id")
     largest = held.group_by("secret_id").agg(pl.col("weight").sum())["weight"].max()
@@ -107,7 +104,7 @@ def _without_importers(weights: Ref, extracted: Extracted, config: HushConfig) -
     spreads so. Text that then holds no secret leaves the noisy rounds, unless `without_secret` has it in them."""
     if not any(isinstance(s, FileSecret) and s.spread.imports for s in config.secrets):
         return None
-    store = Store(home().store)
+    store = open_store()
     edges, table = store.read_frame(extracted.edges), store.read_frame(weights)
     kept = edges.filter(~pl.col("reason").cast(pl.String).str.starts_with(IMPORTERS))
     if kept.height == edges.height:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from flows.output import SCHEMA
 from hush_core.errors import InputError
@@ -144,7 +144,7 @@ class Examined(BaseModel):
     """Of `hush doctor`."""
 
     mistakes: list[str]
-    """Each with its mend."""
+    """Each with its hint."""
 
 
 class KnownReplication(BaseModel):
@@ -164,10 +164,8 @@ class KnownReplications(BaseModel):
         return [f"{one.name:22} {one.title} ({one.source})" for one in self.replications]
 
 
-class ReplicationReport(BaseModel):
+class ReplicationReport(BaseModel, frozen=True):
     """Of `hush replicate NAME`: what it came to, and where it lies."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     claims: tuple[dict[str, Any], ...]

@@ -32,9 +32,8 @@ from tasks.runtime import webhook
 from tasks.runtime.approvals import APPROVED, REJECTED
 from tasks.runtime.decisions import decide, standing, withdraw
 from tasks.runtime.embedded_server import start_server
-from tasks.runtime.environment import home
 from tasks.runtime.names import named
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.trust import signing_key
 from tasks.runtime.versions import CHAMPION, find_version
 
@@ -85,11 +84,11 @@ def review(
         OlderSchema: an older hush certified it, and the decision is not given as `reject`.
     """
     claim_flow_run()
-    signing_key()  # a mistake in it, or in the webhook, is told before a person is asked
+    signing_key()  # a mistake in it, or in the webhook, shows before a person is asked
     webhook.endpoint()
     entry = find_version(model_uri)
     fixed = f"models:/{entry.name}/{entry.version}"  # an alias may move while a person thinks
-    with Store(home().store).scratch() as folder:
+    with open_store().scratch() as folder:
         verification, contents = _checked(check_registered, fixed, Path(folder) / "before", decision)
         digest = certificate_digest(Path(folder) / "before")
         if certificate not in (None, digest):
@@ -162,7 +161,7 @@ def review_in_terminal(
             raise InputError("review", "there is no terminal to ask on", "give --decision and --reason")
         fixed = find_version(model_uri)
         model_uri = f"models:/{fixed.name}/{fixed.version}"
-        with Store(home().store).scratch() as folder:
+        with open_store().scratch() as folder:
             verification, _ = _checked(check_registered.fn, model_uri, Path(folder), decision)
             certificate = certificate_digest(Path(folder))
         if verification is not None:

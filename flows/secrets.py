@@ -15,7 +15,7 @@ from tasks.runtime.progress import suspendable
 @flow(name="secrets", flow_run_name=named("secrets"), validate_parameters=True, task_runner=ChosenRunner())
 @suspendable
 def secrets(config_file: str, baseline: str | None = None, out: str | None = None) -> Summary:
-    """Find the secrets of a config, and report where they stand and what changed since the last report.
+    """Find the secrets of a config, and report where they are and what changed since the last report.
 
     Args:
         config_file: the YAML file, or the folder of a git repository, on the machine that runs the flow.

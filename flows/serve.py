@@ -2,10 +2,10 @@
 
 >>> hush serve examples/demo.yaml --cron "0 2 * * *" --with-servers      # in a shell
 
-The servers and the runner are children of one supervisor: a server that dies is started again, a runner that
-dies ends all, and so does SIGTERM, Ctrl-C, `hush stop` or `kill -9` of it. This module imports neither prefect nor
-mlflow at its top: the address of a server that it starts must be in the environment before Prefect is imported, so
-the runner is a process of its own.
+The servers and the runner are children of one supervisor. A server that dies is started again. A runner that dies
+ends all, and so does SIGTERM, Ctrl-C, `hush stop` or `kill -9` of the supervisor. This module imports neither
+prefect nor mlflow at its top: the address of a server that it starts must be in the environment before Prefect is
+imported. So the runner is a process of its own.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ ABOUT = {
     "compare": "What does each way of protecting cost here? The rival mechanisms on this data, at one promise.",
     "secrets": "Which files hold which secret, and what changed since the last report.",
     "review": "Verify a registered model, ask a person, promote or reject it.",
-    "audit": "Attack a model (on a schedule: the champion), and hold what comes out against its certificate.",
-    "watch": "Verify every champion again; take the alias from what fails; tell promotions that wait.",
+    "audit": "Attack a model (on a schedule: the champion), and compare the result with its certificate.",
+    "watch": "Verify every champion again; take the alias from what fails; send messages of promotions that wait.",
 }
 """What the UI says of each deployment, by flow; deploy/prefect.yaml says the same."""
 WATCH, AUDIT = "*/15 * * * *", "0 5 * * 0"

@@ -53,8 +53,9 @@ def settle(asked: HushConfig, *, candidates: bool = False, trains: bool = False)
     """Decide what the file leaves open.
 
     Args:
-        candidates: what is no value is taken under noise whatever is predicted: what a rehearsal measures.
-        trains: an entry that protects nothing is refused, before anything is weighed.
+        candidates: secrets that are not values are taken under noise whatever is predicted, as a rehearsal measures
+            them.
+        trains: an entry that protects nothing is refused, before the weights are computed.
     """
     if not makes_noise(asked.mechanism):
         return Settled(asked, _found(asked, trains))
@@ -106,8 +107,8 @@ def _decided(
 
 
 def _numbered(asked: HushConfig, decided: HushConfig, *, plain: bool) -> Settled:
-    """The numbers of the rounds; or none of them, where no entry is learned under noise. `plain`: whether there is
-    text to train on as usual, where the file does not say what becomes of it."""
+    """The numbers of the rounds; None where no entry is learned under noise. `plain`: whether there is text to
+    train on without noise, if the file does not say what happens to it."""
     extracted, without = extracted_of(decided), asked.without_secret
     if not extracted.n_edges and not asked.asks_for_noise:
         return _without_rounds(asked, decided, extracted)
@@ -145,8 +146,8 @@ def _with_most_weight(config: HushConfig) -> HushConfig:
 
 
 def _without_rounds(asked: HushConfig, decided: HushConfig, extracted: Extracted) -> Settled:
-    """Nothing is learned under noise: values are replaced, what else holds a secret is left out, and the rest is
-    trained on as usual."""
+    """Nothing is learned under noise: values are replaced, other examples with a secret are left out, and the rest
+    is trained on without noise."""
     redacts = any(entry.protect == "redact" for entry in decided.secrets)
     mechanism = RedactionMechanism(kind="redaction") if redacts else DroppingMechanism(kind="dropping")
     config = decided.with_chosen({

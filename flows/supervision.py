@@ -1,10 +1,9 @@
 """Child processes under one supervisor: servers that die are started again, and all end together.
 
-What a killed server loses is asked for again by its clients, and what a training trains goes on meanwhile; so a
-server that dies is begun anew with the same command, and so is a runner that was killed: what it had begun is asked
-to end first, as it would train on unseen. One that dies again and again is broken: then all ends, or, where nothing
-else needs it, it is done without.
-After a `kill -9` of the supervisor they end too, but for PostgreSQL, which has a user of its own.
+Clients of a killed server retry, and a training continues meanwhile, so a server that dies is started again with
+the same command. So is a killed runner; its runs are asked to end first, as they would train unseen. A server that
+keeps dying is broken: then all ends, unless nothing else needs it. After a `kill -9` of the supervisor they end
+too, except PostgreSQL, which has its own user.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ OFTEN, WITHIN = 10, 300.0
 class Child:
     """A process that leads a group of its own.
 
-    again: whether it is begun again when it ends by itself; what is killed always is. first: whether what it has
-    begun is asked to end before itself is. essential: whether all ends where it cannot go on.
+    again: whether it is restarted when it exits by itself; after a kill it always is. first: whether its own runs
+    are asked to end before it is. essential: whether all ends if it cannot continue.
     """
 
     name: str
@@ -104,7 +103,7 @@ class Children:
             if (status >= 0 and not child.again) or len(child.deaths) > OFTEN:
                 if child.essential:
                     raise HushError(said)
-                print(f"hush: {said}; all else goes on without it", flush=True)
+                print(f"hush: {said}; all else continues without it", flush=True)
                 _kill_group(child.process.pid)
                 self.running.remove(child)
                 continue

@@ -50,7 +50,7 @@ def sweep_points(
 ) -> list[Point]:
     """Every method at every scale; tasks are submitted to the flow's runner.
 
-    With `extend`, a sweep of c goes on downwards, a decade at a time, while the recommended point is at its edge.
+    With `extend`, a sweep of c continues downwards, a decade at a time, while the recommended point is at its edge.
     Points are by method (all that are compared, unless given), then by scale, ascending in c.
     """
     points: list[Point] = []
@@ -155,8 +155,8 @@ def price_all(points: list[Point], extracted: Extracted, config: HushConfig) -> 
 def noise_by_runs(
     weights: Ref, edges: Ref, method: Method, extracted: Extracted, config: HushConfig
 ) -> list[NoiseOfRuns]:
-    """The noise of these weights, were every target promised for so many runs: begun anew each time, or going on
-    from the model before. None where the mechanism has no promise of several runs."""
+    """The noise of these weights if every target were promised for so many runs, each from the public start or from
+    the previous model. None if the mechanism has no promise of several runs."""
     if unit_dp(config.mechanism) or not composes_over_runs(config.mechanism):
         return []
     rounds, later = config.train.rounds, later_rounds(config)
@@ -178,7 +178,7 @@ def noise_by_runs(
 
 
 def later_rounds(config: HushConfig) -> int:
-    """Of a run that goes on from the model before: the config's, or a twentieth of the first run's."""
+    """Of a run that continues from the model before: the config's, or a twentieth of the first run's."""
     return config.train.later_rounds or max(1, config.train.rounds // 20)
 
 

@@ -26,11 +26,10 @@ from tasks.recording import publish_summary, record
 from tasks.refutation import refuse_refuted
 from tasks.run_numbers import against_champion
 from tasks.runtime.chosen_runner import ChosenRunner
-from tasks.runtime.environment import home
 from tasks.runtime.live import Live, watched
 from tasks.runtime.names import named
 from tasks.runtime.progress import suspendable
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 
 
 @flow(name="train", flow_run_name=named("train"), validate_parameters=True, task_runner=ChosenRunner())
@@ -49,7 +48,7 @@ def train(config_file: str, changes: Changes | None = None) -> Report:
         config = settled.config
         outcome = run_job(config, live=live)
         refuse_refuted(outcome.certificate)
-        store = Store(home().store)
+        store = open_store()
         warnings, against = gather_warnings(config, outcome, store), against_champion(config, outcome)
         warnings = [*settled.warnings, *warnings]
         registered = record(config, outcome, warnings, against)
@@ -88,7 +87,7 @@ def run_job(
         champion=planned.champion, preconditioned=config.train.optimizer == "preconditioned",
     )  # fmt: skip
     read = {name: getattr(extracted, name) for name in AuditInputs.model_fields if name != "start"}
-    note_inputs(Store(home().store), certificate, AuditInputs(start=begun.start, **read))
+    note_inputs(open_store(), certificate, AuditInputs(start=begun.start, **read))
     return Outcome(
         extracted=extracted,
         weighed=weighed,

@@ -1,8 +1,8 @@
-"""Look after champions: take the alias from what no longer verifies or got it another way, and tell promotions.
+"""Check champions: take the alias from a version that does not verify or was not approved, and report promotions.
 
-The registry has no gate, so whoever may write to it can move an alias or change a file after the review. This
-flow looks again, on a schedule. It also finishes what a killed decision had still to do, and tries the webhook's
-messages that nobody has taken yet. What goes wrong with one model keeps it from none of the others.
+MLflow's registry has no gate: anyone who may write to it can move an alias or change a file after the review. This
+flow checks again, on a schedule. It also finishes the rest of a killed decision, and retries messages of the
+webhook that were not delivered. An error with one model does not stop the others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.logging import get_run_logger
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 
 from flows.registered import verify_registered
@@ -27,7 +27,7 @@ from tasks.runtime.decisions import Standing, finish_decisions, standing, withdr
 from tasks.runtime.environment import home
 from tasks.runtime.names import named
 from tasks.runtime.promotions import last_promotion, promotions
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.trust import TRUST, trust_root
 from tasks.runtime.versions import CHAMPION, find_version
 
@@ -36,15 +36,13 @@ PAUSE = 10.0
 that hiccups, takes no model out of service."""
 HOLDS, NOBODY, NOT_CHECKED = "holds", "no champion", "review not checked"
 OF_NOBODY = (
-    "an older hush certified it, in another HUSH_HOME as it says, and no trust root is named here (HUSH_TRUST): "
-    "nothing says that it is not made up"
+    "an older hush certified it, in another HUSH_HOME by its own words, and no trust root is named here "
+    "(HUSH_TRUST): it may be forged"
 )
 
 
-class WatchedModel(BaseModel):
+class WatchedModel(BaseModel, frozen=True):
     """One model, and what was found of its champion."""
-
-    model_config = ConfigDict(frozen=True)
 
     model: str
     champion: str | None
@@ -52,10 +50,8 @@ class WatchedModel(BaseModel):
     found: str
 
 
-class Watched(BaseModel):
+class Watched(BaseModel, frozen=True):
     """What a look at all champions came to."""
-
-    model_config = ConfigDict(frozen=True)
 
     models: list[WatchedModel]
     told: list[str]
@@ -66,7 +62,7 @@ class Watched(BaseModel):
 
 @flow(name="watch", flow_run_name=named("watch"), validate_parameters=True)
 def watch(config_file: str | None = None, models: list[str] | None = None) -> Watched:
-    """Verify every champion again, and take the alias from those that fail; tell promotions that wait.
+    """Verify every champion again, and take the alias from those that fail; send messages of promotions that wait.
 
     Args:
         config_file: whose model is watched (`tracking.model`).
@@ -95,7 +91,7 @@ def watch(config_file: str | None = None, models: list[str] | None = None) -> Wa
     if failures:
         raise VerificationError(failures)
     if troubles:
-        raise troubles[0]  # each was told by its task
+        raise troubles[0]  # the task of each has logged it
     return Watched(models=found, told=list(told.taken), waiting=list(told.waiting))
 
 
@@ -124,7 +120,7 @@ def _taken(look: _Look) -> list[str]:
         return list(look.failures)
     if withdraw(look.seen, failed=look.itself):
         return [f"{look.champion} is no longer {CHAMPION}: {line}" for line in look.failures]
-    meanwhile = "was decided on during this look, and is let alone until the next"
+    meanwhile = "was decided on during this check, and is left until the next"
     return [f"{look.champion} {meanwhile}: {line}" for line in look.failures]
 
 
@@ -148,12 +144,12 @@ def _look(name: str) -> _Look:
     uri, trust, seen = f"models:/{entry.name}/{entry.version}", trust_root(), standing(entry)
     older = None
     try:
-        with Store(home().store).scratch() as folder:
+        with open_store().scratch() as folder:
             verification, _ = verify_registered(uri, Path(folder))
         if verification.refuted:
             return _Look(uri, "refuted", (verification.audit,), seen=seen)
         store = verification.certificate.facts.store
-    except OlderSchema as error:  # who promoted it can be told all the same
+    except OlderSchema as error:  # its promotion can still be reported
         if error.refuted:
             return _Look(uri, "refuted", (f"{uri}: {error.refuted}",), seen=seen)
         older, store = error, error.store
@@ -198,7 +194,7 @@ def _look_for(name: str) -> _Look:
 
 
 def render_watched(done: Watched, console: Console) -> None:
-    """A line for each model, and what was told."""
+    """A line for each model, and what was reported."""
     for one in done.models:
         console.print(f"{one.champion or one.model}: {one.found}", soft_wrap=True)
     if not done.models:

@@ -2,10 +2,10 @@
 
 >>> python -m flows.worker hush-process      # in a shell; deploy/entrypoint.sh does it
 
-A container ends when its first process does, and what that has begun is killed with it. Prefect's worker goes at
-once when it is asked to, and leaves its runs: they would be killed amid a round, and stay "Running" for ever, in
-the place of the one training that may go on. So SIGTERM (`docker compose stop`) ends the runs after their round,
-with a checkpoint, then the worker; and what a killed container left is closed before the next worker starts.
+A container ends with its first process, and everything in it is killed. Prefect's worker exits at once on SIGTERM
+and leaves its runs. They would be killed during a round and stay "Running" for ever, which blocks the next
+training. So SIGTERM (`docker compose stop`) ends the runs after their round, with a checkpoint, then the worker.
+What a killed container left is closed before the next worker starts.
 """
 
 from __future__ import annotations

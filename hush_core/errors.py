@@ -1,7 +1,7 @@
 """The few ways in which hush refuses, each a type of its own.
 
-A message names where (file, line, key, secret or layer), what is wrong and how to mend it. It never holds
-a value read from the user's data: such a value may be the secret itself.
+A message names where (file, line, key, secret or layer), what is wrong and how to fix it. It never holds a value
+from the user's data: such a value may be the secret itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class InputError(HushError):
 
 class Unavailable(HushError):
     """What the work needs is away: a storage, an object of the store. It says nothing of what was being worked out,
-    so nobody may take it for a refusal of that and go on."""
+    so nobody may take it for a refusal of that and continue."""
 
 
 class SetupError(InputError, Unavailable):
@@ -51,10 +51,10 @@ class VerificationError(HushError):
 
 
 class OlderSchema(VerificationError):
-    """A certificate of an older hush, of a form that this one does not read: nothing is known of what it proves.
+    """A certificate of an older hush, in a form that this one does not read: what it proves is unknown.
 
-    store: the public name of the store that, as it says, wrote it, where its files were seen to be as they were
-        written. refuted: why audits refute its model, in words; empty where none does.
+    store: the public name of the store that wrote it, by its own words, if its files are unchanged.
+    refuted: why audits refute its model, in words; empty if none does.
     """
 
     def __init__(self, failures: list[str], store: str = "", refuted: str = "") -> None:

@@ -1,7 +1,7 @@
-"""Files that are whole or not there, and that only their owner may read; and what a file's content is called.
+"""Files that are whole or absent and that only their owner may read; and the digest of a file's content.
 
-A write is atomic and durable here, and nowhere else: written beside the target, brought to the disk, renamed, and
-the folder brought to the disk, so that neither a kill nor a power cut leaves half of one.
+Only this module writes atomically and durably. It writes beside the target, syncs the file, renames it and syncs
+the folder, so neither a kill nor a power cut leaves half a file.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def write_whole(target: Path, data: bytes) -> None:
     """Write a file wholly or not at all, durably; mode 0600.
 
     Raises:
-        OSError: it could not be written; what stood there still stands.
+        OSError: it could not be written; what was there is unchanged.
     """
     with whole_file(target) as file:
         file.write(data)

@@ -1,9 +1,9 @@
 """Expressions for the text of repositories, which anyone may have written: RE2, in time linear in the text.
 
-`compile` takes what Python's `re` takes. RE2 has no lookaround, so what stands at the edges is read as context: a
-lookbehind for one character at the beginning, a lookahead at the end; empty groups tell where the match begins and
-ends. What has no such form (references, possessive repeats, lookaround between other parts) is an error: `re` may
-serve where tests/hush_core/test_linear.py proves that it takes few steps, or a reader written by hand.
+`compile` takes what Python's `re` takes. RE2 has no lookaround, so a lookbehind for one character at the beginning
+and a lookahead at the end are read as context: empty groups mark where the match begins and ends. Anything else
+that RE2 lacks (references, possessive repeats, lookaround between other parts) is an error. For that, `re` may
+serve if tests/hush_core/test_linear.py proves that it takes few steps, or a reader written by hand.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Linear:
 
     @cached_property
     def _at_start(self) -> Callable[..., list[tuple[int, int]]]:
-        """For a match at the text's beginning, where no character stands before it."""
+        """For a match at the text's beginning, where no character is before it."""
         return self._compiled(_Translation(self.pattern, self.flags, before=False).expression)
 
     @staticmethod
@@ -107,7 +107,7 @@ class Linear:
         return [match[group] for match, group in found]
 
     def split(self, text: bytes) -> list[bytes]:
-        """What stands between the matches."""
+        """What is between the matches."""
         found = [match.span() for match in self.finditer(text)]
         borders = zip(
             [0, *(last for _, last in found)], [*(first for first, _ in found), len(text)], strict=True
@@ -115,7 +115,7 @@ class Linear:
         return [text[first:last] for first, last in borders]
 
     def sub(self, by: bytes | Callable[[Match], bytes], text: bytes) -> bytes:
-        """The text with each match replaced; bytes stand for themselves."""
+        """The text with each match replaced; bytes represent themselves."""
         parts, at = [], 0
         for match in self.finditer(text):
             parts += [text[at : match.start()], by if isinstance(by, bytes) else by(match)]
@@ -142,10 +142,10 @@ class Linear:
                 piece, shift, at, stop = b"\0" + piece, shift - 1, 2, stop + 1
 
     def _cut(self, text: bytes, first: int, last: int | None) -> tuple[bytes, int, int, int]:
-        """The piece that RE2 is shown, where it begins and ends to look in that, and the piece's place in the text.
+        """The piece that RE2 reads, where it begins and ends to look in that, and the piece's place in the text.
 
-        RE2 sees beyond `last` and takes what it is given for the beginning: such a piece is cut out, with one
-        character before it, and one more in front of that, so that only a true beginning is one.
+        RE2 looks past `last`, and takes the start of its input for the beginning of the text. So the piece is cut
+        out, with one character before it and one more in front, and only a true beginning counts as one.
         """
         made, end = self._made[1], len(text) if last is None else min(last, len(text))
         if first > end or not (end < len(text) or (first and made.looks_behind)):
@@ -283,7 +283,7 @@ class _Translation:
         raise self._no(f"{str(opcode).lower()} here")
 
     def _not(self, items: list[Any], fold: bool) -> bytes:
-        """What stands where a fixed row of characters does not."""
+        """What is outside of a fixed row of characters."""
         one = self._one(items[:1], fold)
         if one is None:
             raise self._no("negative look ahead for more than a row of characters")

@@ -3,7 +3,7 @@
     with parts_by(cluster_map):          # the orchestrator's; the core knows none
         calibrate(...)
 
-Whoever maps decides where a part is worked out, never what comes out of it.
+The mapper decides where a part is computed, never its result.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from hush_core.accounting.correlated import Cycle
 from hush_core.config import Method
 from hush_core.errors import InputError
 from hush_core.progress import Progress
+from hush_core.values import Array, Frame
 from hush_core.weights import sampling_rates
 
 
@@ -40,13 +41,13 @@ class ProtectionPlan:
             (docs/mathematics.md): `rates` then say how often an item takes part. None: weighted Poisson.
     """
 
-    rates: np.ndarray
+    rates: Array
     noise_multiplier: float
     rounds: int
     expected_batch: int
     clip_norm: float
     method: str
-    certificates: pl.DataFrame
+    certificates: Frame
     records: int = 1
     cycle: Cycle | None = None
 

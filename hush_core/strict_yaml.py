@@ -26,7 +26,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _count(value: Any, depth: int, seen: int) -> int:
-    """How many values there are in all, anchors written out: a few lines of them may stand for billions."""
+    """How many values there are in all, with anchors expanded: a few lines of them may mean billions."""
     if depth > MOST_DEEP:
         raise yaml.MarkedYAMLError(problem="nests too deep")
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 NAMED = 20
 """Names of secrets of each sort that a report lists; the counts are of all."""
 
 
-class SecretChanges(BaseModel):
+class SecretChanges(BaseModel, frozen=True):
     """What became of the secrets: those of this version alone, of the champion alone, and whose bounds moved.
 
     n_up, n_down: bounds that changed by more than 1 %. moved: (name, of the champion, of this version), those whose
     ratio is furthest from 1 first. Bounds are of all runs where the certificate has one, else of the run.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     n_added: int
     added: tuple[str, ...]
@@ -26,10 +24,8 @@ class SecretChanges(BaseModel):
     moved: tuple[tuple[str, float, float], ...]
 
 
-class AgainstChampion(BaseModel):
+class AgainstChampion(BaseModel, frozen=True):
     """(what, of the champion, of this version), where both have the number."""
-
-    model_config = ConfigDict(frozen=True)
 
     uri: str
     rows: tuple[tuple[str, float, float], ...]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from tasks.extraction import Extracted
 from tasks.models import Model
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 SEED = 7
 """Of the alternatives that a value is ranked among."""
 
 
-class Attacked(BaseModel):
+class Attacked(BaseModel, frozen=True):
     """The table of `hush_core.auditing.exposure` by reference, and how many secrets came out verbatim."""
-
-    model_config = ConfigDict(frozen=True)
 
     table: Ref
     secrets: int
@@ -34,7 +31,7 @@ def attack_redacted(
     from hush_core.auditing.exposure import redacted_exposure
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     table = redacted_exposure(
         load_model(store.path(model.files, verify=True)).on_accelerator(),
         store.read_frame(examples)["text"].to_list(),
@@ -59,7 +56,7 @@ def attack_model(model: Model, examples: Ref, occurrences: Ref, secrets: Ref, al
     from hush_core.auditing.exposure import exposure
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     table = exposure(
         load_model(store.path(model.files, verify=True)).on_accelerator(),
         store.read_frame(examples)["text"].to_list(),

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Sequence
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.certificate import read_certificate, read_tables
 from hush_core.config import RANKED
@@ -18,9 +18,8 @@ from hush_core.weights.roles import CERTIFIED, HELD_BACK, HELD_OUT
 from tasks.audit_inputs import AuditInputs
 from tasks.models import Model
 from tasks.runtime.caching import cached_task, content_key
-from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 SEED = 11
 """Of the alternatives, and of which texts are attacked: other than those of the job's own attack."""
@@ -33,10 +32,8 @@ MOST_TEXTS = 400
 """Texts of each kind that losses and k-extraction look at, drawn at random."""
 
 
-class MemberTexts(BaseModel):
+class MemberTexts(BaseModel, frozen=True):
     """Distinct texts that the rounds drew, and distinct ones that no training saw."""
-
-    model_config = ConfigDict(frozen=True)
 
     tagged: Ref
     """Those with a secret that the rounds drew: example_id · path · text, as the others."""
@@ -53,7 +50,7 @@ def rank_values(model: Model, inputs: AuditInputs, alternatives: int) -> Ref:
     from hush_core.auditing.exposure import exposure
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     opened = load_model(store.path(model.files, verify=True)).on_accelerator()
     texts, places = store.read_frame(inputs.examples)["text"].to_list(), store.read_frame(inputs.occurrences)
     secrets = store.read_frame(inputs.secrets)
@@ -76,7 +73,7 @@ def rank_redacted(model: Model, inputs: AuditInputs, alternatives: int) -> Ref:
     from hush_core.auditing.exposure import redacted_exposure
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     opened = load_model(store.path(model.files, verify=True)).on_accelerator()
     texts, places = store.read_frame(inputs.examples)["text"].to_list(), store.read_frame(inputs.redactions)
     values, redacted = store.read_frame(inputs.redacted_values), store.read_frame(inputs.redacted)
@@ -98,7 +95,7 @@ def write_values(model: Model, inputs: AuditInputs, *, redacted: bool) -> Ref:
     from hush_core.auditing.contexts import redacted_targets, value_targets
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     opened = load_model(store.path(model.files, verify=True)).on_accelerator()
     texts, both = store.read_frame(inputs.examples)["text"].to_list(), opened.objective.kind == "masked"
     key = "redacted_id" if redacted else "secret_id"
@@ -141,7 +138,7 @@ def _in_parts(
 @cached_task(name="audit_texts", version=2)
 def member_texts(inputs: AuditInputs, certificate: Ref) -> MemberTexts:
     """Which texts the certified rounds drew, and which of the same kind nothing was trained on."""
-    store = Store(home().store)
+    store = open_store()
     folder = store.path(certificate, verify=True)
     tables, mechanism = read_tables(folder), read_certificate(folder).facts.plan.mechanism
     weights, tagged = tables["weights.parquet"], tables["edges.parquet"]["example_id"].unique()
@@ -172,10 +169,8 @@ def member_texts(inputs: AuditInputs, certificate: Ref) -> MemberTexts:
     return MemberTexts(tagged=refs[0], members=refs[1], others=refs[2], like_members=alike)
 
 
-class Losses(BaseModel):
+class Losses(BaseModel, frozen=True):
     """`calibrated_loss` of each table of `MemberTexts`, with example_id and path."""
-
-    model_config = ConfigDict(frozen=True)
 
     tagged: Ref
     members: Ref
@@ -188,7 +183,7 @@ def calibrate_losses(model: Model, start: Model, texts: MemberTexts) -> Losses:
     from hush_core.auditing.calibrated_loss import calibrated_loss
     from hush_core.training import load_model
 
-    store, progress = Store(home().store), progress_log()
+    store, progress = open_store(), progress_log()
     one, two = (load_model(store.path(m.files, verify=True)).on_accelerator() for m in (model, start))
     found = {}
     for table in {texts.tagged, texts.members, texts.others}:
@@ -199,10 +194,8 @@ def calibrate_losses(model: Model, start: Model, texts: MemberTexts) -> Losses:
     return Losses(tagged=found[texts.tagged], members=found[texts.members], others=found[texts.others])
 
 
-class Extraction(BaseModel):
+class Extraction(BaseModel, frozen=True):
     """`k_extraction` by reference: (share, from, to) of each model and of the difference."""
-
-    model_config = ConfigDict(frozen=True)
 
     prefix: int
     length: int
@@ -219,7 +212,7 @@ def extract_texts(model: Model, start: Model, texts: MemberTexts) -> Extraction 
     from hush_core.auditing.k_extraction import k_extraction, window_of
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     one, two = (load_model(store.path(m.files, verify=True)).on_accelerator() for m in (model, start))
     told = store.read_frame(texts.tagged)["text"].to_list()
     prefix = length = window_of(one, two, told)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.certificate import read_certificate
 from hush_core.errors import InputError
@@ -18,10 +18,8 @@ from tasks.runtime.store import Ref, Store
 FOLDER = "auditable"
 
 
-class AuditInputs(BaseModel):
+class AuditInputs(BaseModel, frozen=True):
     """The model before the certified rounds, and the tables that the attacks read."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: Model
     examples: Ref

@@ -6,25 +6,22 @@ Published are numbers a secret, a text or a unit, with the names that the certif
 from __future__ import annotations
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.auditing.document import AttackFacts
 from hush_core.certificate import read_certificate, read_tables
 from hush_core.certificate.document import PlanFacts
 from tasks.audit import SEED, Extraction, Losses, MemberTexts
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 SAMPLES = (1, 4, 16)
 """Texts of a unit that the attacker of user inference holds."""
 UNITS = (10, 30, 100)
 
 
-class Tested(BaseModel):
+class Tested(BaseModel, frozen=True):
     """The tests against the certificate, and what was found of each secret (`against_certificate.TABLE`)."""
-
-    model_config = ConfigDict(frozen=True)
 
     facts: tuple[AttackFacts, ...]
     outcome: str
@@ -32,10 +29,8 @@ class Tested(BaseModel):
     redacted: Ref | None = None
 
 
-class Measured(BaseModel):
+class Measured(BaseModel, frozen=True):
     """What an attack that is no test came to, and its published tables."""
-
-    model_config = ConfigDict(frozen=True)
 
     facts: AttackFacts
     table: Ref | None = None
@@ -59,7 +54,7 @@ def hold_against(
     from hush_core.auditing.facts import every_step_facts, facts_of_tests, not_run
     from hush_core.certificate import bounds_at, own_bounds, own_redacted
 
-    store = Store(home().store)
+    store = open_store()
     folder = store.path(certificate, verify=True)
     facts, tables = read_certificate(folder).facts, read_tables(folder)
     tests = 4 if redacted else 2
@@ -128,7 +123,7 @@ def measure_membership(losses: Losses, texts: MemberTexts) -> Measured:
     from hush_core.auditing.calibrated_loss import at_risk
     from hush_core.auditing.roc import roc
 
-    store = Store(home().store)
+    store = open_store()
     members, others = (store.read_frame(ref) for ref in (losses.members, losses.others))
     if not members.height or not others.height:
         why = "no text that nothing was trained on is left to compare with"
@@ -146,7 +141,7 @@ def infer_units(losses: Losses, certificate: Ref) -> Measured:
     from hush_core.auditing import facts
     from hush_core.auditing.user_inference import unit_ratios, user_inference
 
-    store = Store(home().store)
+    store = open_store()
     edges = read_tables(store.path(certificate, verify=True))["edges.parquet"].select(
         "example_id", "secret_id"
     )

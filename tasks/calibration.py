@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.accounting import noise_for_all
 from hush_core.accounting.correlated import Cycle, Strategy, groups_table
@@ -17,18 +17,15 @@ from hush_core.weights import expected_distinct, paper_weights, sampling_rates
 from hush_core.weights.roles import CERTIFIED
 from tasks.earlier_runs import Before
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.runner import in_parts
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.weighing import HUSH
 
 
-class Calibrated(BaseModel):
+class Calibrated(BaseModel, frozen=True):
     """A ProtectionPlan by reference: its numbers, and where its weights and bounds lie."""
-
-    model_config = ConfigDict(frozen=True)
 
     weights: Ref
     bounds: Ref
@@ -95,7 +92,7 @@ def calibrate_noise(
 ) -> Calibrated:
     """Calibrate by one method and certify every secret at the result; under a `promise` of several runs for all of
     them, with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
-    store = Store(home().store)
+    store = open_store()
     tables = (
         store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges), store.read_frame(secrets),
     )  # fmt: skip
@@ -145,7 +142,7 @@ def without_rounds(
 ) -> Calibrated:
     """Of a run of a promise that has nothing of a secret to learn: what the runs `before` released stays all that
     was ever released, if nothing else is wrong with them."""
-    store = Store(home().store)
+    store = open_store()
     bounds = bounds_without_rounds(
         store.read_frame(edges), store.read_frame(secrets), method=method, settings=settings_digest,
         earlier=before.others.load(store),
@@ -172,7 +169,7 @@ def without_noise(
     method: Method,
 ) -> Calibrated:
     """Of a mechanism that never makes a private round: nothing of a secret is drawn, so each bound is its prior."""
-    store = Store(home().store)
+    store = open_store()
     return Calibrated(
         weights=weights,
         bounds=store.put_frame(
@@ -186,10 +183,8 @@ def without_noise(
     )
 
 
-class NoiseEstimate(BaseModel):
+class NoiseEstimate(BaseModel, frozen=True):
     """What weights cost: the noise multiplier that certifies every secret, and what the rounds will see."""
-
-    model_config = ConfigDict(frozen=True)
 
     noise_multiplier: float
     distinct: float
@@ -209,7 +204,7 @@ def estimate_noise(
 ) -> NoiseEstimate:
     """The noise of a run of `rounds` by one method, where all promised runs have so many `in_all`; no table of
     bounds. Where the mechanism is planned for (ε, δ), that of it, whatever the method."""
-    store = Store(home().store)
+    store = open_store()
     rates = sampling_rates(store.read_frame(weights)["weight"].to_numpy(), expected_batch)
     if isinstance(mechanism, CorrelatedMechanism):
         sigma = plan_of(
@@ -233,7 +228,7 @@ def estimate_noise(
 @in_parts
 def paper_noise(weights: Ref, edges: Ref, secrets: Ref, rounds: int, expected_batch: int) -> float | None:
     """σ by the paper's method on its own program at the weight that `weights` retain; None where it has none."""
-    store = Store(home().store)
+    store = open_store()
     graph, table, ours = store.read_frame(edges), store.read_frame(secrets), store.read_frame(weights)
     total = float(ours["weight"].sum())
     try:

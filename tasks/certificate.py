@@ -22,7 +22,7 @@ from tasks.extraction import Extracted
 from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.runner import in_parts
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 from tasks.training import Trained
 from tasks.weighing import Weighed
 
@@ -106,7 +106,7 @@ def write_model_certificate(
     from hush_core.training.gradient_scale import IN_WORDS
     from hush_core.training.noise import SOURCE
 
-    store = Store(home().store)
+    store = open_store()
     facts = Facts(
         name=name,
         plan=PlanFacts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.certificate import check_files, read_certificate
 from hush_core.errors import InputError, OlderSchema, VerificationError
@@ -13,17 +13,14 @@ from hush_core.files import file_sha256
 from tasks.models import AnyModel, Model, keep_folder, open_start
 from tasks.refutation import refuted_model
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.steps import run_logger, step
-from tasks.runtime.store import DIRECTORY, Ref, Store
+from tasks.runtime.store import DIRECTORY, Ref, Store, open_store
 
 WHERE = "train.start"
 
 
-class Champion(BaseModel):
+class Champion(BaseModel, frozen=True):
     """The model that a run goes on from: its name, its files in the store, and the run that trained it."""
-
-    model_config = ConfigDict(frozen=True)
 
     uri: str
     """The promoted version; of one that is not promoted, the public name of its run."""
@@ -49,7 +46,7 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
         InputError: the promoted files are not those that one of these runs ended in: what they tell of the secrets
             would be in the new model and in no bound; or nothing is promoted, and an audit refuted the last model.
     """
-    store = Store(home().store)
+    store = open_store()
     promoted = _promoted(name, store)
     if promoted is None:
         kept = (
@@ -139,7 +136,7 @@ def go_on_from(
     """
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     path = store.path(champion.files, verify=True)
     found, meant = (_shape(one) for one in (load_model(path), open_start(store, model, base, chunk_bytes)))
     if found != meant:

@@ -4,7 +4,7 @@ on from."""
 from __future__ import annotations
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
@@ -16,13 +16,11 @@ from tasks.refutation import refuted_runs
 from tasks.runtime.caching import content_key
 from tasks.runtime.environment import home
 from tasks.runtime.steps import run_logger, step
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 
-class OtherRuns(BaseModel):
+class OtherRuns(BaseModel, frozen=True):
     """What the other runs of this store released, by reference (`hush_core.history.Earlier`)."""
-
-    model_config = ConfigDict(frozen=True)
 
     runs: Ref
     """run · key · noise_multiplier · rounds · released · settings."""
@@ -56,11 +54,9 @@ class OtherRuns(BaseModel):
         return Earlier(store.read_frame(self.runs), store.read_frame(self.profiles), bare, self.unknown)
 
 
-class Before(BaseModel):
+class Before(BaseModel, frozen=True):
     """What was there before a run of a promise: the other runs, and the model that this one goes on from (None: the
     public start)."""
-
-    model_config = ConfigDict(frozen=True)
 
     others: OtherRuns
     secrets: Ref
@@ -123,7 +119,7 @@ def look_back(
         InputError: an audit refuted one of these runs, here or by what the registry says, which ends the promise.
     """
     note_refuted_elsewhere()
-    store, history = Store(home().store), run_history()
+    store, history = open_store(), run_history()
     if (begun := history.before(job)) is not None:
         found = Before.model_validate_json(begun)
         _refuse_refuted(config, history, store.read_frame(found.others.runs))
@@ -220,7 +216,7 @@ def next_run(config: HushConfig, examples: Ref, edges: Ref, secrets: Ref) -> str
     """
     if config.promise is None:
         return ""
-    store, history = Store(home().store), run_history()
+    store, history = open_store(), run_history()
     made = history.made(config.settings_digest)
     words = f"{made} of {config.promise.runs} promised runs were made"
     frames = [store.read_frame(table) for table in (examples, edges, secrets)]

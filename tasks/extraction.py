@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
@@ -16,14 +16,12 @@ from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.sources import Sources
 
 
-class Extracted(BaseModel):
+class Extracted(BaseModel, frozen=True):
     """The tables of `docs/reference/certificate_fields.rst`, and what may be shown of them."""
-
-    model_config = ConfigDict(frozen=True)
 
     examples: Ref
     public: Ref
@@ -62,7 +60,7 @@ def extract_secrets(inputs: Sources, config: HushConfig) -> Extracted:
     Scans by content and histories are kept under the store's `extraction/`, so that the next run, on newer
     commits, reads only what is new.
     """
-    store = Store(home().store)
+    store = open_store()
     work = store.work_dir("extraction")
     cache = store.root / "extraction"
     found = extract(config, home().identity_key(), in_percent(progress_log()), cache=cache, work=work)
@@ -128,7 +126,7 @@ def refuse_empty_entries(config: HushConfig, extracted: Extracted) -> None:
     Raises:
         InputError: names all of them.
     """
-    coverage = Store(home().store).read_json(extracted.coverage)
+    coverage = open_store().read_json(extracted.coverage)
     allowed = {entry.id for entry in config.secrets if entry.may_be_empty}
     empty = [
         name for name, facts in coverage["secrets"].items() if name not in allowed and protects_nothing(facts)
@@ -151,7 +149,7 @@ def refuse_without_edges(extracted: Extracted) -> None:
     """
     if extracted.n_edges:
         return
-    coverage = Store(home().store).read_json(extracted.coverage)
+    coverage = open_store().read_json(extracted.coverage)
     if all(map(protects_nothing, coverage["secrets"].values())):
         raise InputError(
             "secrets",

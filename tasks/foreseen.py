@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import HushConfig
 from hush_core.weights import EntryFacts, shifts, signal_of
 from tasks.extraction import Extracted
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 
-class Foreseen(BaseModel):
+class Foreseen(BaseModel, frozen=True):
     """Of a graph: B√T/σ that its targets allow, and by entry its secrets, their examples (of redacted ones,
     places) and the sum of their κ.
     tagged, dropped: examples that hold a secret, and those that are left out already."""
-
-    model_config = ConfigDict(frozen=True)
 
     signal: float
     tagged: int
@@ -33,7 +30,7 @@ class Foreseen(BaseModel):
 @cached_task(name="foresee", version=1)
 def foresee_signal(edges: Ref, secrets: Ref, coverage: Ref, n_examples: int) -> Foreseen:
     """Count and solve; nothing is decided here."""
-    store = Store(home().store)
+    store = open_store()
     graph, table = store.read_frame(edges), store.read_frame(secrets)
     named = table.with_columns(
         entry=pl.col("name").str.split("/").list.first(), shift=pl.Series(shifts(table), dtype=pl.Float64)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import MechanismConfig, UserWiseMechanism
 from hush_core.corpus.prompted import texts_of
@@ -14,18 +14,15 @@ from hush_core.corpus.records import ItemText
 from hush_core.mechanisms import PERPLEXITY, filling, item_texts, scores, with_implied_targets
 from tasks.models import Model
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-class ItemTexts(BaseModel):
+class ItemTexts(BaseModel, frozen=True):
     """Which examples' text each item holds. Protected: it may follow from the text, and stays in the store."""
-
-    model_config = ConfigDict(frozen=True)
 
     filling: Ref
     """item · example_id (`hush_core.mechanisms.selection.FILLING`)."""
@@ -46,7 +43,7 @@ def fill_items(
     examples: Ref, weights: Ref, pools: Ref, mechanism: MechanismConfig, chunk_bytes: int, start: Model
 ) -> ItemTexts:
     """Choose what fills each item; `start` is the model made without protected text, for perplexity."""
-    store = Store(home().store)
+    store = open_store()
     texts, table = texts_of(store.read_frame(examples)), store.read_frame(pools)
     loss = None
     if mechanism.select in PERPLEXITY:
@@ -66,5 +63,5 @@ def fill_items(
 @cached_task(name="imply", version=1)
 def imply_targets(secrets: Ref, epsilon: float, delta: float) -> Ref:
     """The secrets with the targets that (ε, δ) implies, in place of their levels."""
-    store = Store(home().store)
+    store = open_store()
     return store.put_frame(with_implied_targets(store.read_frame(secrets), epsilon, delta), kind="secrets")

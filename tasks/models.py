@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import ByteGptModel, HuggingFaceModel, LoraConfig
 from hush_core.corpus.prompted import texts_of
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.steps import run_logger, step
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 if TYPE_CHECKING:
     from hush_core.training import LanguageModel
@@ -28,10 +27,8 @@ MOST_EVALUATED = 400
 AnyModel = ByteGptModel | HuggingFaceModel
 
 
-class Model(BaseModel):
+class Model(BaseModel, frozen=True):
     """A model by reference, and its loss in bits (per `unit`) on held-out examples without a secret."""
-
-    model_config = ConfigDict(frozen=True)
 
     files: Ref
     bits: float | None
@@ -62,7 +59,7 @@ def fetch_model(model: HuggingFaceModel) -> Ref:
     the name may stand for another content tomorrow."""
     from hush_core.training.models import copy_model, model_folder
 
-    store = Store(home().store)
+    store = open_store()
     with store.scratch() as folder:
         path = Path(folder) / "model"
         copy_model(model_folder(model), path)
@@ -115,7 +112,7 @@ def measure(model: Model, texts: Ref) -> float | None:
     """Loss in bits per `model.unit` on a table of texts; None where it is empty."""
     from hush_core.training import load_model
 
-    store = Store(home().store)
+    store = open_store()
     if not (some := texts_of(store.read_frame(texts))):
         return None
     return _loss(load_model(store.path(model.files, verify=True)).on_accelerator(), some)

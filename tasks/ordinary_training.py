@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import PretrainConfig, TrainConfig, UntaggedConfig
 from hush_core.corpus.prompted import texts_of
 from tasks.models import SEED, AnyModel, Model, keep, lora_of, open_start
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 from tasks.texts import TextsByRole
 
 
-class PlainlyTrained(BaseModel):
+class PlainlyTrained(BaseModel, frozen=True):
     """What ordinary training came to, and how: loss on validation text by steps, the rate, where it was best."""
-
-    model_config = ConfigDict(frozen=True)
 
     model: Model
     steps: int
@@ -40,7 +37,7 @@ def pretrain(
     """Ordinary training on public text, from a fresh model or the named one; with 0 steps, that model."""
     from hush_core.training import adapted, fit_plain, split_public
 
-    store = Store(home().store)
+    store = open_store()
     start = open_start(store, model, base, chunk_bytes)
     texts, _ = split_public(texts_of(store.read_frame(public)))
     if settings.steps and texts:
@@ -77,7 +74,7 @@ def train_untagged(
     None of the tables holds an example with a secret, so what comes out is the same for every candidate.
     `repetition`: of a comparison; each has another order of the text.
     """
-    store = Store(home().store)
+    store = open_store()
     return _fit(
         store, plain, validation, held_out, start, model, settings, precision, micro_batch, merge=False,
         seed=SEED + repetition,
@@ -101,7 +98,7 @@ def train_unprotected(
     protected model does (`more`: before its rounds), every one equally often, and is kept where it is best on
     validation text; where every example holds a secret there is none, and the last state is taken.
     """
-    store = Store(home().store)
+    store = open_store()
     seen = settings.rounds * settings.batch + more
     steps = max(1, seen // plan.batch)
     plan = plan.model_copy(update={"steps": steps, "evaluate_every": min(plan.evaluate_every, steps)})

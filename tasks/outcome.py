@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.certificate import read_tables
@@ -21,10 +21,8 @@ from tasks.training import Trained
 from tasks.weighing import Weighed
 
 
-class Outcome(BaseModel):
+class Outcome(BaseModel, frozen=True):
     """Everything that a finished job has to show."""
-
-    model_config = ConfigDict(frozen=True)
 
     extracted: Extracted
     weighed: Weighed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.config import HushConfig
@@ -16,19 +16,16 @@ from hush_core.files import put_in_place, sync
 from hush_core.rivals import CONFIDENCE, Verdict
 from tasks.comparison_progress import RUN_NAME
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.steps import step
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 from tasks.runtime.tracking import ChildRun, log_run
 
 FILES = ("comparison.csv", "runs.csv", "comparison.png")
 
 
-class RivalRun(BaseModel):
+class RivalRun(BaseModel, frozen=True):
     """One rival at one seed: counts that the graph decides, and losses on text that no secret names; no bound
     covers `extracted`, and time and memory of a round (docs/mechanisms.md)."""
-
-    model_config = ConfigDict(frozen=True)
 
     rival: str
     seed: int
@@ -55,10 +52,8 @@ class RivalRun(BaseModel):
         return {name: float(value) for name, value in known.items() if value is not None}
 
 
-class RivalRow(BaseModel):
+class RivalRow(BaseModel, frozen=True):
     """One rival over all seeds, or the reason why it has none."""
-
-    model_config = ConfigDict(frozen=True)
 
     rival: str
     runs: tuple[RivalRun, ...] = ()
@@ -73,10 +68,8 @@ class RivalRow(BaseModel):
         return [run.loss for run in self.runs if run.loss is not None]
 
 
-class PublishedComparison(BaseModel):
+class PublishedComparison(BaseModel, frozen=True):
     """Where it lies."""
-
-    model_config = ConfigDict(frozen=True)
 
     folder: str
     run_url: str | None
@@ -85,7 +78,7 @@ class PublishedComparison(BaseModel):
 @cached_task(name="common text", version=1)
 def common_texts(tables: list[Ref]) -> Ref:
     """The texts that stand in every one of these tables, in the order of the first."""
-    store = Store(home().store)
+    store = open_store()
     first, *others = (text_columns(store.read_frame(table)) for table in tables)
     for other in others:
         first = first.join(other.select("text").unique(), on="text", how="semi", maintain_order="left")

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.config import HushConfig, Method
@@ -14,17 +14,14 @@ from hush_core.files import put_in_place, sync
 from hush_core.weights import Way, recommended
 from hush_core.weights.roles import WithoutSecret
 from tasks.extraction import Extracted
-from tasks.runtime.environment import home
 from tasks.runtime.steps import step
-from tasks.runtime.store import Store
+from tasks.runtime.store import Store, open_store
 from tasks.runtime.tracking import log_look
 from tasks.weighing import Relaxation, Weighed
 
 
-class NoiseOfRuns(BaseModel):
+class NoiseOfRuns(BaseModel, frozen=True):
     """The noise multiplier with which so many runs keep every target together; None where none is certified."""
-
-    model_config = ConfigDict(frozen=True)
 
     runs: int
     anew: float | None
@@ -34,10 +31,8 @@ class NoiseOfRuns(BaseModel):
     later_rounds: int
 
 
-class PlanRow(BaseModel):
+class PlanRow(BaseModel, frozen=True):
     """One point: what is kept, and the noise it takes; `note` says why where there is none."""
-
-    model_config = ConfigDict(frozen=True)
 
     method: Method
     c: float | None
@@ -60,10 +55,8 @@ class PlanRow(BaseModel):
     note: str
 
 
-class Published(BaseModel):
+class Published(BaseModel, frozen=True):
     """Where the plan lies, and the secrets that lose most weight at the recommended point."""
-
-    model_config = ConfigDict(frozen=True)
 
     folder: str
     run_url: str | None
@@ -73,10 +66,8 @@ class Published(BaseModel):
     lost_partly: int
 
 
-class CostlySecret(BaseModel):
+class CostlySecret(BaseModel, frozen=True):
     """A secret for whose sake weight is lost."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     posterior: float
@@ -130,7 +121,7 @@ def publish_frontier(
     secrets.csv (which bind, what is lost for them) · reliefs.csv · lost.parquet (which examples are lost and why;
     the only one with paths, so it stays here).
     """
-    store, out = Store(home().store), Path(folder)
+    store, out = open_store(), Path(folder)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as work:
         staged = Path(work)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core import figures
 from hush_core.config import Changes, HushConfig, write_plan
@@ -35,10 +35,8 @@ class LossOfRuns(NoiseOfRuns):
     loss_going_on: float | None
 
 
-class PublishedRehearsal(BaseModel):
+class PublishedRehearsal(BaseModel, frozen=True):
     """Where it lies. `plan` is the file for `hush run --plan`; None where no point could be played."""
-
-    model_config = ConfigDict(frozen=True)
 
     folder: str
     plan: str | None

@@ -50,7 +50,7 @@ from hush_core.secrets.report.tables import (
 from tasks.extraction import Extracted
 from tasks.runtime.environment import home
 from tasks.runtime.steps import step
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.tracking import log_look
 
 SHOWN = ("graph.png", "coverage.json", "baseline.json")
@@ -118,7 +118,7 @@ def report_secrets(
     Returns:
         The summary, and where a tracking server shows the run, or None.
     """
-    store = Store(home().store)
+    store = open_store()
     summary = write_report(
         examples=store.read_frame(extracted.examples),
         secrets=store.read_frame(extracted.secrets),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import Execution, LoraConfig, TrainConfig
 from hush_core.corpus.prompted import texts_of
@@ -12,16 +12,13 @@ from hush_core.errors import InputError
 from tasks.calibration import Calibrated
 from tasks.models import SEED, Model
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 
-class TriedRate(BaseModel):
+class TriedRate(BaseModel, frozen=True):
     """One learning rate: final loss in bits on public text (None: it diverged), and the way there."""
-
-    model_config = ConfigDict(frozen=True)
 
     learning_rate: float
     loss: float | None
@@ -40,7 +37,7 @@ def trial_of_rate(
     """The private run with one rate, on public text. Nothing of it is released on protected examples."""
     from hush_core.training import adapted, load_model, split_public, try_rate
 
-    store = Store(home().store)
+    store = open_store()
     model = adapted(load_model(store.path(start.files, verify=True)), lora, seed=SEED)
     training, measured = split_public(texts_of(store.read_frame(public)))
     with store.scratch() as folder:

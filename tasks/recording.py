@@ -18,9 +18,9 @@ from tasks.against import AgainstChampion
 from tasks.description import describe, model_in_words
 from tasks.outcome import Outcome, all_runs, learning_table, losses, worst_ratio
 from tasks.run_numbers import numbers_of
-from tasks.runtime.environment import home, retry_pauses
+from tasks.runtime.environment import retry_pauses
 from tasks.runtime.registry import Registered, logged_version, record_run
-from tasks.runtime.store import Store
+from tasks.runtime.store import Store, open_store
 from tasks.runtime.tracking import is_away
 from tasks.runtime.versions import MADE_BY, earlier_tags
 
@@ -53,7 +53,7 @@ def record(
     config: HushConfig, outcome: Outcome, warnings: list[str], against: AgainstChampion | None
 ) -> Registered:
     """Log and register. Not cached: the tracker decides whether this certificate is registered already."""
-    store = Store(home().store)
+    store = open_store()
     certificate_dir = store.path(outcome.certificate, verify=True)
     known = logged_version(config.tracking.experiment, config.tracking.model, certificate_dir)
     if known is not None:

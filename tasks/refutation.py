@@ -16,7 +16,7 @@ from hush_core.certificate.document import files_digest, hash_directory
 from hush_core.errors import VerificationError
 from hush_core.files import private_folder, write_whole
 from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 if TYPE_CHECKING:
     from hush_core.auditing.document import AuditDocument
@@ -93,7 +93,7 @@ def refuse_refuted(certificate: Ref) -> None:
     Raises:
         VerificationError: an audit of this home refuted the model of this certificate, or what it rests on.
     """
-    if words := refuted_answer(Store(home().store).path(certificate)):
+    if words := refuted_answer(open_store().path(certificate)):
         raise VerificationError(
             [
                 f"this job was done before, and its answer is no success any more: {words}. Find what broke it "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import LoraConfig, TrainConfig
 from hush_core.corpus.prompted import text_frame, texts_of
@@ -21,9 +21,8 @@ from hush_core.rehearsal.stand_ins import cast, played_plan, timed_plan, untagge
 from hush_core.weights import sampling_rates, text_order
 from tasks.models import SEED, Model
 from tasks.runtime.caching import cached_task, content_key
-from tasks.runtime.environment import home
 from tasks.runtime.steps import run_logger, step
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 if TYPE_CHECKING:
     from hush_core.plan import ProtectionPlan
@@ -35,10 +34,8 @@ TIMED = ((1, 8), (4, 3))
 """Rounds are timed at so many times the config's batch, so many of them."""
 
 
-class Roles(BaseModel):
+class Roles(BaseModel, frozen=True):
     """The cast (`hush_core.rehearsal.Cast`) as tables of untagged texts."""
-
-    model_config = ConfigDict(frozen=True)
 
     stand_ins: Ref
     rest: Ref
@@ -56,7 +53,7 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     Raises:
         InputError: too few examples are untagged.
     """
-    store = Store(home().store)
+    store = open_store()
     graph, table = store.read_frame(edges), store.read_frame(examples)
     files = table.select(file=pl.concat_str("source", "path", separator="/"))["file"].to_list()
     texts = texts_of(table)
@@ -78,10 +75,8 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
     )  # fmt: skip
 
 
-class Stage(BaseModel):
+class Stage(BaseModel, frozen=True):
     """What every rehearsal of a job shares: the cast, and the model that the rounds begin with."""
-
-    model_config = ConfigDict(frozen=True)
 
     roles: Roles
     start: Model
@@ -93,10 +88,8 @@ class Stage(BaseModel):
         return adapted(load_model(store.path(self.start.files, verify=True)), self.lora, seed=SEED)
 
 
-class Priced(BaseModel):
+class Priced(BaseModel, frozen=True):
     """A point that can run: its weights, and the noise that certifies every secret."""
-
-    model_config = ConfigDict(frozen=True)
 
     weights: Ref
     noise_multiplier: float
@@ -113,9 +106,9 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
     Raises:
         InputError: too few stand-ins for two batches.
     """
-    from hush_core.training import fit_private
+    from hush_core.training import OtherTexts, fit_private
 
-    store, timed = Store(home().store), []
+    store, timed = open_store(), []
     texts = _texts(store, stage.roles.stand_ins)
     quiet = settings.model_copy(update={"early_stopping": None, "evaluate_every": None, "keep": "last"})
     quiet = quiet.model_copy(update={"untagged_batch": 0})
@@ -125,7 +118,7 @@ def time_rounds(stage: Stage, settings: TrainConfig) -> Cost:
         with store.scratch() as folder:
             fit_private(
                 plan, texts, stage.model(store), quiet, Path(folder),
-                lambda *_, s=stamps: s.append(time.perf_counter()), untagged=texts,
+                lambda *_, s=stamps: s.append(time.perf_counter()), others=OtherTexts(untagged=texts),
             )  # fmt: skip
         timed.append((plan.expected_batch, [b - a for a, b in pairwise(stamps)]))
     if timed[0][0] == timed[1][0]:
@@ -150,7 +143,7 @@ def _kept(store: Store, stage: Stage, priced: Priced, settings: TrainConfig, see
 
 def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> float | None:
     """What one plan comes to, played through where it was not yet."""
-    kept = _kept(Store(home().store), stage, priced, settings, seed)
+    kept = _kept(open_store(), stage, priced, settings, seed)
     if kept.is_file():
         return json.loads(kept.read_bytes())["loss"]
     return play_point(stage, priced, settings, lambda *_: False, seed).loss
@@ -161,7 +154,7 @@ def start_loss(stage: Stage) -> float:
     """What the rehearsed rounds begin with comes to, on the texts that plans are compared on."""
     from hush_core.rehearsal.play import losses
 
-    store = Store(home().store)
+    store = open_store()
     return losses(stage.model(store), _measured(store, stage.roles))[0]
 
 
@@ -176,7 +169,7 @@ def play_point(
     """
     from hush_core.rehearsal.play import play
 
-    store = Store(home().store)
+    store = open_store()
     kept = _kept(store, stage, priced, settings, seed)
     if kept.is_file():
         return _told_again(kept, told)

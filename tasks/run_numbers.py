@@ -14,8 +14,7 @@ from hush_core.errors import VerificationError
 from hush_core.files import file_sha256
 from tasks.against import NAMED, AgainstChampion, SecretChanges
 from tasks.outcome import Outcome, losses, worst_ratio
-from tasks.runtime.environment import home
-from tasks.runtime.store import Store
+from tasks.runtime.store import Store, open_store
 from tasks.runtime.tracking import tracker
 from tasks.runtime.versions import CHAMPION, DIGEST, download_certificate
 
@@ -57,7 +56,7 @@ def numbers_of(store: Store, outcome: Outcome) -> dict[str, float]:
 
 def against_champion(config: HushConfig, outcome: Outcome) -> AgainstChampion | None:
     """The difference from the version that has the alias now; None where none has, or it is this very one."""
-    store, client = Store(home().store), tracker()
+    store, client = open_store(), tracker()
     try:
         entry = client.get_model_version_by_alias(config.tracking.model, CHAMPION)
         theirs = client.get_run(entry.run_id).data.metrics

@@ -10,7 +10,7 @@ from tasks.runtime.caching import cached_task
 from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.runner import cluster
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.sources import Sources
 
 
@@ -46,7 +46,7 @@ def scan_repository(
 
     `made_by`: the identity, rules and detectors, as one line: others scan again.
     """
-    store = Store(home().store)
+    store = open_store()
     return scan_ahead(
         repository, kinds, home().identity_key(), in_percent(progress_log()), chunk_bytes=chunk_bytes,
         max_file_bytes=max_file_bytes, cache=store.root / "extraction", work=store.work_dir("extraction"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import HushConfig
 from hush_core.errors import InputError
@@ -19,10 +19,8 @@ SECTIONS = {
 """The keys of the config that decide what is extracted; a change elsewhere re-uses the tables."""
 
 
-class Sources(BaseModel):
+class Sources(BaseModel, frozen=True):
     """What extraction depends on, by content."""
-
-    model_config = ConfigDict(frozen=True)
 
     settings: dict
     revisions: dict[str, str]

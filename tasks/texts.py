@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.corpus.prompted import text_columns
 from hush_core.weights import check_untagged, with_role
 from hush_core.weights.roles import CERTIFIED, HELD_BACK, HELD_OUT, PLAIN, VALIDATION
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, open_store
 
 
-class TextsByRole(BaseModel):
+class TextsByRole(BaseModel, frozen=True):
     """Tables of texts (columns as `text_columns`) by what they are there for (`hush_core.weights.roles`)."""
-
-    model_config = ConfigDict(frozen=True)
 
     plain: Ref
     """No secret; trained on without noise. Empty unless `weights.without_secret` is `plain`."""
@@ -35,7 +32,7 @@ def split_texts(examples: Ref, weights: Ref, edges: Ref) -> TextsByRole:
     Raises:
         InputError: an example with a secret has a role without noise.
     """
-    store = Store(home().store)
+    store = open_store()
     roles, graph = store.read_frame(weights)["role"], store.read_frame(edges)
     texts = text_columns(store.read_frame(examples))
     check_untagged(with_role(roles, PLAIN, VALIDATION, HELD_OUT), graph)
@@ -49,7 +46,7 @@ def split_texts(examples: Ref, weights: Ref, edges: Ref) -> TextsByRole:
 @cached_task(name="join", version=1)
 def all_trained(examples: Ref, weights: Ref) -> Ref:
     """The texts that any training sees, tagged ones too: for the unprotected model alone."""
-    store = Store(home().store)
+    store = open_store()
     roles = store.read_frame(weights)["role"]
     seen = roles.is_in([CERTIFIED, PLAIN])
     return store.put_frame(text_columns(store.read_frame(examples)).filter(pl.Series(seen)), kind="texts_all")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.accounting import noise_for_all
 from hush_core.config import HushMechanism, MechanismConfig, Method
@@ -23,18 +23,15 @@ from hush_core.weights import (
 )
 from hush_core.weights.roles import PLAIN, certified_edges
 from tasks.runtime.caching import cached_task
-from tasks.runtime.environment import home
 from tasks.runtime.progress import progress_log
 from tasks.runtime.steps import run_logger
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 HUSH = HushMechanism()
 
 
-class Weighed(BaseModel):
+class Weighed(BaseModel, frozen=True):
     """The weights, and how good they are: Σw of the examples in training, and its certified upper bound."""
-
-    model_config = ConfigDict(frozen=True)
 
     weights: Ref
     """example_id · weight · role (`hush_core.weights.roles`)."""
@@ -97,7 +94,7 @@ def weigh_examples(
     mechanism: MechanismConfig = HUSH,
 ) -> Weighed:
     """What the rounds draw, and with which weights; examples that name no item weigh 0."""
-    store = Store(home().store)
+    store = open_store()
     graph = store.read_frame(edges)
     layout = lay_out(
         graph, store.read_frame(secrets), n_examples=n_examples, settings=settings, mechanism=mechanism,
@@ -134,10 +131,8 @@ def weigh_examples(
     return result
 
 
-class Relaxation(BaseModel):
+class Relaxation(BaseModel, frozen=True):
     """What raising one entry's target would buy; the weight and the noise are those of the program solved again."""
-
-    model_config = ConfigDict(frozen=True)
 
     entry: str
     secrets: int
@@ -178,7 +173,7 @@ def relax_target(
     most: int,
 ) -> list[Relaxation]:
     """What raising an entry's target to the next level would buy, for all; the best `most` are solved again."""
-    store = Store(home().store)
+    store = open_store()
     graph, table = store.read_frame(edges), store.read_frame(secrets)
     weighing = weighed.load(store)
     now = {"noise_multiplier": noise_multiplier}

@@ -8,9 +8,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
-    "errors", "progress", "mapping", "files", "strict_yaml", "config", "corpus", "secrets", "accounting", "weights",
-    "plan", "mechanisms", "history", "training", "rehearsal", "rivals", "auditing", "certificate", "signing",
-    "figures",
+    "errors", "progress", "mapping", "files", "values", "strict_yaml", "config", "corpus", "secrets", "accounting",
+    "weights", "plan", "mechanisms", "history", "training", "rehearsal", "rivals", "auditing", "certificate",
+    "signing", "figures",
 ]  # fmt: skip
 """`accounting` stands before `weights`, which takes one divergence from it; the DATA goes the other way."""
 
@@ -199,6 +199,47 @@ def test_no_function_takes_ten_arguments_by_position():
         if isinstance(node, ast.FunctionDef) and len(node.args.posonlyargs + node.args.args) >= 10
     }
     assert not wide
+
+
+LARGE = {
+    "hush_core/accounting/blow_up.py: blow_up_posteriors": (5, 63),
+    "hush_core/auditing/against_certificate.py: judge": (7, 61),
+    "hush_core/history/budget.py: plan_for_runs": (12, 56),
+    "hush_core/secrets/extraction.py: extract": (5, 72),
+    "hush_core/secrets/report/sarif.py: sarif": (8, 71),
+    "hush_core/signing/bom.py: _bill": (1, 61),
+    "hush_core/training/plain.py: fit_plain": (11, 48),
+    "tasks/calibration.py: calibrate_noise": (12, 51),
+    "tasks/certificate.py: write_model_certificate": (14, 86),
+    "tasks/ordinary_training.py: _fit": (12, 37),
+    "tasks/publish_plan.py: publish_frontier": (9, 68),
+    "tasks/publish_secrets.py: write_report": (12, 103),
+    "tasks/runtime/registry.py: record_run": (11, 30),
+    "flows/commands/jobs.py: plan": (11, 46),
+    "flows/planning.py: planned": (5, 71),
+    "flows/reports/coverage_notes.py: coverage_notes": (1, 64),
+    "flows/reports/job_screen.py: render": (2, 86),
+    "flows/reports/plan_report.py: build_report": (14, 47),
+    "lab/benchmarks/mechanism_noise.py: main": (0, 61),
+    "lab/benchmarks/nightly_attacks.py: one_home": (2, 70),
+}
+"""What is left of them: arguments and lines. An entry goes, or its numbers shrink; none is added."""
+
+
+def test_no_function_has_more_than_ten_arguments_or_sixty_lines():
+    sizes = {
+        f"{path.relative_to(ROOT)}: {node.name}": (
+            sum(map(bool, (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)))
+            + sum(map(bool, (node.args.vararg, node.args.kwarg))),
+            node.end_lineno - node.lineno + 1,
+        )
+        for path in modules().values()
+        for node in nodes(path)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    large = {name: size for name, size in sizes.items() if size[0] > 10 or size[1] > 60}
+    assert large.keys() == LARGE.keys()
+    assert not {name for name, size in large.items() if any(map(int.__gt__, size, LARGE[name]))}
 
 
 def test_the_second_route_stands_alone():

@@ -115,7 +115,7 @@ def audit(
         ),
     ] = False,
 ) -> None:
-    """Attack a registered model, and hold what comes out against its certificate; fails where it is refuted."""
+    """Attack a registered model, and compare the result with its certificate; fails if it is refuted."""
     if code + statistics + (model_uri is not None) != 1:
         raise InputError(
             "hush audit", "wants a model's URI or --code or --statistics", "give one of the three"
@@ -188,7 +188,7 @@ def watch(
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="a further model; repeatable")] = None,
 ) -> None:
-    """Verify every champion again, take the alias from what fails, and tell promotions that the webhook missed."""
+    """Verify every champion again, take the alias from what fails, and send promotions that the webhook missed."""
     if config is not None:
         from hush_core.config import load_config
 

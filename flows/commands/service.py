@@ -101,7 +101,7 @@ def doctor(
 def backup(
     into: Annotated[Path, typer.Argument(help="a new folder; as private as HUSH_HOME", show_default=False)],
 ) -> None:
-    """Copy all of HUSH_HOME, its databases too, while everything may go on."""
+    """Copy all of HUSH_HOME, its databases too, while everything may continue."""
     from flows.backup import back_up
 
     files = back_up(command_line.prepare(), into)

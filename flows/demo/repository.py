@@ -90,7 +90,7 @@ def build_demo_repository(
 
     Args:
         directory: made where it is missing. An earlier demo in it is replaced; nothing else ever is.
-        seed: of the planted values and of where they stand.
+        seed: of the planted values and of where they are.
         full: the larger repository, and the config with the values that its comments give for it.
         private_bytes: most own code to take, in bytes; by default that of the size.
 

@@ -47,7 +47,7 @@ def run_demo(directory: Path, console: Console, *, full: bool = False) -> Report
 def audited(report: Report, out: Path) -> Report:
     """The report with what `hush audit` finds of its version beside what is certified; pictures in `out`.
 
-    A refutation is told in the report: the flow has recorded it, and the caller fails.
+    The report names a refutation: the flow has recorded it, and the caller fails.
     """
     try:
         audit(report.model_uri, ALTERNATIVES, str(out))

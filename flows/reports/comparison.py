@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,10 +14,8 @@ from tasks.publish_comparison import PublishedComparison, RivalRow
 WITHOUT_NOISE = ("redaction", "dropping")
 
 
-class ComparisonReport(BaseModel):
+class ComparisonReport(BaseModel, frozen=True):
     """The rivals, the best first, and where everything lies."""
-
-    model_config = ConfigDict(frozen=True)
 
     rows: list[RivalRow]
     chosen: str | None
@@ -100,7 +98,7 @@ HEADERS = (
 
 
 def cells(report: ComparisonReport, row: RivalRow) -> list[str]:
-    """One row of the table; the reason of a rival that failed stands in the last cell."""
+    """One row of the table; the last cell of a rival that failed has the reason."""
     if not row.runs:
         return [row.rival, *[""] * (len(HEADERS) - 2), row.why]
     run = row.runs[0]

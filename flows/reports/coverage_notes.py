@@ -83,7 +83,7 @@ def coverage_notes(coverage: dict[str, Any]) -> list[str]:
     if cut := coverage.get("propagation", {}).get("decoded_in_part"):
         notes.append(
             f"up to {cut:,} files decode to more than is searched (16 times their size and 4 MiB, or 8 MiB "
-            "unpacked): copies of values behind that are not found; leave such files out, or name them in an entry"
+            "unpacked). Copies of values behind that are not found: leave such files out, or name them in an entry"
         )
     return notes
 
@@ -108,7 +108,7 @@ def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
     """What became of the values that the config calls examples; by name, which is keyed."""
     words = {
         "left_out": "called documentation by the config, and so no secrets",
-        "stands_elsewhere": "named as documentation, but standing in other files too: they stay secrets",
+        "stands_elsewhere": "named as documentation, but other files hold them too: they stay secrets",
         "not_sought": "named as documentation, but not looked for elsewhere (a common word): they stay "
         "secrets",
         "not_found": "named as documentation, and not found: take them out of it",

@@ -27,7 +27,7 @@ def page(report: Report) -> str:
         *([f"- noise {plain(noise_in_words(report))}"] if report.noise_multiplier is not None else []),
         f"- {report.rounds_released} of {report.rounds} rounds released, "
         f"{batch_in_words(report.expected_batch, report.cycle_batch)}, clip norm {report.clip_norm:g}",
-        *([f"- goes on from {report.goes_on_from}"] if report.goes_on_from else []),
+        *([f"- continues from {report.goes_on_from}"] if report.goes_on_from else []),
         *(
             [f"- runs: {plain(runs_so_far_in_words(report))}"]
             if report.promised_runs or report.earlier_runs

@@ -64,7 +64,7 @@ class Report(BaseModel):
     learning_rate: float | None
     """Of the certified rounds; None where there were none."""
     rates_rehearsed: int
-    """Learning rates that were played through on public text to choose this one; 0 where one was given."""
+    """Learning rates that were tried on public text to choose this one; 0 if one was given."""
     rows: list[SecretRow]
     losses: dict[str, float]
     """Bits per `loss_unit` on held-out examples without a secret, by model."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from tasks.outcome import Outcome
 
 
-class SecretRow(BaseModel):
+class SecretRow(BaseModel, frozen=True):
     """One secret: its promise, and what the attacks on both models came to (None: no value to rank)."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     kind: str
@@ -40,10 +38,8 @@ class SecretRow(BaseModel):
     """The same of the model: how likely it writes the value out; None also where there is no value."""
 
 
-class RedactedRow(BaseModel):
+class RedactedRow(BaseModel, frozen=True):
     """All redacted values together: how many, in how many places of files, and what the attack on them came to."""
-
-    model_config = ConfigDict(frozen=True)
 
     secrets: int
     places: int

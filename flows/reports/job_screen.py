@@ -48,7 +48,7 @@ def render(report: Report, console: Console) -> None:
         solved = ""
     line("weight", f"{report.weight_retained:.1%} retained, {report.examples_kept:.1%} of {of} kept {solved}")
     if report.goes_on_from:
-        line("goes on from", f"{escape(report.goes_on_from)}, whose releases are counted in")
+        line("continues from", f"{escape(report.goes_on_from)}, whose releases are counted in")
     if report.untagged_steps is not None:
         line(
             "no secret",
@@ -228,7 +228,7 @@ def _width(cell: str) -> int:
 
 
 def _fitting(name: str, room: int) -> str:
-    """A name whose middle is left out where it is too long: its end tells it from others of its kind."""
+    """A name, with its middle left out if it is too long: its end distinguishes it from others of its kind."""
     kept = max(room - 1, 2)
     end = min(NAMES_END, kept // 2)
     return name if len(name) <= room else f"{name[: kept - end]}…{name[-end:]}"

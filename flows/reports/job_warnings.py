@@ -39,7 +39,7 @@ def warnings_of(config: HushConfig, outcome: Outcome, store: Store, rows: list[S
         notes.append(worthless)
     notes += coverage_notes(coverage)
     if unranked := not_attacked(rows):
-        said = "was not attacked: it stands" if unranked == 1 else "were not attacked: they stand"
+        said = "was not attacked: it is" if unranked == 1 else "were not attacked: they are"
         notes.append(
             f"{counted(unranked, 'value')} {said} whole in no example (cut where chunks meet: "
             "larger chunk_bytes cut fewer; or encoded), or fewer than four letters and digits are free"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from flows.remedies import WORTH_ASKING, Remedy, share
 from flows.reports.ways import in_short
@@ -16,10 +16,8 @@ from tasks.weighing import Relaxation
 from tasks.wording import counted
 
 
-class PlanReport(BaseModel):
+class PlanReport(BaseModel, frozen=True):
     """What a plan came to."""
-
-    model_config = ConfigDict(frozen=True)
 
     secrets: int
     examples: int
@@ -203,14 +201,14 @@ MOST_OF_A_ROUND = 0.5
 
 
 def one_secret(report: PlanReport) -> bool:
-    """Whether one secret stands in most of what a noisy round draws."""
+    """Whether one secret is in most of what a noisy round draws."""
     return report.widest_share is not None and report.widest_share > MOST_OF_A_ROUND
 
 
 def _one_secret_in_words(report: PlanReport) -> str:
     words = (
-        f"one secret stands in {report.widest_share:.0%} of what a noisy round draws, and noise that hides it "
-        "hides the round, whatever batch and rounds"
+        f"one secret is in {report.widest_share:.0%} of what a noisy round draws, and noise that hides it "
+        "hides the round, for any batch and number of rounds"
     )
     if report.without_secret == "noise":
         return (
@@ -218,14 +216,14 @@ def _one_secret_in_words(report: PlanReport) -> str:
         )
     plain = "is trained on without noise before them" if report.without_secret == "plain" else "is left out"
     return (
-        f"{words}. Text without a secret {plain}. The promise holds; for a model that is as good without these "
-        "rounds, `protect: drop` in the entry leaves its text out and costs no noise. To learn from it: entries of "
-        "their own for its files, or `without_secret: noise`, where the other text hides it"
+        f"{words}. Text without a secret {plain}. The promise holds. `protect: drop` in the entry gives as "
+        "good a model: it leaves the text out and costs no noise. To learn from it, give its files entries of "
+        "their own, or set `without_secret: noise`, where the other text hides it"
     )
 
 
 WITHOUT_SECRET = {
-    "noise": "every example without a secret takes part in the noisy rounds, one that nobody found a secret in too",
+    "noise": "every example without a secret takes part in the noisy rounds, also one in which a secret was missed",
     "plain": "examples without a secret are trained on WITHOUT noise: none for what no entry names",
     "drop": "examples without a secret are not trained on",
 }
@@ -261,7 +259,7 @@ def retraining(report: PlanReport) -> str:
     later = report.noise_by_runs[0].later_rounds
     rounds = "1 round" if later == 1 else f"{later} rounds"
     return (
-        f"σ by the number of runs that the targets hold for: {listed('anew')}; going on from the promoted model "
-        f"with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} (promise.runs)"
-        + (f"; {report.next_run}" if report.next_run else "")
+        f"σ by the number of runs that the targets hold for: {listed('anew')}; continuing from the promoted "
+        f"model with {rounds} each (train.start: champion): {listed('going_on')}. The config says {own} "
+        "(promise.runs)" + (f"; {report.next_run}" if report.next_run else "")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,10 +18,8 @@ from tasks.rehearse import Stage
 MOST_ROWS = 12
 
 
-class RehearsedRow(BaseModel):
+class RehearsedRow(BaseModel, frozen=True):
     """One point and what was predicted for it."""
-
-    model_config = ConfigDict(frozen=True)
 
     point: Changes
     state: str
@@ -36,10 +34,8 @@ class RehearsedRow(BaseModel):
     recommended: bool
 
 
-class RehearsalReport(BaseModel):
+class RehearsalReport(BaseModel, frozen=True):
     """The points, the best first, and where everything lies."""
-
-    model_config = ConfigDict(frozen=True)
 
     secrets: int
     method: str
@@ -137,12 +133,12 @@ def _notes(config: HushConfig, stage: Stage, tagged: int, best: Tried | None, sp
     drawn = tagged if config.weights.without_secret != "noise" else None
     if drawn is not None and stage.roles.n_stand_ins < drawn:
         notes.append(
-            f"{stage.roles.n_stand_ins:,} untagged examples stand in for {drawn:,} tagged ones: each is drawn more "
-            "often than the run will draw its own"
+            f"{stage.roles.n_stand_ins:,} untagged examples take the place of {drawn:,} tagged ones: each is drawn "
+            "more often than the run will draw its own"
         )
     if best is not None and (ends := space.edges_of(best.point)):
         notes.append(
-            f"the best point lies at an end of what was tried, in {', '.join(ends)}: a better one may lie beyond. "
+            f"the best point is at an end of the range tried, in {', '.join(ends)}: a better one may be beyond. "
             "Set the config near it and rehearse again"
         )
     return notes
@@ -177,7 +173,7 @@ def headline(report: RehearsalReport) -> str:
     if report.nothing:
         return report.nothing
     if best is None:
-        return "nothing can be recommended: no plan could be played to its end"
+        return "nothing can be recommended: no plan could be rehearsed to its end"
     text = f"predicted {best.loss:.4f} bits per {report.unit}"
     if best.spread is not None:
         text += f" (mean of several draws, which differ by {best.spread:.4f})"
@@ -206,8 +202,8 @@ def retraining(report: RehearsalReport) -> str:
 
     rounds = report.by_runs[0].later_rounds
     return (
-        f"predicted by the number of runs that the targets hold for: {listed('anew')}; where later ones go on from "
-        f"the model before with {rounds} rounds (train.start: champion): {listed('going_on')}"
+        f"predicted by the number of runs that the targets hold for: {listed('anew')}; where later ones continue "
+        f"from the model before with {rounds} rounds (train.start: champion): {listed('going_on')}"
     )
 
 

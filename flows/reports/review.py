@@ -13,7 +13,7 @@ SHOWN = 20
 
 
 def form_page(model_uri: str, verification: Verification) -> str:
-    """What stands above the fields of the form: the verdict with every warning, and no more: they are in reach.
+    """What is above the fields of the form: the verdict with every warning, and no more: they are in reach.
     `facts_page`, the run's artifact, is the whole."""
     return "\n".join(
         [

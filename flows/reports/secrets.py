@@ -25,7 +25,7 @@ MOST_VALUES = 20
 VALUES = ("credentials", "literals", "patterns", "rare_words")
 """Kinds whose secrets are values, which are on a line."""
 REDACTED = ["redacted", "in places"]
-"""Columns that stand only where something was redacted."""
+"""Columns that are only where something was redacted."""
 
 
 def render(summary: Summary, console: Console) -> None:
@@ -139,7 +139,7 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
 
 
 def _decide(summary: Summary, console: Console) -> None:
-    """What cost text and where it first stands, then all that a person should look at, before what only informs."""
+    """What cost text and where it first is, then all that a person should look at, before what only informs."""
     file = summary.files.get("dropped.csv")
     if file is not None:
         weak = pl.read_csv(file, infer_schema=False, schema_overrides=NUMBERS)

@@ -13,12 +13,12 @@ from tasks.wording import counted
 
 
 def verdict(verification: Verification) -> list[str]:
-    """What was verified, how, and what was not: the lines that stand wherever hush says "verified"."""
+    """What was verified, how, and what was not: the lines that are wherever hush says "verified"."""
     facts, rows = verification.certificate.facts, verification.rows
     model = (
         f"certificate and model verified ({len(verification.certificate.model_files)} files of the model)"
         if verification.model_seen
-        else "certificate verified; model NOT looked at: give the folder that holds `model/` and `certificate/`, "
+        else "certificate verified; model NOT checked: give the folder that holds `model/` and `certificate/`, "
         "or a models:/ URI"
     )
     confirmed, looked, points = verification.curve_points
@@ -28,8 +28,8 @@ def verdict(verification: Verification) -> list[str]:
         kept = f"no secret is left in any example {_mechanism(facts.plan)}"
     lines = [
         f"{model}: {kept}",
-        f"every bound was recomputed; by a second route of its own {verification.confirmed(BY_OWN)} by their own "
-        f"rates and {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
+        f"every bound was recomputed; a second route confirmed {verification.confirmed(BY_OWN)} by their own "
+        f"rates, {verification.confirmed(BY_BINOMIAL)} by a binomial that dominates them, and {confirmed} of "
         f"{looked} curve points tried ({points} in all)",
     ]
     if unsure := verification.confirmed(NOT_SURE):
@@ -48,8 +48,8 @@ def verdict(verification: Verification) -> list[str]:
         lines.append(f"WARNING: {cell(verification.audit)}" if warned else cell(verification.audit))
     if facts.training.started_from:
         lines.append(
-            f"goes on from the model of run {facts.training.started_from[:12]}: of the model itself the bounds "
-            "of all runs are the promise; `bound`, the curves and --delta are of this run's rounds alone"
+            f"continues from the model of run {facts.training.started_from[:12]}: the promise for the model "
+            "itself is the bounds of all runs; `bound`, the curves and --delta are of this run's rounds alone"
         )
     if plain := facts.training.trained_without_noise:
         lines.append(
@@ -69,7 +69,7 @@ def verdict(verification: Verification) -> list[str]:
         lines.append(f"WARNING: {shown}" if shown.startswith("NOT") else shown)
     if unprotected := facts.training.released_unprotected:
         lines.append(f"released WITHOUT noise, and not in the bound: {'; '.join(map(cell, unprotected))}")
-    lines.append(f"not checked, as nothing in a certificate can tell: {', '.join(verification.unchecked)}")
+    lines.append(f"not checked, as nothing in a certificate can show it: {', '.join(verification.unchecked)}")
     return lines
 
 
@@ -125,7 +125,7 @@ def _over_all_runs(verification: Verification) -> list[str]:
             f"WARNING: of {counted(nothing, 'secret')} nothing is promised over all runs: up to "
             f"{counted(earlier.max(), 'earlier run')}, "
             "of which one was planned otherwise, does not say how it drew, trained on the text without noise, or "
-            "was refuted by an audit; or a run used text that another protected and no entry named then"
+            "was refuted. Or a run used text that another one protected and no entry named"
         )
     return lines
 

@@ -1,8 +1,8 @@
 """Ways to the law of all rounds' loss: what is composed, on which grid, and under which tilt.
 
-Each attempt is valid whatever its grid, tilt and window are; `blow_up.py` takes the least bound, and goes on until
-one is near enough. By FFT under a share of the saddle's tilt (composition.py), or, where the secret is drawn so
-rarely that no tilt suits, on two grids without FFT (two_scales.py).
+Each attempt is valid whatever its grid, tilt and window are; `blow_up.py` takes the least bound, and continues
+until one is near enough. By FFT under a share of the saddle's tilt (composition.py), or, where the secret is drawn
+so rarely that no tilt suits, on two grids without FFT (two_scales.py).
 """
 
 from __future__ import annotations
@@ -208,10 +208,10 @@ def some_round(parts: Sequence[tuple[float, int]]) -> float:
 
 
 def _saddle(parts: Sequence[OnePair], prior: float) -> tuple[float, list[float], float]:
-    """(θ, E_θ[L'²] by part, log r): the tilt at which the tilted mean loss is the threshold of Q-mass p, the loss's
-    slope there, and r roughly, from below.
+    """(θ, E_θ[L'²] by part, log r). θ is the tilt at which the tilted mean loss is the threshold of Q-mass p; next
+    comes the loss's slope there, then a rough lower estimate of log r.
 
-    Only accuracy hangs on these numbers, never validity.
+    These numbers affect accuracy only, never validity.
     """
     tables = []
     for part in parts:

@@ -121,11 +121,11 @@ def blow_up_posteriors(
 
 
 def _power_of_the_sum(parts: Parts, priors: np.ndarray) -> np.ndarray:
-    """From below, how surely "the rounds' weighted sum is above its (1−p)-quantile under Q", a test of level p,
-    detects the secret.
+    """A lower bound on how surely one test of level p detects the secret: "the rounds' weighted sum is above its
+    (1−p)-quantile under Q".
 
-    A round weighs a = E[K]/σ², over the largest such. Σ aK, of terms in [0, 1], is at least half its mean
-    M = Σ T·a·E[K] but with probability e^{−M/8} (Chernoff), and √(Σ T·a²·σ²) is the noise's scale.
+    A round weighs a = E[K]/σ², over the largest such. √(Σ T·a²·σ²) is the noise's scale. Σ aK, of terms in [0, 1],
+    is at least half its mean M = Σ T·a·E[K], except with probability e^{−M/8} (Chernoff).
     """
     largest = max(pair.mean / pair.sigma**2 for pair, _ in parts)
     if not largest > 0:
@@ -149,8 +149,8 @@ def _improve(result: BlowUp, where: np.ndarray, found: Attempt) -> None:
 
 
 def _pointless(kind: str, sound: bool, gap: float) -> set[str]:
-    """Kinds of attempts that cannot mend what is wrong after one of this kind."""
-    if kind == "fft":  # another tilt mends round-off, not the width of the grid, and the grid fits
+    """Kinds of attempts that cannot correct the failure of one of this kind."""
+    if kind == "fft":  # another tilt changes round-off, not the width of the grid, and the grid fits
         return {"coarse", "fft"} if sound else {"coarse"}
     if kind == "grids":
         return {"fft", "coarse"} if gap <= _FAIR else {"grids"} if gap > _HOPELESS else set()

@@ -44,7 +44,7 @@ class Bound:
     Attributes:
         value: the bound, p ≤ value ≤ 1; it includes `numerical_error`.
         method: what proved it; never "best".
-        numerical_error: how much of it stands for what the numerics cut or rounded.
+        numerical_error: how much of it represents what the numerics cut or rounded.
         note: why another method than the one asked for stepped in, else empty.
         lower: no proof from the dominating pair alone can give less, as a test of the pair reaches it; null where
             it was not computed.
@@ -124,13 +124,13 @@ def bound_of_runs(
     """No adversary who sees the releases of all runs names the secret with probability above the returned value.
 
     Args:
-        runs: all runs that released anything, in any order; none: the bound is the prior.
+        runs: all runs that released anything, in any order; without any the bound is the prior.
         prior: p in (0, 1), that of someone who has seen no run. method, lower: as for `posterior_bound`.
 
-    Guarantee: Definition 3.1 of Hush! for the runs together, a candidate being what the secret's examples hold in
-    every run, where rates, σ and T of each run do not depend on the releases of another (docs/mathematics.md §8,
-    Proposition 13; for those that do, `renyi_filter.py`). For one run it is `posterior_bound`, and k equal runs
-    are one of k times the rounds, to the last digit.
+    Guarantee: Definition 3.1 of Hush! for the runs together. A candidate is what the secret's examples hold in
+    every run; rates, σ and T of each run must not depend on the releases of another (docs/mathematics.md §8,
+    Proposition 13; for those that do, `renyi_filter.py`). For one run it is `posterior_bound`, and k equal runs are
+    one of k times the rounds, to the last digit.
 
     Raises:
         InputError: an argument out of range. CertificationError: the method cannot certify here.

@@ -52,7 +52,7 @@ class TiltedLaw:
 
     @property
     def cut(self) -> float:
-        """`truncated` is a bound, so all of it may stand for nothing."""
+        """`truncated` is a bound, so all of it may represent nothing."""
         return self.truncated
 
     @classmethod

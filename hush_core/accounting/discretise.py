@@ -1,11 +1,10 @@
 """One round's privacy loss on a grid, pessimistic: connect the dots, under P (Doroshenko et al. 2022).
 
-The x-axis is cut into cells; the mass of a cell goes to its two ends so that its masses under P and under Q
-are both kept (that IS connect-the-dots on the grid of the cells' losses); each end's mass then goes to the
-two neighbouring points of the uniform grid of losses by the same rule. Both steps dominate what they
-replace, whatever the widths, and err by the square of the width. The share of a cell that goes to its upper
-end is an integral of a positive function (Gauss–Legendre on the densities), not a difference of CDFs:
-relative accuracy deep into the tails.
+The x-axis is cut into cells. The mass of a cell goes to its two ends so that its masses under P and under Q are
+both kept: this is connect-the-dots on the grid of the cells' losses. By the same rule each end's mass goes to the
+two neighbouring points of the uniform grid of losses. Both steps dominate what they replace, for any widths, and
+err by the square of the width. The share of a cell that goes to its upper end is an integral of a positive function
+(Gauss–Legendre on the densities). It is no difference of CDFs, so it stays accurate deep into the tails.
 
 The same two steps are a randomised binning of x, which an adversary could do too. The masses that it gives Q
 (`reference`) therefore make a pair that P and Q dominate: from it comes the lower bound.
@@ -29,8 +28,8 @@ _PLACES = np.concatenate([[0.0, 1.0], (1 + _NODES) / 2])
 class Cells:
     """One round's law on the losses at the ends of the cells, ascending, shape (n,).
 
-    mass: P's masses; with `infinity` they sum to 1. reference, infinity_reference: the masses of Q when x is binned
-    as P's were; x below `low` is in none. moved_up: the share of mass[0] that lay below `low`;
+    mass: P's masses; with `infinity` they sum to 1. moved_up: the share of mass[0] from below `low`.
+    reference, infinity_reference: the masses of Q when x is binned as P's was; they leave out x below `low`.
     below_reference: Q's mass there.
     """
 

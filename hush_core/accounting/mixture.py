@@ -1,7 +1,7 @@
 """The dominating pair of one round: P = N(K, σ²), a mixture of Gaussians, against Q = N(0, σ²).
 
 P is the run on the real data; in Q the gradients of the secret's examples are zero (docs/mathematics.md §2).
-The loss L = log P/Q increases in x and is analytic up to |Im x| = πσ²: Σ w_k u^k is real-rooted for a
+The loss L = log P/Q increases in x and is analytic up to |Im x| = πσ². For Σ w_k u^k is real-rooted for a
 Poisson-binomial, the factors e^{−k²/2σ²} keep it so (a multiplier sequence), and u = e^{x/σ²}. Hence the
 trapezoid rule with the step `fine_step` errs by less than e^{−45} of the integral of the absolute value.
 """
@@ -26,8 +26,8 @@ class DominatingPair:
     """P = Σ w_k N(k, σ²) and Q = N(0, σ²), with the loss L(x) = log P(x)/Q(x) in relative accuracy.
 
     Args:
-        counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at infinity), P
-        sums to 1.
+        counts: the distribution of K; its `tail` is NOT part of P here (the caller adds it at
+            infinity), so P sums to 1.
         sigma: the noise multiplier (clip norm 1).
 
     moved_up: mass of K that P holds above its true place (taken off a lower bound).
@@ -138,8 +138,7 @@ class DominatingPair:
         return out
 
     def inverse_loss(self, loss: float, low: float, high: float) -> float:
-        """The smallest point of a fine bisection in [low, high] with L ≥ `loss` (`high` where there is
-        none)."""
+        """The smallest point of a fine bisection in [low, high] with L ≥ `loss`; `high` if no point has it."""
         if float(self.loss(np.array([high]))[0]) <= loss:
             return high
         for _ in range(60):

@@ -25,8 +25,8 @@ def smallest_noise(
     Guarantee: `posterior_bound` was evaluated at the very σ that is returned, and met the target.
 
     Raises:
-        InputError: posterior ≤ prior or out of range. CertificationError: no σ in [LEAST_NOISE, MOST_NOISE]
-        is certified.
+        InputError: posterior ≤ prior or out of range.
+        CertificationError: no σ in [LEAST_NOISE, MOST_NOISE] is certified.
     """
     check_mechanism(noise_multiplier=1.0, rounds=rounds)
     check_target("posterior", prior, posterior)

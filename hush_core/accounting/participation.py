@@ -5,9 +5,9 @@
 0.1707
 
 Probabilities are sums and products of non-negative numbers only, so each is accurate relative to itself.
-What lies too far out is never dropped: the far upper tail is reported as `tail` (the accountants add it to
-the posterior as mass at infinity) and the far lower tail is raised to the smallest count kept, which can
-only raise a bound (the bound grows with K in stochastic order; docs/mathematics.md §4).
+Far tails are never dropped. The far upper tail is reported as `tail`, which the accountants add to the posterior as
+mass at infinity. The far lower tail is raised to the smallest count kept, which can only raise a bound: the bound
+grows with K in stochastic order (docs/mathematics.md §4).
 """
 
 from __future__ import annotations

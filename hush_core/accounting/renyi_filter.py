@@ -1,7 +1,7 @@
 """Runs whose σ, rates and rounds are chosen after seeing earlier models: a Rényi filter.
 
-Fix an order α, and for each secret a budget M, before the first run. Where no round is released that would bring
-what the runs spend at α, in all, above M, the secret's bound is the Rényi bound of M, whatever the choices hung on
+Fix an order α, and for each secret a budget M, before the first run. Release no round that would bring the runs'
+total at α above M. Then the secret's bound is the Rényi bound of M, whatever the choices depended on
 (docs/mathematics.md §8, Proposition 15).
 
 >>> from hush_core.accounting import Participation

@@ -1,17 +1,17 @@
 """T rounds from one without FFT: repeated squaring on two grids, for rare large losses beside a narrow bulk.
 
-A tilt makes the FFT's round-off small against the result only where one tilt suits all that matters. It does not
-where nearly every round loses about log P(K = 0), and a rare one some 1e3 times as much: the losses then have a
-tail like a log-normal's, and no uniform grid is both fine enough for the bulk and wide enough for the rest. Here
+A tilt makes the FFT's round-off small against the result only if one tilt suits all that matters. It does not if
+nearly every round loses about log P(K = 0), and a rare one some 1e3 times as much. The losses then have a tail like
+a log-normal's, and no uniform grid is both fine enough for the bulk and wide enough for the rest. So here
 
-- the bulk lies on a fine grid, all else on a coarse one, and the law of T rounds is a binary tree of convolutions.
+- the bulk is on a fine grid, the rest on a coarse one, and the law of T rounds is a binary tree of convolutions.
   A path that leaves the bulk is rounded to the coarse grid once a level, by connect-the-dots;
-- convolutions are plain sums of products of masses: nothing is ever subtracted, so every mass is good to a share of
-  itself, however small, and neither a tilt nor an allowance for absolute round-off is needed;
+- convolutions are plain sums of products of masses. Nothing is subtracted, so the relative error of every mass is
+  small, however small the mass, without a tilt or an allowance for absolute round-off;
 - losses above `cap` after any number of rounds count as detection, with their masses under both laws.
 
-Both grids are `origin` a round and multiples of a step, `origin` being the loss of a round without the secret: the
-most frequent of losses is not rounded at all. (docs/mathematics.md §5.)
+Each grid is `origin` a round plus multiples of a step. `origin` is the loss of a round without the secret, so the
+most frequent loss is not rounded at all (docs/mathematics.md §5).
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _mass(block: _Block) -> np.ndarray:
 
 
 def _terms(block: _Block) -> int:
-    """So many roundings stand between this block's masses and those of a product with it, at most."""
+    """So many roundings are between this block's masses and those of a product with it, at most."""
     return block.fine[1].shape[1] + 3 * block.coarse[1].shape[1] + 64
 
 

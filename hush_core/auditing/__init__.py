@@ -4,5 +4,5 @@ Reading order: alternatives → contexts → tokens → continuations → scores
 lazy_sampling, k_extraction; calibrated_loss → roc → user_inference; intervals, best_guess → every_step;
 refutation → against_certificate → document.
 
-Import from the files: who reads a kept audit (`document`) need not wait for torch.
+Import from the files: a reader of a kept audit (`document`) does not wait for torch.
 """

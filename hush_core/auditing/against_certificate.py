@@ -145,8 +145,8 @@ def judge(
 
 
 def _among(rows: pl.DataFrame) -> pl.Series:
-    """How many alternatives a rank is among: those tried and told apart. Of a value that was given up, which is no
-    success whatever their number, those drawn."""
+    """Among how many alternatives a rank is: those tried and distinguished. For a value that was given up, which is
+    no success for any number, those drawn."""
     high = pl.col("last_rank") <= max(RANKS)
     return rows.select(pl.when(high).then("alternatives").otherwise("drawn")).to_series()
 

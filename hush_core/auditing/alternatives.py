@@ -33,7 +33,7 @@ def fixed_prefix(value: bytes) -> int:
 
 
 def alphabets(value: bytes) -> list[bytes]:
-    """For each byte, the bytes that may stand in its place (itself alone where it is fixed)."""
+    """For each byte, the bytes that may replace it (itself alone if it is fixed)."""
     start = fixed_prefix(value)
     rest = value[start:]
     fixed = [value[i : i + 1] for i in range(start)]

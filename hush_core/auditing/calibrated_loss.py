@@ -1,11 +1,10 @@
-"""Which training texts did the model learn by heart? Their loss, less that of a model that never saw them.
+"""Which training texts did the model memorise? Their loss, less that of a model that never saw them.
 
     table = calibrated_loss(model, start, texts)      # log2_probability and calibrated_bits of each text
 
-Source: reconstruction_rdp.txt, §4.2 and Figure 5: a text is at risk where the model is likely to write it (a high
-probability) and gives it far more of that than a model that was not trained on it (a low calibrated loss). Texts
-that were not trained on have a calibrated loss around the same value whatever they are, which the loss itself has
-not: an easy text is no memorised one.
+Source: reconstruction_rdp.txt, §4.2 and Figure 5. A text is at risk if the model is likely to write it (a high
+probability), and much more so than a model that was not trained on it (a low calibrated loss). Texts outside the
+training data all have about the same calibrated loss, but not the same loss: an easy text is not a memorised one.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ def log_likelihoods(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n,) log-likelihood of each text in nats, and (n,) how many tokens were predicted.
 
-    Of a causal model that is log p of the whole text, as much of it as the context holds; of a masked one the
-    pseudo-likelihood of a fixed random 15 % of its tokens, the same of every model of this tokenizer.
+    For a causal model that is log p of the text, as far as the context holds it. For a masked one it is the
+    pseudo-likelihood of a fixed random 15 % of its tokens, the same for every model of this tokenizer.
     """
     model = model.at("fp32")
     device = next(model.network.parameters()).device

@@ -1,7 +1,7 @@
 """What an attacker is shown of the text around a secret's value: never the value itself.
 
-A text is cut where the secret stands again, before and after its place, and wherever the value stands: a model that
-copies from its context would otherwise give away what only the attacker put in.
+A text is cut where the secret occurs again, before and after its place, and wherever the value occurs. Otherwise a
+model that copies from its context would give away only what the attacker put in.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _shown(
     *,
     both: bool,
 ) -> list[tuple[bytes, bytes]]:
-    """The distinct contexts of the places in `own`, cut at all places in `rows` and where the value stands."""
+    """The distinct contexts of the places in `own`, cut at all places in `rows` and where the value is."""
     others: dict[int, list[tuple[int, int]]] = {}
     for example, start, end in rows:
         others.setdefault(example, []).append((start, end))

@@ -58,8 +58,8 @@ class Continuations:
         """(N,) log-likelihoods in nats, float64; whether each token of the first is the likeliest at its place.
 
         Args:
-            tails: (N,) token sequences, the true value's first; that is run once, however often it is asked for.
-            hopeless: a tail that falls behind the value gets what it had there, which is too high and still below.
+            tails: (N,) token sequences, the true value's first; that one is run only once.
+            hopeless: a tail that falls behind the value keeps its score so far, which is too high and still below.
         """
         key = tails[0].tobytes()
         if self._value is None or self._value[0] != key:

@@ -99,10 +99,10 @@ def outcome_of(evidence: list[Evidence]) -> Literal["refuted", "not refuted", "c
 
 
 def read_audit(data: bytes, where: str) -> AuditDocument:
-    """Parse the document; the signature is for who has the key.
+    """Parse the document; only the holder of the key can check the signature.
 
     Raises:
-        VerificationError: it is none.
+        VerificationError: the bytes are no such document.
     """
     try:
         return AuditDocument.model_validate_json(data)

@@ -1,9 +1,8 @@
 """The best guess of an adversary that sees every noisy step, at a certificate's own rates, noise and rounds.
 
-It attacks the numbers of a certificate, and no model: with gradients as bad as may be, what σ, the rates and T give
-away. It shares no code with the accountant but the list of rates, so a bound that it exceeds is wrong, whoever
-trained what; where it stays below, it says how much of the bound is the mechanism's own
-(docs/mathematics.md, Proposition 10).
+It attacks the numbers of a certificate, and no model: with worst-case gradients, what do σ, the rates and T reveal?
+It shares only the list of rates with the accountant, so a bound that it exceeds is wrong for any training. Where it
+stays below, it shows how much of the bound is the mechanism's own (docs/mathematics.md, Proposition 10).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ score is, for a causal and for a masked model: `scores`; what a rank says of the
 form: `exposure_estimates`. With `stop_after` a value that is surely not near the top is given up early (Besag and
 Clifford 1991): its rank is then one among those tried.
 
-What the attacker is shown never holds the value: before and after it, a text is cut where it stands again.
+What the attacker is shown never holds the value: before and after it, a text is cut where it is again.
 """
 
 from __future__ import annotations
@@ -68,19 +68,21 @@ def exposure(
         secrets: secret_id, name.
         alternatives: how many strings of the same form to rank against.
         seed: fixes them. max_contexts: distinct contexts used per secret. stop_after: None ranks among all; else a
-            value is given up when so many of those tried stand above it.
+            value is given up when so many of those tried rank above it.
         progress: called as progress("exposure", secrets done, secrets with a value).
 
     Returns:
-        secret_id · name · alternatives (N, those found that the tokenizer tells from the value) · rank (1 is
+        secret_id · name · alternatives (N, those that the tokenizer distinguishes from the value) · rank (1 is
         best; ties rank in the attacker's favour) · exposure_bits = log2(N + 1) − log2(rank) · extracted (at
         least one context is enough for the model to give the whole value, see `scores.score`) · contexts
         (those used) · drawn (alternatives drawn) · last_rank (with every tie
         against the attacker) · exposure_lower, exposure_upper (bits among all strings of the
         form: an exact 95 % interval) · exposure_fitted (bits by a skew-normal distribution, an extrapolation
-        without an interval; null where there are too few). A score is the sum over contexts. A secret has no row
-        without an occurrence, with under 4 free characters, longer than the model's context, or if the tokenizer
-        tells no alternative from it. No value is returned, logged or raised.
+        without an interval; null if there are too few).
+
+    A score is the sum over contexts. A secret has no row without an occurrence, with under 4 free characters,
+    longer than the model's context, or if the tokenizer distinguishes no alternative from it. No value is returned,
+    logged or raised.
     """
     targets = list(value_targets(texts, occurrences, max_contexts, both=model.objective.kind == "masked"))
     names = dict(secrets.select("secret_id", "name").iter_rows())
@@ -102,11 +104,11 @@ def redacted_exposure(
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """`exposure` of values that were redacted: the attacker knows the text around a placeholder, and asks what
-    stood there. A model that never saw a value ranks it at random, whatever its training did.
+    was there. A model that never saw a value ranks it at random, whatever its training did.
 
     Args:
         redactions: redacted_id, example_id, start, end of each placeholder in an example's text.
-        values: redacted_id, value (binary): what stood there; never in a message or in the result.
+        values: redacted_id, value (binary): what was there; never in a message or in the result.
         redacted: redacted_id, name.
 
     Returns:

@@ -1,9 +1,9 @@
 """From how a value ranks among alternatives tried to its exposure among all strings of its form, in bits.
 
-Exposure is log2 of the number of strings less log2 of the value's rank among them (Carlini et al. 2019). Where all
-strings were tried it is exact; else the share of strings above the value is estimated from those drawn at random,
-with an exact interval. A value above all N drawn has an exposure of at least about log2 N; how much more, only a
-distribution fitted to the scores can say, as Carlini et al. do with a skew-normal one: that is an extrapolation.
+Exposure is log2 of the number of strings less log2 of the value's rank among them (Carlini et al. 2019). If all
+strings were tried it is exact. Else the share of strings above the value is estimated from those drawn at random,
+with an exact interval. A value above all N drawn has an exposure of at least about log2 N. How much more, only a
+distribution fitted to the scores can say; Carlini et al. use a skew-normal one. That is an extrapolation.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def estimate(
     """Exposure of a value.
 
     Args:
-        margins: (n,) score of each alternative tried less the value's, n ≥ 1; those above `tie` stand above it.
+        margins: (n,) score of each alternative tried less the value's, n ≥ 1; those above `tie` are above it.
         exact: so many of them, the first ones, are to be fitted; of the others only the sign is known. None: all.
         space: strings of the form, the value included. looks: at how many of them it could have been given up; the
             interval holds at all of them together.
@@ -64,13 +64,13 @@ def estimate(
         return Exposure(count, above + 1, last, bits, bits, bits, None)
     most = math.log2(space)
     share = clopper_pearson(above, count, 1 - (1 - CONFIDENCE) / looks)
-    # of the other strings this share stands above the value
+    # of the other strings this share is above the value
     lower, upper = (most - math.log2(1 + part * (space - 1)) for part in (share.upper, share.lower))
     return Exposure(count, above + 1, last, bits, max(0.0, lower), upper, _fitted(margins[:exact], tie, most))
 
 
 def _fitted(margins: np.ndarray, tie: float, most: float) -> float | None:
-    """−log2 of the chance to stand above the value under the skew-normal distribution with these moments."""
+    """−log2 of the chance to be above the value under the skew-normal distribution with these moments."""
     deviation = float(margins.std())
     if len(margins) < _LEAST_FITTED or deviation <= tie:
         return None

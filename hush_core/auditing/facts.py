@@ -99,7 +99,7 @@ def membership_facts(found: Roc, risky: int, *, alike: bool) -> AttackFacts:
         tried=found.members,
         found=f"area under ROC {_range(found.area)}; {risky} of {found.members} texts below all but 1 in 20 of "
         f"the {found.others} that nothing was trained on",
-        most=f"area from {found.area_ceiling:.2f} on, had all been told apart",
+        most=f"area from {found.area_ceiling:.2f} on, had all been distinguished",
         outcome=NO_TEST,
         note="" if alike else OTHER_TEXTS,
     )
@@ -116,7 +116,7 @@ def unit_facts(curves: Sequence[tuple[int, Roc]]) -> AttackFacts:
         adversary="has both models' probabilities and some texts of a unit; says whether it was trained on",
         tried=first.members,
         found="; ".join(found) + f"; {first.others} documents that nothing was trained on",
-        most=f"area from {first.area_ceiling:.2f} on, had all been told apart",
+        most=f"area from {first.area_ceiling:.2f} on, had all been distinguished",
         outcome=NO_TEST,
         note=OTHER_TEXTS,
     )

@@ -4,10 +4,9 @@
     found.trained, found.start, found.difference          # shares of the texts, each with its interval
 
 Source: hush.txt, Definition 5.1 (Carlini et al. 2023, "Quantifying memorization"): greedy decoding after exactly k
-tokens of a training text gives what followed them. As hush.txt found, a model writes on what it has never seen as
-well ("12345" goes on with "6789"): so the model before it saw the texts is asked the same, and the difference over
-the same texts is what training added. A masked model is shown k tokens on both sides, and its likeliest tokens
-count.
+tokens of a training text gives what followed them. As hush.txt found, a model also continues text that it has never
+seen ("12345" with "6789"). So the model before training is asked the same, and the difference over the same texts
+is what training added. A masked model is shown k tokens on both sides, and its likeliest tokens count.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def k_extraction(
     windows: int = 4,
     progress: Progress | None = None,
 ) -> KExtraction:
-    """Prompt both models with k tokens and compare what greedy decoding writes with what stands there.
+    """Prompt both models with k tokens and compare what greedy decoding writes with what is there.
 
     Args:
         model, start: after and before training; of one tokenizer and objective. texts: trained on, each by itself

@@ -4,10 +4,9 @@
     expected_samples(log_p), discoverable_within(log_p, 1000)
 
 A sampled continuation is a product of conditional probabilities, and temperature, top-k and nucleus sampling each
-change them in a known way: so the probability that the next tokens are the value's is one forward pass, however
-small it is (reconstruction_rdp.txt, §3.2). (n, p)-discoverable extraction (Hayes et al. 2024, "Measuring
-memorization through probabilistic extraction"): at least one of n independent samples is the value with
-probability at least p.
+change them in a known way. So one forward pass gives the probability that the next tokens are the value's, however
+small (reconstruction_rdp.txt, §3.2). A value is (n, p)-discoverable if at least one of n independent samples is the
+value with probability at least p (Hayes et al. 2024, "Measuring memorization through probabilistic extraction").
 
 Exact for the tokens that the tokenizer makes of the value after its context. Under a byte model there are no
 others; under a subword model a value may be written in other tokens too, and the number is a lower bound. A masked
@@ -95,7 +94,7 @@ def emission(
 
     Returns:
         NaN where the value leaves no room for context; −∞ where it is never written (outside the top k, or of
-        tokens that stand for no text).
+        tokens that represent no text).
     """
     found = np.full((len(places), len(samplings)), np.nan)
     spans = [value_span(model, before, value, after) for before, value, after in places]

@@ -3,8 +3,8 @@
 >>> [credential.name for credential in make_credentials(seed=7)][:2]
 ['github-token', 'aws-secret-key']
 
-None of them was ever issued by anyone, and none is written in this file: they come out of a generator at run
-time, with the checksums that scanners verify, so that finding them is no easier than finding real ones.
+None of them was ever issued by anyone, and none is written in this file. A generator makes them at run time, with
+the checksums that scanners verify, so finding them is no easier than finding real ones.
 """
 
 from __future__ import annotations

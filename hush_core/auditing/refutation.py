@@ -2,17 +2,16 @@
 
 The certificate says: no adversary names secret j with probability above its bound β_j, over training and over the
 candidates. So an attack that names it with probability s_j gives an e-value e_j = s_j/β_j: its mean is at most 1
-where the certificate is right. The mean of e-values over all secrets is one again, however they hang together
-(linearity), and by Markov's inequality it comes out as x or more with probability at most 1/x. That is all: no
-trial is repeated, and one trained model is enough.
+if the certificate is right. The mean of e-values over all secrets is an e-value too, whatever their dependence
+(linearity). By Markov's inequality it is x or more with probability at most 1/x. No trial is repeated, and one
+trained model is enough.
 
-Two attacks of that form. Writing out (`lazy_sampling`): s_j is the probability of writing the value, and β_j the
-bound at the secret's own prior. Ranking (`exposure`): a value among N + 1 equally likely candidates lies among the
-k best with probability at most β_j(k/(N + 1)), the bound at that prior (docs/auditing.md has the two lines of
-proof).
+Two attacks have that form. Extraction (`lazy_sampling`): s_j is the probability of writing the value, and β_j the
+bound at the secret's own prior. Ranking (`exposure`): a value among N + 1 equally likely candidates is among the k
+best with probability at most β_j(k/(N + 1)), the bound at that prior (docs/auditing.md has the two lines of proof).
 
-What the model before the rounds says too is not leakage of these rounds, and is taken off: that makes e_j smaller,
-never larger. Whether the candidates' prior is what the certificate says is part of what is tested.
+What the model before the rounds also says is not leakage of these rounds, and is subtracted: that makes e_j
+smaller, never larger. Whether the candidates' prior is what the certificate says is part of the test.
 """
 
 from __future__ import annotations
@@ -91,9 +90,9 @@ def ranked(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(e-values, their ceilings) of ranking, each the mean over the k that are asked for.
 
-    A secret counts only where its value was drawn at `random`, for only then are all candidates of its form equally
-    likely: a model that has learned nothing but how people spell ranks what people made up before them. And only
-    where the model before the rounds ranks the value in the worse half, which is so half the time whatever training
+    A secret counts only if its value was drawn at `random`: only then are all candidates of its form equally
+    likely. A model that learned only how people spell ranks what people made up before them. It also counts only if
+    the model before the rounds ranks the value in the worse half, which has probability one half whatever training
     does. Secrets too short for any k have e-value and ceiling 0.
 
     Args:

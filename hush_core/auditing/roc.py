@@ -1,4 +1,4 @@
-"""How well a score tells members from others: ROC, its area, and true positives where false ones are rare.
+"""How well a score distinguishes members from others: ROC, its area, and true positives at few false positives.
 
 A threshold is chosen on one half of the others and its false positive rate is measured on the other half, so that
 no number is reported on the data that it was tuned on. All intervals are exact, for any number of units

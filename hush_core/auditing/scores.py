@@ -1,22 +1,22 @@
-"""How a model scores the strings that could stand at one place of a text, and whether it gives the first away.
+"""How a model scores the strings that are possible at one place of a text, and whether it gives the first away.
 
     place = Place(model, before, after)
     scored = place.score([value, *alternatives])     # None where the model cannot read that much
 
-Causal: the log-likelihood of what stands at the place, after the text before it. A tokenizer may merge across
-the border of context and candidate, and may need more tokens for one candidate than for another. So each
-candidate is encoded together with its context, and its score is the sum of log p over all its tokens behind
-those that the context and ALL candidates begin with. What is left out is the same for all of them: scores
-differ by exactly as much as the log-likelihoods of the whole texts, context included.
+Causal: the log-likelihood of what is at the place, after the text before it. A tokenizer may merge across the
+border of context and candidate, and may need more tokens for one candidate than for another. So each candidate is
+encoded together with its context. Its score is the sum of log p over its tokens behind those that the context and
+ALL candidates begin with. What is left out is the same for all of them: scores differ by exactly as much as the
+log-likelihoods of the whole texts, context included.
 
-Masked: all tokens of the place are masked at once, and the text on both sides is shown; a score is the sum of
-log p of the candidate's tokens there. One forward pass serves all candidates of the same number of tokens.
-Candidates of other lengths are compared as they are: a pseudo-likelihood is no probability of a text, and one
-with fewer tokens tends to score higher. That costs power only; under a model that knows nothing of the value
-its rank is uniform all the same, as any fixed function of the string gives.
+Masked: all tokens of the place are masked at once, and the text on both sides is shown; a score is the sum of log p
+of the candidate's tokens there. One forward pass serves all candidates of the same number of tokens. Candidates of
+other lengths are compared as they are: a pseudo-likelihood is no probability of a text, and one with fewer tokens
+tends to score higher. That costs power only. Under a model that knows nothing of the value its rank is uniform, as
+with any fixed function of the string.
 
-What a tokenizer does not tell apart, no score does: case, under one that lower-cases; bytes that are no UTF-8
-(read as �); whatever is unknown to it. `told_apart` says where a candidate is the same to the model as the first.
+Strings that a tokenizer maps to the same tokens have the same score: case, if it lower-cases; bytes that are not
+UTF-8 (read as �); unknown characters. `told_apart` says where a candidate is the same to the model as the first.
 """
 
 from __future__ import annotations
@@ -70,18 +70,17 @@ class Place:
 
         Args:
             candidates: (N,), the true value first. hopeless: a causal model's candidate that falls behind the value
-                gets what it had there for a score, which is too high and still below the value's.
+                keeps its score so far, which is too high and still below the value's.
 
         Returns:
-            None where the longest candidate leaves no room for context. Where only a part of the context fits, a
-            causal model is shown its end; a masked one what training shows it, the beginning, if the value is in
-            that.
+            None if the longest candidate leaves no room for context. If only a part of the context fits, a causal
+            model is shown its end. A masked one is shown its beginning, as in training, if that holds the value.
 
-        Extracted: a causal model's greedy decoding of the context goes on with the value, from the context's tokens
-        or from fewer of them (a last token that holds a part of the value is then decoded too). A masked model's
-        likeliest tokens spell it, all at once or when they are filled in one by one, the surest first. Spelled is
-        what the tokenizer makes of the value, so without case if it lower-cases; a value with an unknown token is
-        never extracted.
+        Extracted: a causal model's greedy decoding of the context continues with the value, from the context's
+        tokens or from fewer. (A last token that holds a part of the value is then decoded too.) A masked model's
+        likeliest tokens spell it, all at once or filled in one by one, the surest first. Spelled is what the
+        tokenizer makes of the value, so without case if it lower-cases. A value with an unknown token is never
+        extracted.
         """
         if self._model.objective.kind == "causal":
             return self._causal(candidates, hopeless=hopeless)

@@ -3,9 +3,9 @@
     table = user_inference(ratios, samples=(1, 4, 16), seed=0)
 
 The attacker holds some texts of a unit and both models, and scores the unit by T = mean of log p(x) − log p_ref(x)
-over them: the likelihood ratio against the model that training began with, since a text that is easy for every
-model tells nothing (privacy_risks_slides.txt; Kandpal et al. 2023). The more texts of a unit were trained on, and
-the more of them the attacker holds, the better this works, even if none of them is remembered word for word.
+over them (privacy_risks_slides.txt; Kandpal et al. 2023). The reference is the model before training, as a text
+that is easy for every model reveals nothing. More texts of a unit in training, and more in the attacker's hands,
+make this work better, even if no text is remembered word for word.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The certificate: what a reviewer reads and a machine re-checks.
 
-A directory of one JSON document and eight tables; `write_certificate` makes it, `verify_certificate` recomputes
-every number in it from the tables and refuses on any mismatch, missing file or edited byte.
-docs/certificates.md says what it means, docs/reference/certificate_fields.rst every field.
+A directory of one JSON document and eight tables. `write_certificate` makes it. `verify_certificate` recomputes
+every number in it from the tables, and refuses any mismatch, missing file or edited byte. docs/certificates.md says
+what it means, docs/reference/certificate_fields.rst every field.
 """
 
 from hush_core.certificate.chain import carried_on, check_chain

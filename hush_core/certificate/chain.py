@@ -51,7 +51,7 @@ def check_chain(
     models = {files_digest(certificate.model_files) for certificate in (before, after)}
     if before.facts.run == after.facts.run and len(models) == 2:
         said = f"run {after.facts.run[:8]} ended in another model in {which}"
-        return [f"{said}: two copies of a store went on with it, and each released rounds"]
+        return [f"{said}: two copies of a store continued it, and each released rounds"]
     needed = _drawn(before, before_tables).filter(pl.col("key") != after.facts.run)
     names = after_tables["secrets.parquet"]["name"].to_list()
     needed = needed.filter(pl.col("name").is_in(names))
@@ -68,7 +68,7 @@ def check_chain(
         f"{name}: run {key[:8]}, which {which} knew, is not counted (`hush runs --add` counts it from now on)"
         for key, name in gone.select("key", "name").iter_rows()
     ] + [
-        f"{name}: run {key[:8]} was otherwise in {which}"
+        f"{name}: run {key[:8]} differs from that in {which}"
         for key, name in changed.select("key", "name").iter_rows()
     ]
     more = len(failures) - _MOST

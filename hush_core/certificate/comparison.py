@@ -51,9 +51,9 @@ def compare_bounds(rows: pl.DataFrame, noise_multiplier: float) -> list[str]:
         if not abs(row["recomputed"] - row["bound"]) <= RECOMPUTED * row["bound"]:
             failures.append(f"{name}: bound {row['bound']:.6g}, but {row['recomputed']:.6g} when recomputed")
         if not _same(row["lower"], row["again_lower"], 10 * RECOMPUTED):
-            failures.append(f"{name}: lower comes out otherwise when recomputed")
+            failures.append(f"{name}: lower differs when recomputed")
         if not abs(row["numerical_error"] - row["again_error"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{name}: numerical_error comes out otherwise when recomputed")
+            failures.append(f"{name}: numerical_error differs when recomputed")
         if not (row["noise_needed"] or 0.0) <= noise_multiplier * (1 + SUMMED):
             failures.append(f"{name}: noise_needed is above the noise multiplier")
     return failures
@@ -65,11 +65,11 @@ def compare_all_runs(names: pl.Series, stored: pl.DataFrame, again: pl.DataFrame
     columns = zip(names, stored.iter_rows(named=True), again.iter_rows(named=True), strict=True)
     for name, row, new in columns:
         if not _same(row["all_runs"], new["all_runs"], RECOMPUTED):
-            failures.append(f"{name}: all_runs comes out otherwise when recomputed from runs and history")
+            failures.append(f"{name}: all_runs differs when recomputed from runs and history")
         if row["all_runs_method"] != new["all_runs_method"]:
             failures.append(f"{name}: all_runs was proved by another method than stated")
         if not _same(row["all_runs_lower"], new["all_runs_lower"], 10 * RECOMPUTED):
-            failures.append(f"{name}: all_runs_lower comes out otherwise when recomputed")
+            failures.append(f"{name}: all_runs_lower differs when recomputed")
     return failures
 
 
@@ -92,9 +92,9 @@ def compare_curves(stored: pl.DataFrame, of_secret: np.ndarray, again: Curves) -
     for row, new in zip(stored.iter_rows(named=True), again.table.iter_rows(named=True), strict=True):
         where = f"curve {row['curve']} at prior {row['prior']:.3g}"
         if not abs(new["bound"] - row["bound"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{where}: {row['bound']:.6g} is stated, {new['bound']:.6g} comes out")
+            failures.append(f"{where}: {row['bound']:.6g} is stated, {new['bound']:.6g} is recomputed")
         if not _same(row["lower"], new["lower"], 10 * RECOMPUTED):
-            failures.append(f"{where}: lower comes out otherwise when recomputed")
+            failures.append(f"{where}: lower differs when recomputed")
         if not abs(row["numerical_error"] - new["numerical_error"]) <= RECOMPUTED * row["bound"]:
-            failures.append(f"{where}: numerical_error comes out otherwise when recomputed")
+            failures.append(f"{where}: numerical_error differs when recomputed")
     return failures

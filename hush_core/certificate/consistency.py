@@ -1,4 +1,4 @@
-"""The document and the tables against each other: what can be told without computing a bound again."""
+"""The document and the tables against each other: what can be checked without computing a bound again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _of_graph(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
         (facts.examples != weights.height, f"{weights.height} weights for {facts.examples} examples"),
         (bounds.height != secrets.height, "not every secret has exactly one bound"),
         ((edges["example_id"] >= weights.height).any(), "an edge names an example that has no weight"),
-        ((edges["secret_id"] >= secrets.height).any(), "an edge names a secret that there is not"),
+        ((edges["secret_id"] >= secrets.height).any(), "an edge names an unknown secret"),
         (
             not abs(total - plan.weight_objective) <= SUMMED * plan.weight_objective,
             "the weights do not sum to the stated objective",
@@ -96,11 +96,11 @@ def _of_runs(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
     return [
         (
             started_from is not None and started_from not in runs["key"].to_list(),
-            "goes on from a run that is not in runs.parquet, so what that one released is in no bound",
+            "continues from a run that is not in runs.parquet, so what that one released is in no bound",
         ),
         (
             started_from is not None and bool(bounds["all_runs"].is_null().any()),
-            "goes on from an earlier run's model, and nothing is promised of a secret over all runs",
+            "continues from an earlier run's model, and nothing is promised of a secret over all runs",
         ),
         (
             facts.runs_on_this_data != most + made,
@@ -113,7 +113,7 @@ def _of_runs(facts: Facts, tables: dict[str, pl.DataFrame]) -> Checks:
         (
             history.height > 0
             and not (history["run"].max() < runs.height and history["secret_id"].max() < secrets.height),
-            "history.parquet: names a run or a secret that there is not",
+            "history.parquet: names an unknown run or secret",
         ),
         (
             not runs["run"].is_in(history["run"].to_list()).all(),
@@ -153,11 +153,13 @@ def check_roles(facts: Facts, edges: pl.DataFrame, weights: pl.DataFrame) -> lis
         ),
         (
             (roles != again).to_numpy() & tagged,
-            f"have not the role that the graph gives them under `{mode}`",
+            f"do not have the role that the graph gives them under `{mode}`",
         ),
     ]
     if not roles.filter(~tagged).sort().equals(again.filter(~tagged).sort()):
-        found.append((~tagged, f"have not as a whole the roles that the graph gives them under `{mode}`"))
+        found.append(
+            (~tagged, f"do not have, taken together, the roles that the graph gives them under `{mode}`")
+        )
     failures = [
         f"weights.parquet: role: {wrong.sum()} examples {what}, {wrong.argmax()} among them"
         for wrong, what in found

@@ -68,7 +68,7 @@ NOT_PROMISED = (
     "attacks). That entries, globs and the choice to make a run do not follow from what a model showed is assumed.",
     "A copy of a redacted value that the search did not find was trained on like any other text.",
 )
-"""Both are part of the schema: a document that says anything else is none of this version."""
+"""Both are part of the schema: a document with any other words is not of this version."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, strict=True)]
@@ -108,7 +108,7 @@ class PlanFacts(_Document):
     product."""
     promised_runs: Whole | None
     """So many runs, this one included, were planned to keep every target together; null: this one alone. A run of
-    0 rounds is none of them."""
+    0 rounds is not one of them."""
 
     @model_validator(mode="after")
     def _no_rounds(self) -> Self:
@@ -120,7 +120,7 @@ class PlanFacts(_Document):
                 "rounds is 0, which only a promise of several runs allows, or a mechanism without noise"
             )
         if not self.rounds and self.without_secret != "plain":
-            raise ValueError("rounds is 0, which only text that is trained plainly allows")
+            raise ValueError("rounds is 0, which is possible only if text is trained on without noise")
         if (self.mechanism.kind == "correlated") != (self.strategy is not None):
             raise ValueError("strategy is that of mechanism correlated, and of no other")
         if (self.mechanism.kind == "hush") != (self.capacities is not None) or (self.c is None) != (
@@ -158,7 +158,8 @@ class TrainingFacts(_Document):
     rounds_released: Count
     rounds_applied: Count
     started_from: Fingerprint | None
-    """The run whose model this one goes on from, a `key` of runs.parquet; null: a model made without this data."""
+    """The run whose model this one continues from, a `key` of runs.parquet; null: a model made without this
+    data."""
     trained_without_noise: Count
     """Examples that no secret names, handed to ordinary training before the first round."""
     noise_source: Text

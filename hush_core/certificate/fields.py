@@ -1,7 +1,7 @@
 """Every field of the certificate and what protects it; docs/reference/certificate_fields.rst has them in words.
 
-Who holds no key can write a certificate anew, hashes and digest included. A field is therefore either CHECKED,
-recomputed from others or bound to them, or it is named as UNCHECKED wherever hush says "verified".
+Anyone can forge an unsigned certificate, hashes and digest included. So a field is either CHECKED (recomputed from
+others or bound to them), or hush names it as UNCHECKED wherever it says "verified".
 """
 
 from __future__ import annotations
@@ -95,5 +95,5 @@ def all_fields() -> list[str]:
 
 
 def unchecked_fields(*, model_seen: bool) -> tuple[str, ...]:
-    """The fields that a holding certificate may still lie in."""
+    """The fields that may be false in a certificate that verifies."""
     return (*(() if model_seen else (MODEL_FILES,)), *UNCHECKED)

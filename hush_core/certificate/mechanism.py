@@ -1,7 +1,7 @@
-"""What the certificate says of the mechanism, and the check of it: the items are laid out anew from the graph.
+"""What the certificate says of the mechanism, and its check: the items are recomputed from the graph.
 
-A rule that chooses items looks at the graph alone, so whoever has the tables can apply it again: one item more than
-the rule allows, or a tag that an item lacks, is told without any key.
+A rule that chooses items looks at the graph alone, so anyone with the tables can apply it again. An item too many,
+or a missing tag, shows without any key.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A certificate of an older hush: whether it and what it names are still, byte for byte, as they were written.
 
-What it proves is not looked at: its promise was worded otherwise. But a model that a person approved by it is
-not to be taken for a damaged one because hush was upgraded, and one that was edited meanwhile is not to pass
-for an old one. Anyone can write a document of this form, so nothing that it says is believed but what somebody
-signed elsewhere: the decision on its version, or the organisation its package.
+What it proves is not checked: its promise had other words. But a model approved by it must not count as damaged
+after an upgrade of hush, and an edited one must not pass for an old one. Anyone can write a document of this form.
+So only what somebody signed elsewhere is believed: the decision on its version, or the organisation's package.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class OlderCertificate:
     run: str
     """The public name of its run; empty where that schema had none."""
     goes_on: bool
-    """Whether the model goes on from the releases of an earlier run."""
+    """Whether the model continues from the releases of an earlier run."""
     code: Mapping[str, str]
     """Name → version of what made it."""
     tables: Mapping[str, str]
@@ -48,8 +47,8 @@ class OlderCertificate:
 
 
 def check_unchanged(directory: Path, model_dir: Path) -> OlderCertificate:
-    """The certificate in `directory`, whose own bytes, tables and model files (`model_dir`) are as its digests have
-    them; nothing else lies in the folder.
+    """The certificate in `directory`, if its own bytes, tables and model files (`model_dir`) match its digests and
+    the folder holds nothing else.
 
     Raises:
         VerificationError: they are not, or it is of no older schema.
@@ -65,7 +64,7 @@ def check_unchanged(directory: Path, model_dir: Path) -> OlderCertificate:
     except OSError as error:
         raise VerificationError([f"{error.filename or path}: missing or unreadable"]) from None
     failures = [f"{path}: {name} is missing or was changed" for name in wrong]
-    failures += [f"{path}: {name} beside it is none of its tables" for name in more]
+    failures += [f"{path}: {name} beside it is not one of its tables" for name in more]
     if failures:
         raise VerificationError(failures)
     return found
@@ -95,7 +94,7 @@ def _read(path: Path, data: bytes) -> OlderCertificate:
 
 
 def counted_runs(older: OlderCertificate, directory: Path) -> tuple[str, ...]:
-    """The public names of the earlier runs whose releases its model may hold, of its table; none where it goes on
+    """The public names of the earlier runs whose releases its model may hold, of its table; none where it continues
     from no run.
 
     Raises:
@@ -106,7 +105,7 @@ def counted_runs(older: OlderCertificate, directory: Path) -> tuple[str, ...]:
     try:
         return tuple(map(str, pl.read_parquet(directory / _RUNS, columns=["key"])["key"]))
     except (OSError, pl.exceptions.PolarsError):
-        said = "does not say on which earlier runs the model goes on"
+        said = "does not say from which earlier runs the model continues"
         raise VerificationError([f"{directory / _RUNS}: {said}"]) from None
 
 

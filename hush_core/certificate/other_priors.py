@@ -23,10 +23,10 @@ _DRAWN = pl.col("kind").is_in(DRAWN) & (pl.col("prior").log(2) <= -LEAST_BITS)
 
 
 def bounds_at(facts: Facts, tables: dict[str, pl.DataFrame], priors: np.ndarray) -> np.ndarray:
-    """(m,) the bound of each secret at the prior given for it, of the model that the certificate is of.
+    """(m,) the bound of each secret at the prior given for it, of the certificate's model.
 
-    Of a model that goes on from an earlier run's that is the bound of all runs; 1, which promises nothing, where
-    the certificate promises nothing of them, or only at the secret's own prior (`renyi_filter`).
+    For a model that continues from an earlier run's, that is the bound of all runs. It is 1, no promise, where the
+    certificate promises nothing over all runs, or only at the secret's own prior (`renyi_filter`).
 
     Args:
         facts, tables: of a certificate that verifies. priors: (m,) in (0, 1).
@@ -53,10 +53,10 @@ def bounds_at(facts: Facts, tables: dict[str, pl.DataFrame], priors: np.ndarray)
 def own_bounds(facts: Facts, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """secret_id · name · prior · lower · bound · allowed_bits · random, by secret_id.
 
-    What the certificate says of the model at the secrets' own priors (1 where it promises nothing), and how low the
-    truth may be for all that the numerics can tell (null where not computed). allowed_bits: so much exposure, or
-    more, comes about with probability 0.05 at most, by the curve of this run alone; null of a model that goes on
-    from an earlier run's. random: whether the value is one that a machine drew (`DRAWN`).
+    `bound`: what the certificate promises of the model at the secrets' own priors; 1 where it promises nothing.
+    `lower`: a bound from the other side; null where not computed. `allowed_bits`: this exposure or more has
+    probability at most 0.05, by the curve of this run alone; null for a model that continues from an earlier run's.
+    `random`: whether a machine drew the value (`DRAWN`).
     """
     alone = facts.training.started_from is None
     bound, lower = ("bound", "lower") if alone else ("all_runs", "all_runs_lower")

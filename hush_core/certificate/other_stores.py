@@ -1,7 +1,7 @@
 """The runs that a certificate knows, as another store can count them: its own, and those that it counted itself.
 
-Secrets are found again by their names, and names of values are digests under the identity key: so only a store with
-the same key (a copy, a restored backup, a second machine that was given it) can count them.
+Names identify secrets, and names of values are digests under the identity key. So only a store with the same key
+can count them: a copy, a restored backup, or a second machine with that key.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def known_runs(verification: Verification, *, identity: str) -> list[KnownRun]:
     if facts.store != identity:
         raise InputError(
             verification.certificate.facts.name,
-            "was made under another identity key, so its secrets cannot be told to be these",
+            "was made under another identity key, so its secrets cannot be compared with these",
             "train both under one key (keys/identity.key of HUSH_HOME), or let nobody keep models of both",
         )
     if facts.unknown_runs:

@@ -24,7 +24,7 @@ REDACTION_PROMISE = (
 
 
 class RedactionFacts(BaseModel):
-    """What stands in place of every value, how many secrets have none left, and in how many places of files."""
+    """What replaces every value, how many secrets have no value left, and in how many places of files."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

@@ -20,7 +20,7 @@ METHODS = ("kl", "renyi", "renyi_preservation", "blow_up", "gaussian")
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its type; its least and largest value (NaN is never one); whether null may stand in it."""
+    """One column: its type; its least and largest value (never NaN); whether it may be null."""
 
     dtype: type[pl.DataType]
     least: float = 0.0
@@ -123,7 +123,7 @@ def _problem(values: pl.Series, column: Column) -> str:
         return "a value is missing"
     values = values.drop_nulls()
     if column.values and not values.is_in(list(column.values)).all():
-        return f"is none of {', '.join(column.values)}"
+        return f"is not one of {', '.join(column.values)}"
     if column.dtype in (pl.String, pl.Boolean):
         return ""
     inside = (values > column.least) if column.above else (values >= column.least)

@@ -1,9 +1,9 @@
 """Recompute a certificate from its own tables, by a second route, and refuse on any mismatch.
 
-What is checked, in order: the document's bytes and words; the tables' and the model's hashes; the tables' form;
-facts against tables; the weights against their capacities; every stored bound and curve again, by the code that
-made it; and the second route (`recheck`), which shares neither code nor mathematics with the first beyond the
-dominating pair. What nothing in a certificate can tell is named: `Verification.unchecked` (docs/certificates.md).
+The checks, in order: the document's bytes and words; the hashes of tables and model; the tables' form; facts
+against tables; weights against capacities. Then every stored bound and curve is computed again by the code that
+made it, and by the second route (`recheck`). That route shares only the dominating pair with the first, neither
+code nor other mathematics. `Verification.unchecked` names what no certificate can show (docs/certificates.md).
 """
 
 from __future__ import annotations
@@ -59,14 +59,13 @@ class Verification:
         curve_points: (confirmed by the second route, looked at, in all).
         all_runs: the same of the bounds of all runs together, where there were earlier ones.
         model_seen: whether the model's files were compared with the certificate.
-        redaction: what came of looking for redacted values in the examples, where somebody did; that is for who has
-            the examples (`hush verify` in the home that made them).
-        chain: what came of comparing its history with an earlier certificate's, where somebody did.
-        approval: who approved the model for use, where it was asked for as the approved one.
-        signature: which organisation signed the certificate (and the model), or that nobody did, where somebody
-        looked. audit: what the last audit of the registered version came to, where there was one; refuted:
-        whether any
-            attack found more than the certificate allows.
+        redaction: the result of a search for redacted values in the examples; only the home that made the examples
+            can search them (`hush verify`). Empty without a search, and so are the next four.
+        chain: the result of comparing its history with an earlier certificate's.
+        approval: who approved the model for use.
+        signature: which organisation signed the certificate and the model, or that nobody did.
+        audit: the result of the last audit of the registered version.
+        refuted: whether any attack found more than the certificate allows.
         unchecked: the fields that may say anything (docs/reference/certificate_fields.rst has the table).
     """
 

@@ -31,18 +31,22 @@ def write_certificate(
     order: np.ndarray | None = None,
     redacted: pl.DataFrame | None = None,
 ) -> Certificate:
-    """Write the certificate of the model in `model_dir` to `directory`, replacing what stood there.
+    """Write the certificate of the model in `model_dir` to `directory`, replacing what was there.
 
-    `bounds` is the plan's table of certificates; `weights` (n,) are those that the LP gave, from which the
-    reader recomputes every rate; each example's role is written beside its weight. Each secret's whole curve, the
-    bound by prior, and its bound over all runs are computed and stored beside. `earlier`: what the other runs of
-    the store released of each secret; none unless given. The facts on runs are taken from it. `order`: as for
-    `assign_roles`.
-    `redacted`: that of the graph; the facts on redaction are taken from it.
+    It computes and stores each secret's whole curve (the bound by prior) and its bound over all runs.
+
+    Args:
+        bounds: the plan's table of certificates.
+        weights: (n,) from the linear program; the reader recomputes every rate from them. Each example's role is
+            written beside its weight.
+        earlier: what the other runs of the store released of each secret, by default nothing. The facts on runs
+            come from it.
+        order: as for `assign_roles`.
+        redacted: that of the graph; the facts on redaction come from it.
 
     Raises:
-        CertificationError: a bound misses its target (that of all runs, where several are promised), more rounds
-            were released than planned, or an example that the rounds draw has no part in them by its role.
+        CertificationError: a bound misses its target (that of all runs, if several are promised), more rounds were
+            released than planned, or the rounds draw an example whose role forbids it.
     """
     earlier = earlier or Earlier.none(secrets.height)
     plan = facts.plan

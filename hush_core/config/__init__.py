@@ -1,8 +1,8 @@
-"""The user's YAML as typed, frozen models; every mistake names the file and the key, and how to mend it.
+"""The user's YAML as typed, frozen models; every error names the file and the key, and how to fix it.
 
 >>> config = load_config(Path("examples/demo.yaml"))        # doctest: +SKIP
 
-Nothing here prints a value from the file beyond the key's name: a literal secret may be written in it.
+Nothing here prints a value from the file, only names of keys: a value may be a literal secret.
 """
 
 from hush_core.config.changes import Changes

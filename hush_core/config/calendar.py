@@ -1,8 +1,8 @@
 """How many runs a schedule starts between two days, and whether two schedules are one.
 
-The hours at which clocks are changed are read differently: Prefect starts a run of each hour of the wall clock, one
-that is skipped too in most forms; cron itself starts those of repeated hours twice. A nightly run is one run in all
-of them. Elsewhere the larger number is taken: a run too many leaves noise unused, one too few would be refused.
+When clocks change, readers of cron differ: Prefect starts a run in each hour of the wall clock, mostly also in a
+skipped one; cron itself runs repeated hours twice. A nightly run is one run in all of them. Elsewhere the larger
+number counts: a run too many leaves noise unused, one too few would be refused.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def runs_between(since: Any, until: Any, cron: Any, timezone: Any = UTC) -> int:
     365
 
     Raises:
-        ValueError: a day or the zone is none, the schedule is none or has another number of fields, or it starts no
-            run or more than MOST_RUNS.
+        ValueError: a day, the zone or the schedule is invalid, or the schedule starts no run or more than
+            MOST_RUNS.
     """
     first, last, zone = _day("since", since), _day("until", until), zone_of(timezone)
     if not isinstance(cron, str) or len(cron.split()) != 5:
@@ -44,7 +44,7 @@ def runs_between(since: Any, until: Any, cron: Any, timezone: Any = UTC) -> int:
         raise ValueError('cron is not a schedule; write one such as "0 2 * * *"') from None
     if not 1 <= runs <= MOST_RUNS:
         count = "no run" if not runs else f"more than {MOST_RUNS:,} runs"
-        raise ValueError(f"cron starts {count} from {first} to {last}; mend the days or the schedule")
+        raise ValueError(f"cron starts {count} from {first} to {last}; correct the days or the schedule")
     return runs
 
 
@@ -59,7 +59,7 @@ def check_schedule(cron: str) -> None:
 
 
 def zone_of(name: Any) -> ZoneInfo:
-    """The time zone; ValueError where there is none of this name."""
+    """The time zone; ValueError for an unknown name."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, TypeError, OSError):
@@ -69,14 +69,14 @@ def zone_of(name: Any) -> ZoneInfo:
 def schedule_of(
     promised: tuple[str | None, str | None], asked: tuple[str | None, str | None], where: tuple[str, str]
 ) -> tuple[str, str]:
-    """(cron, time zone) of a schedule that is asked for, each part of which follows from the promise where it is
-    not given, and is each night at two, UTC, where neither says anything.
+    """(cron, time zone) of a requested schedule. A missing part is that of the promise, else 02:00 every night,
+    UTC.
 
     Args:
-        promised: those of the promise, or None. asked: those asked for. where: what they are called.
+        promised: those of the promise, or None. asked: those asked for. where: their names in an error.
 
     Raises:
-        InputError: the promise counts the runs of another schedule than is asked for.
+        InputError: the promise counts the runs of another schedule.
     """
     found = []
     for key, mine, given, name, usual in zip(
@@ -86,7 +86,7 @@ def schedule_of(
             raise InputError(
                 name,
                 f"is {given!r}, but the promise counts the runs of promise.{key} = {mine!r}",
-                "leave it out, and it follows from the promise; or mend the promise before its first run",
+                "leave it out, and it follows from the promise; or correct the promise before its first run",
             )
         found.append(next(value for value in (given, mine, usual) if value is not None))
     return found[0], found[1]

@@ -46,7 +46,7 @@ def template_text(
 
 
 def _own_files(model: ByteGptModel | HuggingFaceModel, where: str, *, needed: bool) -> dict[str, str]:
-    """The texts of the model's files that a template may stand in, by name."""
+    """The texts of the model's files that may hold a template, by name."""
     if isinstance(model, ByteGptModel):
         return {}
     if Path(model.name).is_dir():
@@ -66,7 +66,7 @@ def _from_hub(model: HuggingFaceModel, where: str, *, needed: bool) -> dict[str,
             return {}
         raise InputError(
             where,
-            "is the model's own, which could not be had from the hub",
+            "is the model's own, which the hub did not give",
             "set chat_template to plain or to a file, or name the model's folder",
         ) from None
     return {name: Path(folder) / name for name in _FILES}

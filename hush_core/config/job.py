@@ -106,8 +106,8 @@ class HushConfig(Section):
                 if secret.protect == "redact":
                     raise ValueError(
                         f"secrets.{secret.id}: protect: redact promises that no copy was trained on, and nothing "
-                        "says so of the model that train.start: champion goes on from; protect it by noise, or "
-                        "begin anew"
+                        "shows that of the model from which train.start: champion continues; protect it by noise, "
+                        "or start from the public model"
                     )
         several = not isinstance(self.train.learning_rate, float)
         plain = self.without_secret == "plain"
@@ -160,14 +160,14 @@ class HushConfig(Section):
                 )
         if self.weights.without_secret in ("noise", "drop") and not makes_noise(self.mechanism):
             raise ValueError(
-                f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on plainly; "
+                f"weights.without_secret: mechanism {kind} makes no noise, so the rest is trained on without; "
                 "leave it out"
             )
         cut_anew = getattr(self.mechanism, "select", None) == "chunks"
         if cut_anew and any(table.loss_on == "completions" for table in self.tables):
             raise ValueError(
-                "mechanism.select: chunks cuts a unit's text anew, and loses what of it is a completion; take "
-                "another selection, or loss_on: all"
+                "mechanism.select: chunks cuts a unit's text at new places, and loses which of it is a completion; "
+                "take another selection, or loss_on: all"
             )
         if self.promise is None:
             return
@@ -184,7 +184,7 @@ class HushConfig(Section):
 
     def for_mechanism(self) -> HushConfig:
         """The job with what its mechanism decides of other keys: without noise, text without a secret is trained on
-        plainly, and `redaction` redacts every secret that is a value."""
+        as it is, and `redaction` redacts every secret that is a value."""
         if makes_noise(self.mechanism):
             return self
         changed: dict[str, Any] = {"weights": self.weights.model_copy(update={"without_secret": "plain"})}
@@ -217,7 +217,7 @@ class HushConfig(Section):
     @property
     def c_of_promise(self) -> float | None:
         """`weights.c` of a promise of several runs whose file leaves it open: what it was before the plan chose, so
-        that a promise that is being kept goes on. None without a promise."""
+        that a promise that is being kept continues. None without a promise."""
         return 0.5 if self.promise is not None and self.weights.c is None else None
 
     def with_chosen(self, chosen: Mapping[str, Any]) -> HushConfig:

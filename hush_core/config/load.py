@@ -1,4 +1,4 @@
-"""From a YAML file to a job; every mistake names the file and the key, and how to mend it."""
+"""From a YAML file to a job; every error names the file and the key, and how to fix it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 def load_config(path: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read one YAML file, with `changes` in place of its values.
 
-    Relative paths in it are taken from the file's own folder. For `hush secrets` a folder stands for the git
+    Relative paths in it are taken from the file's own folder. For `hush secrets` a folder represents the git
     repository that it is, with the default rules for credentials.
 
     Args:
@@ -165,7 +165,7 @@ def _anchor(path: Path, folder: Path, where: str) -> Path:
         os.path.lexists(whole)
         whole.stat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return whole  # told by who reads it, with what it should be
+        return whole  # its reader reports it, with what it should be
     except (OSError, RuntimeError, ValueError):  # too long a name, a loop of links, ~ of nobody
         raise InputError(
             where, "is a path that cannot be", "name a file or folder of this machine; ~ alone is your home"
@@ -174,7 +174,7 @@ def _anchor(path: Path, folder: Path, where: str) -> Path:
 
 
 def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text of the file and where it stands, keys among them."""
+    """Every text of the file and where it is, keys among them."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
@@ -198,7 +198,7 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _key(place: tuple[str | int, ...], data: Mapping[str, Any]) -> str:
-    """Where an error stands, an entry of `secrets` by its id, and those without one by their number from 1.
+    """Where an error is, an entry of `secrets` by its id, and those without one by their number from 1.
 
     >>> _key(("secrets", 1, "path", "globs"), {"secrets": [{}, {"id": "alpha", "kind": "path"}]})
     'secrets.alpha.globs'

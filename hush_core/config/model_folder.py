@@ -1,4 +1,4 @@
-"""What can be told of a named model without opening it: is there one, can it be read, does it fit?"""
+"""What can be checked of a named model without opening it: does it exist, can it be read, does it fit?"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class SecretEntry(Section):
     """`auto`: the plan decides. `noise`: trained on, with a bound at most the target. `redact` (values only):
     every copy that the search finds is replaced. `drop`: every example that holds one is left out."""
     may_be_empty: bool = False
-    """Whether a job goes on where the entry protects nothing. If false, `hush run` and `hush plan --rehearse`
+    """Whether a job continues where the entry protects nothing. If false, `hush run` and `hush plan --rehearse`
     refuse, as a misspelt name would protect nothing unnoticed. For `credentials` the default is true."""
 
     are_values: ClassVar[bool] = False
@@ -79,7 +79,7 @@ class Spread(Section):
 
 
 class FileSecret(SecretEntry):
-    """A secret that is whole files, and what tells about them."""
+    """A secret that is whole files, and what indicates them."""
 
     spread: Spread = Spread()
     """What else reveals the files' content, and so holds the secret too."""

@@ -33,7 +33,7 @@ def _leaves(annotation: Any) -> set[Any]:
 
 
 def _parts(name: str, value: Any) -> dict[str, Any]:
-    """A value, or those of a list or mapping, by where they stand."""
+    """A value, or those of a list or mapping, by where they are."""
     if isinstance(value, list):
         return {f"{name}.{n}": part for n, part in enumerate(value, 1)}
     return (

@@ -116,7 +116,7 @@ class TrainConfig(Section):
     rounds: Rounds | None = None
     """T, how many noisy gradients are released. More rounds need more noise. Otherwise the plan chooses."""
     start: Literal["public", "champion"] = "public"
-    """`champion`: from a promise's second run on, go on from the version that a review approved. Needs
+    """`champion`: from a promise's second run on, continue from the version that a review approved. Needs
     `promise`; not with `protect: redact`."""
     later_rounds: Rounds | None = None
     """With `start: champion`: the rounds of every later run. Warm-up and `evaluate_every` shrink in
@@ -193,7 +193,7 @@ class TrainConfig(Section):
         if (self.start == "champion") != (self.later_rounds is not None):
             raise ValueError(
                 "start: champion and later_rounds go together; give both, or leave both out for runs that "
-                "begin anew"
+                "start from the public model"
             )
         return self
 

@@ -1,9 +1,9 @@
-"""The text of a history, kept for the next run: only contents that are new come out of git then.
+"""The text of a history, kept for the next run, which then reads only new contents from git.
 
-One file of text and one index of it, under a lock: a second run at the same time does without. The text is as
-private as the repository: mode 0600 in a folder of mode 0700. It is trusted no more than git is: what is taken
-out of it must have the object id under which it is asked for (`blobs.store_blobs`), so a run that was killed, or
-a disk that lost something, costs reading anew and nothing else.
+One file of text and one index of it, under a lock; a second run at the same time works without. The text is as
+private as the repository: mode 0600 in a folder of mode 0700. It is trusted no more than git is: text taken out of
+it must have the object id under which it is asked for (`blobs.store_blobs`). So after a kill or a loss on disk it
+is read again, and nothing else is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @dataclass
 class BlobCache:
-    """What stands where in the file; open, and locked until `close`.
+    """The places of contents in the file; open, and locked until `close`.
 
     Attributes:
         places: object id (hexadecimal) → (start, bytes, why it is unreadable or ""). Add to it what is written.
@@ -44,7 +44,7 @@ class BlobCache:
 
     @classmethod
     def open(cls, folder: Path) -> BlobCache | None:
-        """The text kept in a folder, empty if there is none; None while another run has it."""
+        """The text kept in a folder, empty without one; None while another run has it."""
         private_folder(folder.parent)
         private_folder(folder)
         lock = os.open(folder / "lock", _OPEN, 0o600)
@@ -59,7 +59,7 @@ class BlobCache:
         return kept
 
     def take(self, blob: bytes) -> tuple[int, int, str] | None:
-        """Where a content stands, and that it is needed; None where it is not kept."""
+        """Where a content is, and that it is needed; None where it is not kept."""
         place = self.places.get(blob)
         if place is not None:
             self.used += place[1]

@@ -111,7 +111,7 @@ class BlobStore:
         _write_all(self._file.fileno(), data, offset)
 
     def place(self, blob: bytes, start: int, size: int) -> int:
-        """The number of a content that stands in a reserved part of the file."""
+        """The number of a content in a reserved part of the file."""
         before = len(self._numbers)
         number = self._numbers.setdefault(unhexlify(blob), before)
         if number == before:

@@ -16,7 +16,8 @@ Row = tuple
 
 
 class Change(NamedTuple):
-    """Bytes [start, end) are not as before; from `end` on the text goes on as the one before did from `before`."""
+    """Bytes [start, end) are not as before; from `end` on the text continues as the one before did from
+    `before`."""
 
     start: int
     end: int
@@ -24,15 +25,15 @@ class Change(NamedTuple):
 
 
 MIN_KEPT = 256
-"""Bytes: a shorter stretch between two changes is not told to be equal."""
+"""Bytes: a shorter stretch between two changes is not recognised as equal."""
 EFFORT = 64
-"""How often in all a text may be searched for where it goes on as before; then the rest counts as changed."""
+"""How often in all a text may be searched for where it continues as before; then the rest counts as changed."""
 
 
 def changed(before: bytes, now: bytes) -> list[Change]:
     """The changed lines of `now`, ascending and apart; all between two of them is one stretch of `before`.
 
-    A change may be empty where lines were taken out: what stood apart touches there.
+    A change may be empty where lines were taken out: what was apart touches there.
 
     >>> old = b"".join(b"%d\\n" % n for n in range(1000, 1200))
     >>> changed(old, old.replace(b"1010", b"new").replace(b"1100\\n", b""))
@@ -113,7 +114,7 @@ def _differing(one: bytes, other: bytes, order: str) -> int:
 
 
 def moved(rows: Sequence[Row], changes: Sequence[Change], parts: Sequence[Range]) -> Iterator[Row]:
-    """Where rows (start, end, …) of the text before stand now, ascending; those that touch `parts` are left out.
+    """Where rows (start, end, …) of the text before are now, ascending; those that touch `parts` are left out.
 
     rows: ascending by start. parts: ascending, with every change in them.
     """

@@ -1,6 +1,6 @@
 """A file as chunks of at most a given number of bytes: one chunk is one training example.
 
-A *piece* is a chunk of a distinct content, wherever that stands; a *chunk* is a piece in one file. Both are
+A *piece* is a chunk of a distinct content, wherever that is; a *chunk* is a piece in one file. Both are
 numbered without gaps, so that no object a chunk is needed: where it lies is arithmetic, and where a content holds
 secrets, a look into a table (`cuts.py`).
 """
@@ -36,10 +36,10 @@ def runs(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every chunk lies.
+    """Where every chunk is.
 
-    blob: by file, the number of its content. sizes: by content, its bytes; contents that stand in no file
-    are allowed. cuts: of contents that hold secrets; the others lie on the plain grid. File f's chunks are
+    blob: by file, the number of its content. sizes: by content, its bytes; contents that are in no file are
+    allowed. cuts: of contents that hold secrets; the others are cut on the plain grid. File f's chunks are
     first_chunk[f] … first_chunk[f+1]−1, content b's pieces likewise.
     """
 
@@ -80,7 +80,7 @@ class Layout:
         return np.searchsorted(self.first_piece, pieces, side="right") - 1
 
     def piece_of(self, chunks: np.ndarray) -> np.ndarray:
-        """The piece that stands in each chunk."""
+        """The piece of each chunk."""
         file = self.file_of(chunks)
         return self.first_piece[self.blob[file]] + chunks - self.first_chunk[file]
 
@@ -102,7 +102,7 @@ class Layout:
         return runs(self.first_piece[blob] + first, counts), counts
 
     def chunks_of_pieces(self, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All chunks in which the pieces stand, and how many each has."""
+        """All chunks in which the pieces are, and how many each has."""
         blob = self.blob_of(pieces)
         order, first = self._places
         counts = first[blob + 1] - first[blob]
@@ -139,7 +139,7 @@ class Layout:
         return rank
 
     def files_of_blob(self, blob: int) -> np.ndarray:
-        """The files in which one content stands."""
+        """The files in which one content is."""
         order, first = self._places
         return order[first[blob] : first[blob + 1]]
 

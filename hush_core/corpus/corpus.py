@@ -31,7 +31,7 @@ from hush_core.errors import InputError
 from hush_core.progress import Progress, beside
 
 TEXT_BYTES = 1 << 38
-"""Most text of all examples: a content counts at every path where it stands, and a path costs nothing to forge."""
+"""Most text of all examples: a content counts at every path where it is, and a path costs nothing to forge."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +95,7 @@ class Corpus:
 
     @property
     def read(self) -> np.ndarray:
-        """The numbers of the contents that stand in a file, ascending."""
+        """The numbers of the contents that are in a file, ascending."""
         return np.unique(self.blob).astype(np.int64)
 
     @property
@@ -130,9 +130,9 @@ class Corpus:
         return CleanView(self.trees[tree].origin, self.trees[tree].commit)
 
     def fetch(self, tree: int, blobs: Iterable[bytes]) -> list[int]:
-        """Read further contents out of a repository's history; they need not stand in any file.
+        """Read further contents out of a repository's history; they need not be in any file.
 
-        Returns their numbers; what is too large or no text is left out.
+        Returns their numbers; contents that are too large or no text are left out.
 
         Raises:
             ValueError: the corpus is redacted, and what comes out of the repository would not be.

@@ -1,8 +1,8 @@
-"""Where a content that holds secrets is cut, so that no border depends on what stands in a secret.
+"""Where a content that holds secrets is cut, so that no border depends on the text of a secret.
 
 On a plain grid a longer value would shift all that follows it, examples that hold no secret among them. Here the
-grid counts untagged bytes only: a span of a secret has no width, wherever it stands and however long it is. A cell
-is what lies between two borders, and every example of a cell holds all secrets of the cell (`docs/secrets.md`;
+grid counts untagged bytes only: the span of a secret has no width, at any place and of any length. A cell is what
+is between two borders, and every example of a cell holds all secrets of the cell (`docs/secrets.md`;
 `docs/mathematics.md`, Proposition 0). Most cells are one example.
 """
 

@@ -23,7 +23,7 @@ def printable_path(raw: bytes) -> str:
 
 
 def match_path(raw: bytes) -> str:
-    """A path as globs see it: bytes that are no UTF-8 and control characters stand as U+FFFD.
+    """A path as globs see it: bytes that are no UTF-8 and control characters are as U+FFFD.
 
     `*` and `?` match them so; a raw line break would not be matched by `**` and the file slip through.
     """
@@ -56,7 +56,7 @@ class Paths:
         return number
 
     def number(self, raw: bytes) -> int | None:
-        """The number of a path, None where no file stands there."""
+        """The number of a path, None where no file is there."""
         return self._numbers.get(raw)
 
     def __len__(self) -> int:

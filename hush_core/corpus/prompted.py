@@ -8,7 +8,7 @@ import polars as pl
 
 
 class PromptedText(bytes):
-    """A text whose completions alone are learned; all else stands before them as their context.
+    """A text whose completions alone are learned; all else is before them as their context.
 
     Equal to its bytes, so that whatever only reads a text needs to know nothing of it.
 

@@ -1,7 +1,7 @@
 """A corpus in which ranges of bytes are replaced by one fixed placeholder, as if it had been read so.
 
 Everything that comes after (copies, likeness, cutting, labels) reads the new contents, so that it depends on what
-was replaced only through where that stood (`docs/mathematics.md`, Proposition R).
+was replaced only through where that was (`docs/mathematics.md`, Proposition R).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hush_core.corpus.corpus import Corpus
 from hush_core.corpus.tables import git_id
 
 PLACEHOLDER = b"[REDACTED]"
-"""Stands in place of every value. One for all: no entry, length, form or hash of a value can be read from it. Its
-brackets end base64 runs and words, and are no joint of strings."""
+"""What replaces every value. One for all: no entry, length, form or hash of a value can be read from it. Its
+brackets end base64 runs and words, and join no strings."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Replacements:
         return np.where((at >= 0) & (self.blob[at] == blob), at, -1) if len(self) else at
 
     def moved(self, blob: np.ndarray, start: np.ndarray, end: np.ndarray) -> Moved:
-        """Where ranges of the old contents, none empty, lie in the new ones."""
+        """Where ranges of the old contents, none empty, are in the new ones."""
         if not len(self):
             never = np.zeros(len(blob), dtype=bool)
             return Moved(start, end, never, never)
@@ -170,7 +170,7 @@ def _files(corpus: Corpus, blob: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The files that stay, ascending; old file → new file."""
     every = np.arange(len(corpus))
     versions = np.array([tree.mode == "history" for tree in corpus.trees], dtype=bool)[corpus.tree]
-    apart = np.where(versions, -1, every)  # only versions of one path are told by their content
+    apart = np.where(versions, -1, every)  # only versions of one path are distinguished by their content
     rows = np.stack([corpus.tree, corpus.path, blob, apart], axis=1).astype(np.int64)
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     stays = np.sort(first)

@@ -3,8 +3,8 @@
 >>> noise_by_method({"kl": 103.8, "renyi": 3.0, "blow_up": 2.83}, Path("noise.png"))    # doctest: +SKIP
 
 Each function takes frames and the path to write, and returns the path. Labels are names of secrets (never
-values, `docs/configuration.md`). Colours are Okabe and Ito's, told apart by colour-blind readers; whatever
-colour says, a marker or a label says too. One file here is one question; `canvas` is what they share.
+values, `docs/configuration.md`). Colours are Okabe and Ito's, which colour-blind readers can distinguish; a marker
+or a label also says what a colour says. One file here is one question; `canvas` is what they share.
 """
 
 from importlib import import_module

@@ -24,8 +24,8 @@ _FLOOR = 1e-12
 
 
 def audit_against_certificate(table: pl.DataFrame, path: Path) -> Path:
-    """Left: the certified posterior above, below it how likely an attacker gets the value written out, each with
-    its interval. Right: measured exposure, what of it the certificate calls unlikely, and the most it could show.
+    """Left: the certified posterior above, below it how likely an attacker extracts the value, each with its
+    interval. Right: measured exposure, how much of it the certificate calls unlikely, and the most it could show.
 
     Args:
         table: `hush_core.auditing.against_certificate.TABLE`; those nearest to their bound come first.

@@ -47,7 +47,8 @@ def noise_by_method(noise: Mapping[str, float | None], path: Path) -> Path:
 def noise_by_runs(noise: pl.DataFrame, path: Path) -> Path:
     """The noise multiplier σ of each run, by how many runs keep every target together.
 
-    `noise`: runs · anew · going_on (each run from the start, or from the model before), null where not certified.
+    `noise`: `runs`, `anew` and `going_on` (each run from the start, or from the model before), null if not
+        certified.
     """
     ways = {"anew": ("each from the start", BLUE, 8), "going_on": ("each from the model before", ORANGE, -16)}
     known = [sigma for way in ways for sigma in noise[way].drop_nulls()]

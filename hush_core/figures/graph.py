@@ -1,4 +1,4 @@
-"""The graph of an extraction: how many examples a secret touches, and which secrets stand together."""
+"""The graph of an extraction: how many examples a secret touches, and which secrets are together."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _draw_overlap(axes: Axes, edges: pl.DataFrame, largest: pl.DataFrame) -> Non
     count = largest.height
     if not count:
         axes.set_axis_off()
-        axes.text(0, 0.5, "No secret stands in an example.")
+        axes.text(0, 0.5, "No example holds a secret.")
         return
     share = _shares(edges, largest)
     blues = LinearSegmentedColormap.from_list("hush", ["#ffffff", BLUE])

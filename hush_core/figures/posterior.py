@@ -87,7 +87,7 @@ def posterior_curves(
             title=title_of("Certified posterior by prior", shown, rows, "nearest to their target"),
             xlabel="prior: best guess before training, of the secret or of a part of it (log scale)",
             ylabel="best guess after (log scale)",
-            xlim=(least / MARGIN, 1),  # the marks at the least prior stand whole
+            xlim=(least / MARGIN, 1),  # the marks at the least prior are whole
             ylim=(least / MARGIN, 1.5),
         )
         axes.grid(axis="both")

@@ -1,9 +1,13 @@
 """What all runs of a store released of each secret.
 
-Reading order: ledger (every release of one run, counted before it is made) → run_text (what one run could draw) →
-record (what it notes) → passages, words, matching (whose text of today it was) → store (all runs) → earlier (what
-they mean for the secrets of one more run) → retired (those that only they name) → bounds (what all of them prove
-together) → budget (a plan for a promise of several runs).
+Reading order:
+
+- ledger: every release of one run, counted before it is made
+- run_text, record: what one run could draw, and what it notes of it
+- passages, words, matching: which text of today a run used
+- store: all runs
+- earlier, retired: what they mean for the secrets of one more run, and the secrets that only they name
+- bounds, budget: what all runs prove together, and a plan for a promise of several runs
 """
 
 from hush_core.history.bounds import bounds_of_all_runs

@@ -1,10 +1,11 @@
-"""What this run and all earlier ones prove together of each secret: the bound of who sees all that they released.
+"""What this run and all earlier ones prove together of each secret: the bound against one who sees all releases.
 
-Runs of equal settings that promised a secret the same are taken to have been decided before any was seen, and
-compose as a product (docs/mathematics.md §8, Proposition 13), each with all rounds of its plan; that entries and
-globs were not changed for what a model showed is assumed. Of other runs a Rényi filter (Proposition 15) proves the
-target itself, if every run promised the same prior and target, and all together, with all planned rounds, spend no
-more than its budget. Its order hangs on these two alone: nobody chooses it later.
+Runs with equal settings that promised a secret the same are taken to have been decided before any of them was seen.
+They compose as a product (docs/mathematics.md §8, Proposition 13), each with all rounds of its plan. It is assumed
+that entries and globs were not changed for what a model showed.
+For other runs a Rényi filter (Proposition 15) proves the target itself. Every run must have promised the same prior
+and target, and all together, with all planned rounds, must stay within the filter's budget. Its order depends on
+prior and target alone: nobody chooses it later.
 """
 
 from __future__ import annotations

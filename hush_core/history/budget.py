@@ -92,12 +92,14 @@ def bounds_at_priors(edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Meth
 def bounds_without_rounds(
     edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method, settings: str, earlier: Earlier
 ) -> pl.DataFrame:
-    """The rows of `bound_secrets` for a run of the promise that makes no certified round: nothing of a secret is
-    drawn, each bound is its prior, and the bounds of all runs stay what they were (docs/mathematics.md §8).
+    """The rows of `bound_secrets` for a run under `promise` that makes no certified round.
+
+    It draws nothing of a secret, so each bound is its prior, and the bounds of all runs stay what they were
+    (docs/mathematics.md §8).
 
     Raises:
-        InputError: of a secret nothing is promised over all runs, so that there is no promise to stay within; or
-            the earlier runs, each by the binomial that it noted, are above a target.
+        InputError: nothing is promised of a secret over all runs, so there is no promise to keep; or the earlier
+            runs, each by the binomial that it noted, are above a target.
     """
     secrets = secrets.sort("secret_id")
     names = secrets["name"].to_list()
@@ -139,7 +141,7 @@ def _told(earlier: Earlier, settings: str, names: list[str]) -> tuple[pl.DataFra
         raise InputError(
             WHERE,
             f"{earlier.unknown} runs of this store do not say how they drew which text",
-            "leave the key out; a fresh HUSH_HOME counts anew, which is honest only if all earlier models are gone",
+            "leave the key out; a fresh HUSH_HOME counts from zero, honest only if all earlier models are gone",
         )
     alike, unlike = by_settings(earlier, settings, promised=True)
     bare = np.flatnonzero(earlier.bare).tolist()
@@ -153,7 +155,7 @@ def _told(earlier: Earlier, settings: str, names: list[str]) -> tuple[pl.DataFra
         (
             unlike.filter(~pl.col("same_promise"))["secret_id"].unique().sort().to_list(),
             "an earlier run promised another prior or target, or nothing, with",
-            "go back to that level; a fresh HUSH_HOME counts anew, which is honest only if all earlier models "
+            "go back to that level; a fresh HUSH_HOME counts from zero, which is honest only if all earlier models "
             "are gone",
         ),
     ):

@@ -24,18 +24,20 @@ class Earlier:
     Attributes:
         runs: run (numbered from 0) · key (a public name) · noise_multiplier · rounds (T of its plan) · released (of
             them, those lost included) · settings.
-        profiles: run · secret_id · examples · rate: a binomial that dominates how many of the secret's texts a
-            round of that run drew (mathematics.md, Proposition 7): as many examples as texts, with as much hazard
-            −log(1 − rate) together. same_promise: it promised this prior and this target of the secret. One row
-            where the run trained on the secret. A run without any is there where its settings were others and it
-            named a secret that today's run names, or another of these: their noise may have followed from it.
-        bare: (secrets,) bool by secret_id: a text that is tagged with it now was trained on WITHOUT noise, or with
-            noise that protected less than it should: an audit refuted the run; or a text that a run tagged with it
-            is used untagged by another run or this one (`let_go`).
+        profiles: run · secret_id · examples · rate · same_promise. One row if the run trained on the secret: a
+            binomial that dominates how many of the secret's texts a round of that run drew. It has as many examples
+            as there are texts, and the same hazard −log(1 − rate) in all (docs/mathematics.md,
+            Proposition 7). same_promise:
+            it promised this prior and this target of the secret. A run without a row is listed if it had other
+            settings and named a secret of today's run, or another secret of these: their noise may have followed
+            from it.
+        bare: (secrets,) bool by secret_id. A text that is tagged with the secret now was trained on WITHOUT noise,
+            or with too little, as an audit refuted the run. Or a text that a run tagged with it is used untagged by
+            another run or this one (`let_go`).
         unknown: runs that do not say whose text they saw, or how (of an older hush, of another identity key, or
             damaged); each may have trained on every secret.
         let_go: secret_id · example: texts that an earlier run tagged with the secret and that this one is to use
-            untagged; −1 where it is public text. For a message; it is not kept.
+            untagged; −1 for public text. For a message; it is not kept.
     """
 
     runs: pl.DataFrame

@@ -1,7 +1,7 @@
 """Runs that were planned otherwise than this one: by a Rényi filter, which does not ask why.
 
-Each secret's order and budget hang on its prior and target alone, so they are fixed before the first run that
-promises these (docs/mathematics.md §8, Proposition 15). Where all runs, with all planned rounds, keep within the
+Each secret's order and budget depend on its prior and target alone, so they are fixed before the first run that
+promises these (docs/mathematics.md §8, Proposition 15). If all runs, with all planned rounds, keep within the
 budget, the bound of all of them is the target.
 """
 

@@ -94,7 +94,7 @@ class RunFolders:
     def unnoted(self) -> int:
         """Runs of an older hush: `runs/TABLE/KEY` names them, and not whose text they saw.
 
-        One whose ledger is gone counts; one with a ledger is told by it (`released`).
+        One whose ledger is gone counts; of others the ledger says whether they released anything (`released`).
         """
         found = {path.name for path in (self.store / "runs").glob("*/*")}
         return sum(not (self.store / "work" / run / LEDGER).exists() for run in found)

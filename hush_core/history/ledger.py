@@ -1,14 +1,14 @@
-"""The release ledger: how many noisy gradients of one plan were ever let out, over all attempts.
+"""The release ledger: how many noisy gradients of one plan were ever released, over all attempts.
 
 A round is written and fsynced BEFORE its noisy gradient exists, so a crash at any moment can lose utility
 (a round that is counted and never used) but never protection.
 
 The file holds a header, then one line a release: its number, the number of the attempt that made it, and a
-link: a hash of the line and of the link before it. Every attempt takes a fresh noise key, so the two numbers tell
-one (key, counter) from all others; no key is written.
+link: a hash of the line and of the link before it. Every attempt takes a fresh noise key, so the two numbers
+distinguish one (key, counter) from all others; no key is written.
 
-Lines lost at the end leave a file that is whole. So each link is written a second time, to the witness: a file that
-may lie in another folder, or on another disk. A release is made when both are on the disk.
+A file that lost lines at its end looks whole. So each link is also written to the witness: a file that may be in
+another folder, or on another disk. A release is made when both are on disk.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
         str(path),
         f"cannot be written, so no round is released: {error.strerror}",
-        "free space on this disk, or make the folder writable, and start again: training goes on from the "
-        "last checkpoint",
+        "free space on this disk, or make the folder writable, and start again: training continues from "
+        "the last checkpoint",
     )
 
 
@@ -217,9 +217,9 @@ def _attempt_of(line: bytes, release: int, last: int, link: str) -> int | None:
 
 
 def releases_in(*files: Path) -> int:
-    """The most releases that any of these ledgers and witnesses tells of, whatever state they are in.
+    """The most releases that any of these ledgers and witnesses counts, in whatever state they are.
 
-    A line that was cut counts. Files that are not there count none.
+    A cut line counts. Missing files count nothing.
     """
     most = 0
     for file in files:

@@ -22,10 +22,11 @@ _ROUND_OFF = 1e-9
 def texts_held(
     record: RunRecord, known: pl.DataFrame, now: pl.DataFrame, passages: pl.DataFrame
 ) -> pl.DataFrame:
-    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now, as
-    they were or cut and edited otherwise since (`passages`: secret_id · hash of what is tagged now). Where
-    the run's items are more than examples, the items of a secret stand for the texts that it tagged with it (text
-    is null): those are all in items that are tagged with the secret (docs/mechanisms.md, Proposition M7)."""
+    """secret_id · text · rate: the run's texts that it tagged with a secret, or that are tagged with it now.
+
+    A text counts as it was, or cut and edited since (`passages`: secret_id · hash of what is tagged now). If the
+    run's items are more than examples, a secret's items take the place of the texts that it tagged (text is null).
+    All of these are in items tagged with the secret (docs/mechanisms.md, Proposition M7)."""
     texts = record.texts.with_row_index("text").with_columns(tagged=record.is_tagged)
     named = known.join(record.edges, on="secret")
     by_name = named.select("secret_id", "text")
@@ -48,7 +49,7 @@ def texts_held(
 
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
-    noise, one such text, which stands for what was cut otherwise then."""
+    noise, one such text, which represents what was cut otherwise then."""
     late = files.join(record.files, on="hash").filter(
         ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
     )
@@ -58,15 +59,17 @@ def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -
 def held_by_words(
     record: RunRecord, known: pl.DataFrame, values: pl.DataFrame, files: pl.DataFrame, used: pl.DataFrame
 ) -> pl.DataFrame:
-    """The same of each secret that the run does not name, whose words this run and those looked at before it used
-    without noise (`used`: hash; `values`, `files`: `words.py`), in a file that may have been edited since."""
+    """The same for each secret that the run does not name, if a file that was edited since held its words.
+
+    Counted are words that this run and the earlier ones looked at used without noise (`used`: hash; `values`,
+    `files`: `words.py`)."""
     named = known["secret_id"].unique().implode()
     late = [table.filter(~pl.col("secret_id").is_in(named)) for table in (values, files)]
     return _for_all_texts(record, pl.Series(learned_by_words(*late, used), dtype=pl.UInt32))
 
 
 def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
-    """secret_id · text · rate: one text that was used without noise, which stands for what was cut otherwise."""
+    """secret_id · text · rate: one text that was used without noise, which represents what was cut otherwise."""
     without = record.texts.with_row_index("text").filter(pl.col("rate").is_null()).head(1)
     return pl.DataFrame({"secret_id": secrets}).join(without.select("text", "rate"), how="cross")
 
@@ -91,7 +94,7 @@ def let_go(
 
 def noted_as_let_go(record: RunRecord, text: RunText, gone: pl.DataFrame, key: bytes) -> RunRecord:
     """This run's own record with what it uses untagged of earlier runs' secrets (`gone`: secret_id · example) under
-    their names, so that the end of that text hides nothing. A text without noise stands for public ones."""
+    their names, so that the end of that text hides nothing. A text without noise represents public ones."""
     rows = record.texts.with_row_index("text").filter(~record.is_tagged)
     own = gone.filter(pl.col("example") >= 0)
     hashes = hashes_of([text.texts[i] for i in own["example"]], key)

@@ -1,9 +1,10 @@
-"""Passages of protected files: they stay what they are where a line break, an edit or a new chunk size moves them.
+"""Passages of protected files: they stay the same when a line break, an edit or a new chunk size moves them.
 
-Of each text of a file that is a secret's own (`path`, `codeowners`), a run notes up to `KEPT` passages (winnowed,
-whitespace aside, as keyed hashes) that stand in no text which it used untagged: a licence or an import line says
-nothing of a secret. A text is found again where half of them are, and three or all. Of other kinds, of importers
-and of copies there are none: the text around a value is nobody's, and comes and goes with each edit.
+For each text of a file that is a secret's own (`path`, `codeowners`), a run notes up to `KEPT` passages: winnowed,
+without whitespace, as keyed hashes. Passages that also occur in untagged text are left out: a licence or an import
+line says nothing of a secret. A text is recognised by half of its passages, and by at least three or all. Other
+kinds, importers and copies have no passages: the text around a value belongs to no secret, and changes with each
+edit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one run could have told of which secret, as its folder `store/history/KEY/` keeps it.
+"""What one run could have revealed of which secret, as its folder `store/history/KEY/` keeps it.
 
     run.json          the mechanism (σ, T, a digest of the settings), and names, priors and targets of the secrets
     texts.parquet     hash · rate: a keyed hash and the sampling rate of every text that a batch could hold or that
@@ -38,8 +38,8 @@ WORD_FILE, ITEM_FILE, PASSAGE_FILE = "words.parquet", "items.parquet", "passages
 SECRETS = {"name": pl.String, "prior": pl.Float64, "posterior": pl.Float64}
 TEXTS = {"hash": pl.UInt64, "rate": pl.Float64}
 EDGES = {"secret": pl.UInt32, "text": pl.UInt32}
-"""And, where it is noted, in_items: the text is counted by the secret's rows of `items`; direct: it is the secret's
-own, and was not tagged as a copy or an importer (older records do not say, and all count as its own)."""
+"""in_items, where noted: the secret's rows of `items` count the text. direct: it is the secret's own, not tagged as
+a copy or an importer. Older records do not say, and all count as its own."""
 ITEMS = {"secret": pl.UInt32, "rate": pl.Float64}
 FILES = {"hash": pl.UInt64}
 PASSAGES = {"text": pl.UInt32, "hash": pl.UInt64}
@@ -141,7 +141,7 @@ class RunRecord:
             }, schema_overrides=EDGES,
         )  # fmt: skip
         items = self.items.with_columns(secret=place.gather(self.items["secret"])).sort("secret", "rate")
-        if not items.equals(before.items.sort("secret", "rate")):  # both count: too many are none too few
+        if not items.equals(before.items.sort("secret", "rate")):  # both count: better too many than too few
             items = pl.concat([before.items, items])
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""Secrets that only earlier runs name: a model that goes on from theirs may tell them still."""
+"""Secrets that only earlier runs name: a model that continues from theirs may tell them still."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hush_core.history.run_text import identity_of
 def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
     """The table of secrets, and below it those of `named` (`RunHistory.named`) that it lacks, in no example.
 
-    A run goes on from models of its own promise only, so what runs of other settings named is not in them.
+    A run continues from models of its own promise only, so what runs of other settings named is not in them.
     """
     here = [identity_of(kind, name) for kind, name in secrets.select("kind", "name").iter_rows()]
     gone = named.filter(~pl.col("name").is_in(here)).sort("name")

@@ -29,7 +29,7 @@ class RunText:
     Args:
         texts: (n,) of all examples.
         rates: (n,) sampling rates; what has rate 0 is never drawn.
-        edges: example_id, secret_id; with reason, copies and importers are told from the secret's own text.
+        edges: example_id, secret_id; reason, if there, distinguishes copies and importers from a secret's own text.
         secrets: secret_id, kind, name, prior, posterior.
         noise_multiplier, rounds: σ and T of the plan; both 0 where no certified round was made.
         settings: a digest of what was decided before the run saw any text: where it differs between runs, somebody
@@ -37,7 +37,7 @@ class RunText:
         without_noise: texts that were trained or chosen on without noise.
         files: (n,) which whole file each example is of, by any name; its examples follow each other in it.
         plain: (n,) bool, those of the texts that are in `without_noise`.
-        occurrences: secret_id, example_id, start, end: where values stand in the texts.
+        occurrences: secret_id, example_id, start, end: where the texts hold values.
         items: example_id (the item), secret_id, rate: of a mechanism whose items hold more than one example's text,
             every item that is tagged with a secret; `rates` are then those of `rates_of_texts`.
         drawn: (n,) bool, those that the rounds may draw by what they are there for; None: those with a rate.
@@ -102,7 +102,7 @@ class RunText:
 
     @property
     def identities(self) -> list[str]:
-        """By secret_id, what tells a secret from others whatever else is renamed."""
+        """By secret_id, what identifies a secret after everything else is renamed."""
         rows = self.secrets.sort("secret_id").select("kind", "name").iter_rows()
         return [identity_of(kind, name) for kind, name in rows]
 

@@ -3,18 +3,18 @@
 A certificate's `bound` is of ONE run. What other runs released of the same secret adds to it; from the rates, the
 noise and the rounds of each of them, noted here, `bounds.py` beside this file bounds all of them together.
 
-A secret was trained on by a run if the run names it, or if the run's batches could hold a text that is tagged with
-it now: so neither a new commit, a renamed file nor an entry that was renamed or added since hides a run. A value's
-name ends in a keyed digest of it, and that alone counts: lines, rules and entries are renamed. Of a text that
-stands in many places (a licence, an empty form) all copies count that the run tagged with anything, and of those
-that it did not tag as many as are missing from those tagged now: the others are no secret's.
+A run trained on a secret if it names it, or if its batches could hold a text that is tagged with it now. So no new
+commit, renamed file, renamed entry or new entry hides a run. A value's name ends in a keyed digest of it, and that
+alone counts: lines, rules and entries are renamed. A text that is in many places (a licence, an empty form) counts
+for every copy that the run tagged with anything. Of its untagged copies, as many count as are missing from those
+tagged now: the others hold no secret.
 
-Naming a value cuts its file anew, so no text of it need be equal to one of an earlier run. So each run also notes
-the whole files of which it used text WITHOUT noise: one that holds a secret now, which that run did not name, was
-learned from bare. Where the file was edited since, the words of that text tell it (`words.py`).
+Naming a value changes how its file is cut, so no text of it need equal one of an earlier run. So each run also
+notes the whole files of which it used text WITHOUT noise. If such a file holds a secret now that the run did not
+name, the secret was trained on without noise. If the file was edited since, its words identify it (`words.py`).
 
-A run under a promise may make no certified round: nothing that a secret is in was new. It is noted as well, with 0
-rounds: what it trained on without noise counts, and it is none of the runs that were promised.
+A run under a promise may make no certified round, if no text with a secret was new. It is noted as well, with 0
+rounds: what it trained on without noise counts, and it is not one of the promised runs.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ class RunHistory:
         """Whether every text that is tagged now was tagged in an earlier run that made certified rounds: then one
         more run has nothing of a secret to learn.
 
-        A function of which tagged texts of which runs are equal, which is public (docs/mathematics.md §8); of no
-        model, and of nobody's choice among them.
+        It depends only on which tagged texts of which runs are equal, which is public (docs/mathematics.md §8), and
+        on no model.
         """
         known = [record.tagged_texts() for record in self._records("") if record.rounds]
         if not known:
@@ -221,7 +221,7 @@ class RunHistory:
 
         Raises:
             InputError: another run trains, or released something since this one was planned. A run that has
-                released anything itself goes on: those that came since have counted it in.
+                released anything itself continues: those that came since have counted it in.
         """
         why = "another run is training, and one of the two is under a promise of several runs"
         with self._folders.training(exclusive=counted is not None, why=why) as lock:

@@ -1,7 +1,7 @@
-"""Words of text that a run used without noise: they tell of a secret that is named late.
+"""Words of text that a run used without noise: they identify a secret that is named late.
 
 A word is a run of at least six letters and digits, kept as a keyed hash. A value was there if all its words were; a
-whole file was, if several words were that stand nowhere now but in text of its secret.
+whole file was, if several words were that only text of its secret now holds.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
 
 _WORD = re.compile(rb"[A-Za-z0-9]{6,}")
 ENOUGH = 3
-"""So many words that have left all other text, and half of the file's own, tell that it was there; a few may have
-come anew.
+"""So many words that have left all other text, and half of the file's own, show that it was there; a few may have
+come back.
 """
 
 
@@ -28,8 +28,8 @@ def words_of(texts: Sequence[bytes], key: bytes) -> pl.DataFrame:
 
 
 def words_of_values(text: RunText, key: bytes) -> pl.DataFrame:
-    """secret_id · value · hash: the words of each value that stands in an example, as they stand there; `value`
-    numbers the different ones."""
+    """secret_id · value · hash: the words of each value found in an example, as written there; `value` numbers the
+    different ones."""
     rows: dict[tuple[int, tuple[bytes, ...]], None] = {}
     if text.occurrences is not None:
         for secret, example, start, end in text.occurrences.select(
@@ -51,8 +51,8 @@ def words_of_values(text: RunText, key: bytes) -> pl.DataFrame:
 
 
 def words_of_files(text: RunText, key: bytes) -> pl.DataFrame:
-    """secret_id · hash: of secrets that are whole files, the words that stand in their text, and in none that is
-    used without noise now."""
+    """secret_id · hash: of secrets that are whole files, the words of their text that no text used without noise
+    now holds."""
     whole = text.secrets.filter(pl.col("kind").is_in(WHOLE_FILES)).select(pl.col("secret_id").cast(pl.UInt32))
     edges = text.edges.select(pl.col("secret_id").cast(pl.UInt32), "example_id").join(whole, on="secret_id")
     words = [pl.DataFrame(schema={"secret_id": pl.UInt32, "hash": pl.UInt64})]

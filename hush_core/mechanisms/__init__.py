@@ -1,9 +1,11 @@
-"""Mechanisms: ways to say what a private round draws, and to plan its noise. Training and ledger do not learn of
+"""Mechanisms: ways to say what a private round draws, and to plan its noise. Training and ledger do not depend on
 them; docs/mechanisms.md has each one's promise and proof.
 
-Reading order: items (what is drawn, told by the graph alone; bounded_choice, unit_pools) → layout (the weights) →
-selection (which text fills an item) → planning (the noise) → unit_privacy (that for (ε, δ) of every secret) →
-group_lemma (what the usual lemma asks).
+Reading order:
+
+- items: what is drawn, by the graph alone; bounded_choice, unit_pools
+- layout: the weights; selection: which text fills an item
+- planning: the noise; unit_privacy: that for (ε, δ) of every secret; group_lemma: what the usual lemma asks
 """
 
 from hush_core.mechanisms.group_lemma import noise_by_lemma, one_item

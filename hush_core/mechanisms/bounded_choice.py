@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 SEED = 17
-"""Of the order. Public: which examples are taken may be told, as it depends on the graph alone."""
+"""Of the order. Public: which examples are taken may be published, as it depends on the graph alone."""
 
 
 def bounded_choice(edges: pl.DataFrame, n_examples: int, records: int) -> np.ndarray:

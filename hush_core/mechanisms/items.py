@@ -39,8 +39,8 @@ class Items:
     Attributes:
         weights: (n,) by example_id: 1 for an example that names an item, else 0.
         edges: example_id, secret_id, reason: the graph of items; those of the examples, and the lifted ones.
-        pools: POOLS, sorted: whose text may stand in the items that examples of the same pool name; an example that
-            is in no pool names an item of its own text, or none. None: there are no pools.
+        pools: POOLS, sorted: whose text the items may hold that examples of the same pool name; an example that is
+            in no pool names an item of its own text, or none. None: there are no pools.
         used: (n,) float64: the share of each pool's examples that its items hold or, over the rounds, may hold.
         most: (m,) by secret_id, the most items that the mechanism lets hold a secret; inf without such a rule.
     """
@@ -60,8 +60,8 @@ def items_of(
     Args:
         edges: example_id, secret_id, reason; sorted. secrets: secret_id, kind. roles: (n,) `ROLE`.
 
-    Guarantee: equal arguments give equal items; no text is looked at. Where the edges are those of items already,
-    they come out again, so that whoever has a certificate can lay the items out anew.
+    Guarantee: equal arguments give equal items; no text is looked at. Edges that are those of items already give
+    the same items again, so anyone with a certificate can recompute the items.
     """
     certified = (roles == CERTIFIED).to_numpy()
     tagged = tagged_examples(edges, len(roles))

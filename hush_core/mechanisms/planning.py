@@ -31,14 +31,16 @@ def plan_of(
     secrets: pl.DataFrame,
     **how: Any,
 ) -> ProtectionPlan:
-    """The plan with the least noise that keeps what the mechanism is to promise.
+    """The plan with the least noise that keeps the mechanism's promise.
 
     Args:
-        weights, edges: of the items (`lay_out`). secrets: with the targets that are promised; those that (ε, δ)
-            implies where the mechanism is planned for it (`with_implied_targets`). how: as for `make_plan`.
+        weights, edges: of the items (`lay_out`).
+        secrets: with the targets that are promised; if the mechanism is planned for (ε, δ), the targets that it
+            implies (`with_implied_targets`).
+        how: as for `make_plan`.
 
-    Guarantee: every row of `certificates` has bound ≤ posterior, at the plan's σ; with (ε, δ) every secret is
-    (ε, δ)-DP at it besides.
+    Guarantee: every row of `certificates` has bound ≤ posterior, at the plan's σ; with (ε, δ) every secret is also
+    (ε, δ)-DP at it.
 
     Raises:
         InputError: names the key or secret. CertificationError: nothing is certified.

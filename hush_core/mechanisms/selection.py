@@ -43,8 +43,8 @@ def filling(
 ) -> pl.DataFrame:
     """FILLING: the examples whose text each item of a pool holds, the first choice first.
 
-    Group privacy fills s items of a pool with the s examples that the selection ranks first, one each; user-wise
-    DP-SGD its one item with the k first, or with all of them where each round draws its own. Equal scores go by id.
+    Group privacy fills s items of a pool with the s examples that the selection ranks first, one each. User-wise
+    DP-SGD fills its one item with the k first, or with all of them if each round draws its own. Ties go by id.
     """
     if isinstance(mechanism, UserWiseMechanism):
         most = len(weights) if score is None else mechanism.records
@@ -76,7 +76,7 @@ def item_texts(
     """(n,) by example_id: the text of each item that the filling names; of all others, their own.
 
     Args:
-        pieces_of: join an item's texts and cut them anew into pieces of so many bytes (`select: chunks`).
+            pieces_of: join an item's texts and cut them into pieces of so many bytes (`select: chunks`).
     """
     found: list[ItemText] = list(texts)
     groups = filled.group_by("item", maintain_order=True).agg("example_id")

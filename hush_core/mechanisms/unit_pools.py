@@ -1,9 +1,9 @@
 """User-wise DP-SGD's items: whole units, each with all of its examples as its pool.
 
 Units are the secrets of kind `unit` or, in a graph without any, all secrets. An example of several units is in the
-pool of one of them: that with the most examples, the first of these where there are several. The others are tagged
-in that item as well, so a unit may be in several items: in its own and, at most, in one for every unit with at
-least as many examples that shares one with it (docs/mechanisms.md, Proposition M4).
+pool of one of them: that with the most examples, and the first of several such. The others are tagged in that item
+as well. So a unit may be in several items: its own and at most one for every larger or equal unit with which it
+shares an example (docs/mechanisms.md, Proposition M4).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ TAGGED = "tagged"
 
 
 def without_reasons(edges: pl.DataFrame) -> pl.DataFrame:
-    """The edges as they are published: in which form a secret was recognised tells of the tagged text itself."""
+    """The edges as they are published: the form in which a secret was recognised reveals some of the tagged
+    text."""
     kept = pl.when(pl.col("reason") == LIFTED).then(pl.lit(LIFTED)).otherwise(pl.lit(TAGGED))
     return edges.with_columns(reason=kept)
 

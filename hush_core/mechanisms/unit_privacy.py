@@ -1,8 +1,8 @@
 """(ε, δ)-DP of every secret: the noise that it takes, and the posterior that it implies.
 
-Two runs are neighbours where they differ in whether all items that hold one secret contribute, or none does
-(`hush_core/accounting/dp`). The pair of a round is the mixture N(K, σ²) against N(0, σ²) itself, for any rates, so
-a unit with several items costs what it costs and no more: no lemma on groups is used.
+Two runs are neighbours if they differ in whether all items that hold one secret contribute, or none does
+(`hush_core/accounting/dp`). The pair of a round is the mixture N(K, σ²) against N(0, σ²) itself, for any rates. So
+a unit with several items costs no more than it must: no lemma on groups is used.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _at(prior: float, epsilon: float, delta: float) -> float:
 def _slope(
     participation: Participation, epsilon: float, delta: float, rounds: int, log_sigma: float
 ) -> float:
-    """∂ log δ(ε) / ∂ log σ, about: where the next σ is tried hangs on it, and nothing else."""
+    """∂ log δ(ε) / ∂ log σ, about: only the choice of the next σ to try depends on it."""
 
     def log_delta(at: float) -> float:
         sigma = float(np.exp(at))

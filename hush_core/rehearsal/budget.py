@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config.section import MOST_ROUNDS
 
 
-class Cost(BaseModel):
+class Cost(BaseModel, frozen=True):
     """Seconds of one round: a share of its own (noise, optimiser) and one for each example drawn."""
-
-    model_config = ConfigDict(frozen=True)
 
     per_round: float
     per_example: float
@@ -27,13 +25,11 @@ class Cost(BaseModel):
         return cls(per_round=max(a - example * low, 0.0), per_example=example)
 
 
-class Budget(BaseModel):
+class Budget(BaseModel, frozen=True):
     """What a run may cost: `examples` drawn in all rounds, in expectation, or `seconds` of training.
 
     Untagged examples that a round mixes in count like those it draws.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     examples: float | None = None
     seconds: float | None = None

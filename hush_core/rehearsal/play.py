@@ -1,8 +1,8 @@
-"""One plan played through on untagged text: the same steps as the run that is certified, with a fixed seed.
+"""One plan rehearsed on untagged text: the same steps as the certified run, with a fixed seed.
 
 The loop is `fit_private` itself, so clipping, noise, optimiser, schedule and averaging are the run's own. The seed
-fixes batches and noise: plans are compared on the same draws, and a rehearsal that was killed comes out the same
-when it is played again.
+fixes batches and noise. So plans are compared on the same draws, and a killed rehearsal has the same result when it
+is repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hush_core.config import TrainConfig
 from hush_core.plan import ProtectionPlan
-from hush_core.training import LanguageModel, fit_private
+from hush_core.training import LanguageModel, OtherTexts, fit_private
 
 STEPS = 8
 """Losses on the way, evenly spread over the rounds; the last is the prediction."""
@@ -90,8 +90,8 @@ def play(
     key = hashlib.sha256(f"rehearsal {seed}".encode()).digest()
     try:
         fitted = fit_private(
-            plan, stand_ins, model, alike, work_dir, look, untagged=untagged, validation=measured[0].texts,
-            rehearsal=key,
+            plan, stand_ins, model, alike, work_dir, look, rehearsal=key,
+            others=OtherTexts(untagged=untagged, validation=measured[0].texts),
         )  # fmt: skip
     except _Ended:
         diverged = not math.isfinite(curve[-1][1])

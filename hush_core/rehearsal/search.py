@@ -1,8 +1,8 @@
 """The search for the best plan: Optuna's TPE over the space, pruned on the way, on disk after every step.
 
-A study in SQLite survives a kill. What the sampler proposes depends on the seed, the number of the trial and the
-trials before it alone, and a rehearsal has fixed draws, so a search that was killed and goes on ends with the
-same trials as one that was not.
+A study in SQLite survives a kill. The sampler's proposal depends only on the seed, the number of the trial and the
+trials before it, and a rehearsal has fixed draws. So a killed search that continues ends with the same trials as
+one that ran through.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Search:
         return list(best.values())[:most]
 
     def played_again(self, one: Tried, losses: list[float]) -> None:
-        """Keep the losses of a finalist with other draws."""
+        """Keep the losses of one of the best plans with other draws."""
         self._study.set_user_attr(f"again {one.number}", losses)
 
     def recommended(self) -> Tried | None:
@@ -192,7 +192,7 @@ def _tried(trial: FrozenTrial, again: tuple[float, ...]) -> Tried:
 
 
 class _quiet:
-    """Without Optuna's hints: that something is experimental, or that a step was told of before."""
+    """Without Optuna's hints: that something is experimental, or that a step was reported before."""
 
     def __enter__(self) -> None:
         self._caught = warnings.catch_warnings()

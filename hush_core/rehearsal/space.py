@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import Changes, HushConfig
 from hush_core.rehearsal.budget import Budget
@@ -34,10 +34,8 @@ class Chooser(Protocol):
     def suggest_categorical(self, name: str, choices: Any) -> Any: ...
 
 
-class Space(BaseModel):
+class Space(BaseModel, frozen=True):
     """Rows of values, each in order; a point has one of each, and the rounds that the budget pays for."""
-
-    model_config = ConfigDict(frozen=True)
 
     own: Changes
     """The config as it stands, with the rounds that the budget gives its batch: the first point that is tried."""
@@ -49,7 +47,7 @@ class Space(BaseModel):
     budget: Budget
 
     def suggest(self, trial: Chooser) -> Changes:
-        """The point that a trial stands for."""
+        """The point that a trial represents."""
         places = {key: trial.suggest_int(key, 0, len(row) - 1) for key, row in self.ordered.items()}
         values: dict[str, Any] = {key: self.ordered[key][place] for key, place in places.items()}
         values |= {key: trial.suggest_categorical(key, row) for key, row in self.named.items()}

@@ -1,7 +1,7 @@
-"""Who plays whom: untagged examples that stand in for those that the certified rounds will draw.
+"""Which untagged examples take the place of those that the certified rounds will draw.
 
-Untagged is what no edge of the graph names, and nothing else: an example of weight 0 may well hold a secret.
-`untagged_texts` is the only way from ids to texts here, and it looks at the edges again.
+Untagged is an example that no edge of the graph names: one of weight 0 may well hold a secret. Here only
+`untagged_texts` reads texts by id, and it looks at the edges again.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def cast(
     order: np.ndarray | None = None,
     seed: int = 0,
 ) -> Cast:
-    """Give every untagged example that is trained on its role; a function of the public graph alone.
+    """Assign a role to every untagged example that is trained on; a function of the public graph alone.
 
-    Without a plain phase all of them stand in. With one, the stand-ins are as many as there are tagged examples,
-    half of the untagged ones at most with those held back, and they are whole files where `files` says which file
-    each example is of: tagged text mostly is whole files, too, and what the plain phase learns of a file must not
-    help in the rounds.
+    Without training before the rounds, all of them are stand-ins. With it, there are as many stand-ins as tagged
+    examples, at most half of the untagged ones less those held back. If `files` says which file each example is of,
+    they are whole files. Tagged text mostly is whole files, too, and what is learned of a file before the rounds
+    must not help in them.
 
     Args:
         edges: example_id, secret_id. files: (n,) any name a file, the same for its examples.
@@ -121,10 +121,9 @@ def played_plan(
     Args:
         rates: (n,) of the run; those that are 0 have no part in it.
 
-    The run's rates are kept as they are where there are as many stand-ins. Where there are fewer, an even sample
-    of the rates is scaled (each at most 1) so that Σρ = B again. Where fewer stand in than B, all are always
-    drawn, and σ falls with the batch: σC/B, the noise in a step, is the run's own in every case. The plan has no
-    certificates: nothing is promised to stand-ins.
+    With as many stand-ins as examples the run's rates stay. With fewer, an even sample of the rates is scaled (each
+    at most 1) so that Σρ = B again. With fewer than B, all are always drawn, and σ falls with the batch. The noise
+    in a step, σC/B, is the run's own in every case. The plan has no certificates: nothing is promised to stand-ins.
     """
     drawn = np.sort(rates[rates > 0])
     if count < len(drawn):

@@ -62,12 +62,12 @@ class Rival:
 def rivals_of(config: HushConfig, asked: Sequence[str] = ()) -> list[Rival]:
     """The rivals to compare: each that is `asked` for by name, or all kinds.
 
-    hush comes with each of its capacity rules, with noise and without it (plain) on what no secret names; the
-    others treat that as the config does. What the config says of its own mechanism is kept for rivals of that kind.
-    Two names of the same settings are one rival.
+    hush is compared with each of its capacity rules, and with and without noise (plain) on text that no secret
+    names; the others treat that text as the config does. The config's settings of its own mechanism are kept for
+    rivals of that kind. Two names of the same settings are one rival.
 
     Raises:
-        InputError: a name that is none; the config promises several runs.
+        InputError: an unknown name, or the config promises several runs.
     """
     if config.promise is not None:
         raise InputError(

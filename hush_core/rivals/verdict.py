@@ -1,7 +1,7 @@
 """What the losses of several seeds say: intervals, and which rival to take.
 
 The intervals are over the randomness of training alone (batches, noise, order): the data and the held-out text are
-the same for all. With few seeds they are wide, and say so; with one there is none.
+the same for all. With few seeds they are wide; with one there is no interval.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Verdict:
-    """chosen: the rival of the lowest mean loss, None where none has a loss. alike: those that its seeds do not
-    tell apart from it, the nearest first. why: in one sentence."""
+    """chosen: the rival of the lowest mean loss; None if no rival has a loss. alike: those that its seeds do not
+    distinguish from it, the nearest first. why: in one sentence."""
 
     chosen: str | None
     alike: tuple[str, ...]
@@ -61,7 +61,7 @@ def verdict_of(losses: Mapping[str, Sequence[float]]) -> Verdict:
     alike = tuple(name for name in others if not told_apart(known[best], known[name], level))
     why = f"{best} has the lowest mean loss, {means[best]:.4f}"
     if min(map(len, known.values())) < 2:
-        why += "; one seed tells nothing of chance, so take several before you believe it"
+        why += "; one seed shows nothing of chance, so take several before you believe it"
     elif not others:
         why += ", and is alone"
     elif alike:

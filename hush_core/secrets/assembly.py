@@ -90,7 +90,7 @@ def _dropped(
     fate: ChunkDisposition,
     redaction: Redaction | None,
 ) -> pl.DataFrame:
-    """The chunks that are left out, each with every secret in it: whoever rotates one looks here."""
+    """The chunks that are left out, each with every secret in it: a guide for rotating them."""
     rows = fate.lost[held.chunk]
     numbers = held.found[rows].tolist()
     file, start, end = layout.bytes_of(held.chunk[rows])
@@ -137,7 +137,7 @@ def _lines(
 
 
 def _occurrences(layout: Layout, labels: LabelTable, fate: ChunkDisposition) -> pl.DataFrame:
-    """Where a value stands whole in one chunk."""
+    """Where a value is whole in one chunk."""
     spans = labels.spans()
     rows = (spans["value"] == 1) & (spans["end"] > spans["start"]) & ~fate.weak[spans["found"]]
     spans = {name: column[rows] for name, column in spans.items()}

@@ -1,7 +1,7 @@
-"""All that can be told of a job's sources and secrets before the work begins: cheap, and in the user's words.
+"""All that can be checked of a job's sources and secrets before the work begins: cheap, and in the user's words.
 
-What is listed is the revision's tree (names and sizes, no content), the first rows of each table, and the
-files that entries name. So a mistake is told in a second, and not after a server was started and text was read.
+This lists the revision's tree (names and sizes, no content), and reads the first rows of each table and the files
+that entries name. So a mistake shows in a second, before a server is started and text is read.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _listing(config: HushConfig, histories: bool) -> Listing:
 
 
 def _check_table(config: HushConfig, table: Table) -> None:
-    """Read the first rows; for whoever protects units, see that they have one."""
+    """Read the first rows; an entry that protects units needs a unit in them."""
     first = list(islice(documents_of(table, config.max_file_bytes), ROWS))
     for entry in config.secrets:
         asked = isinstance(entry, UnitSecret) and entry.table in (None, table.label)
@@ -155,6 +155,4 @@ def _check_teams(config: HushConfig, listing: Listing) -> None:
             )
         teams = {t.casefold() for t in entry.teams}
         if known.isdisjoint(teams | {f"@{team}" for team in teams}):
-            raise InputError(
-                where, "stand in no CODEOWNERS file", "write them as that file does, as @org/team"
-            )
+            raise InputError(where, "are in no CODEOWNERS file", "write them as that file does, as @org/team")

@@ -150,7 +150,7 @@ def _secrets(
 
 
 def _redacted(config: HushConfig, corpus: Corpus, redaction: Redaction | None) -> dict[str, dict[str, int]]:
-    """By entry: how many secrets were redacted, and in how many places of files a placeholder stands for one."""
+    """By entry: how many secrets were redacted, and in how many places of files a placeholder represents one."""
     secrets, places = Counter[int](), Counter[int]()
     if redaction is not None:
         entry_of = np.array([one.detected.entry for one in redaction.secrets], dtype=np.int64)

@@ -95,7 +95,7 @@ LISTED = 20
 def _refusal(
     corpus: Corpus, found: list[DetectedSecret], labels: LabelTable, refused: dict[int, float]
 ) -> InputError:
-    """The refusal, with every value that is too weak: its rule, its entry, where it first stands, and its level.
+    """The refusal, with every value that is too weak: its rule, its entry, where it first is, and its level.
 
     In the order of the files; the first one is the message's own place. Never a value, in a file's name neither.
     """

@@ -1,9 +1,9 @@
-"""Values that a person has called examples of a manual: no secrets, as long as they stand nowhere else.
+"""Values that a person has called examples of a manual: no secrets, as long as they are nowhere else.
 
-`secrets.documentation` names each by its keyed fingerprint, with the files that may hold it. Whether it stands in
-another one is asked after every copy has been sought, in all encodings; if it does, it stays a secret
-everywhere. So does a value that no search looks for, as nobody can tell where such a one stands. What was left out
-is counted and named in the coverage report, and with it in the certificate: never silently.
+`secrets.documentation` names each by its keyed fingerprint, with the files that may hold it. After a search for
+every copy, in all encodings, a value in any other file stays a secret everywhere. So does a value that no search
+looks for, as its places are unknown. What was left out is counted and named in the coverage report, and with it in
+the certificate: never silently.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def documentation_globs(entry: CredentialsSecret) -> list[Globs]:
 
 
 def _places(corpus: Corpus, entry: CredentialsSecret) -> dict[str, np.ndarray]:
-    """Fingerprint → the numbers of all files in which the value may stand: of its source, where it names one."""
+    """Fingerprint → the numbers of all files in which the value may be: of its source, where it names one."""
     inside: dict[str, np.ndarray] = {}
     for value, globs in zip(entry.documentation, documentation_globs(entry), strict=True):
         trees = [n for n, tree in enumerate(corpus.trees) if value.source in (None, tree.source)]

@@ -1,8 +1,8 @@
 """The frame of examples, text included, without the text in memory.
 
-Polars keeps a text as a view: its length, its first bytes, and where it stands. Where there is much text, the
-views point into the file that extraction has written already, which is mapped: nothing is copied, the kernel
-may drop its pages and read them again, and the file, which has no name, goes with the frame.
+Polars keeps a text as a view: its length, its first bytes, and its place. For much text, the views point into the
+file that extraction has written, which is mapped. Nothing is copied, and the kernel may drop its pages and read
+them again. The file has no name and is gone with the frame.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _views(contents: BlobStore, at: np.ndarray, length: np.ndarray) -> pl.Series
     words[:, 2], words[:, 3] = at // _STEP, at % _STEP
     short = length <= _INLINE
     raw[short, 4:] = 0
-    for byte in range(_INLINE):  # a short text stands in its view; of a long one the first four bytes do
+    for byte in range(_INLINE):  # a short text is in its view; of a long one the first four bytes are
         rows = np.flatnonzero((length > byte) & short if byte >= 4 else length > byte)
         raw[rows, 4 + byte] = heads[rows, byte]
     whole = pa.py_buffer(mapped)

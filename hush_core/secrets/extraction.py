@@ -44,7 +44,7 @@ from hush_core.secrets.redaction import REPLACED, redact, redacted_numbers
 class Extraction:
     """What extraction gives: the frames of the graph, and `coverage` (JSON-able, holds no value).
 
-    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`). replaced: REPLACED, where it stood.
+    fingerprints: keyed, of what was redacted (`fingerprints.SCHEMA`). replaced: REPLACED, where it was.
     """
 
     graph: SecretGraph
@@ -152,7 +152,7 @@ def extract(
         if any(entry.protect == "redact" for entry in config.secrets):
             chosen = redacted_numbers(config, found)
             values.search(corpus, found, labels, context, exact=chosen)
-            sought = values.counted(without=chosen)  # of what is replaced not even this may be told
+            sought = values.counted(without=chosen)  # of replaced values not even this may be published
             cut = values.cut
             redaction = redact(config, corpus, found, labels, values, work)
             of = found[values.found[0]] if values.found else None
@@ -244,7 +244,7 @@ def _spread(
     values: Values,
     context: DetectorContext,
 ) -> None:
-    """Run every propagator on what stands so far."""
+    """Run every propagator on what was found so far."""
     for propagator in PROPAGATORS:
         for number, new_labels in propagator(corpus, config, found, labels, context):
             labels.add(number, new_labels, "propagated")

@@ -1,12 +1,12 @@
-"""Does an example still hold a redacted value? Told from keyed fingerprints, without the value.
+"""Does an example still hold a redacted value? Keyed fingerprints answer that, without the value.
 
     table = fingerprints(secrets, key)          # kept in the private store
     slips(examples, table, key)                 # (redacted_id, example_id) of every copy; none, if all is well
 
-What a row says of one spelling of a value: its length; 32 bits of a keyed hash of its first eight bytes, by which
-a text is looked through at the speed of numpy; and its HMAC-SHA256, which decides. Texts are decoded as the value
-search decodes them (`propagation/decoding.py`), so a copy in any encoding that it knows is seen. Who has the table
-but not the key cannot try guesses; who has both can (the key is `keys/identity.key`, which names all secrets).
+A row describes one spelling of a value by its length, by 32 bits of a keyed hash of its first eight bytes, and by
+its HMAC-SHA256. The 32 bits let numpy scan a text fast; the HMAC decides. Texts are decoded as the value search
+decodes them (`propagation/decoding.py`), so a copy in any encoding that it knows is seen. With the table but not
+the key, nobody can try guesses; with both anyone can (the key is `keys/identity.key`, which names all secrets).
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _kind(one: Spelling) -> str:
 def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFrame:
     """(redacted_id, example_id), unique and sorted: which example's text holds which redacted value.
 
-    Spellings are sought as the value search seeks them, in all that the text decodes to. Of whole words those at an
-    example's two ends are not looked at: they may be parts of longer ones. An example that takes longer than
+    Spellings are those of the value search, in all that the text decodes to. Of whole words those
+    at an example's two ends are not looked at: they may be parts of longer ones. An example that takes longer than
     `deadline` allows has a row without a redacted_id.
 
     Args:
@@ -114,7 +114,7 @@ def slips(examples: pl.DataFrame, table: pl.DataFrame, key: bytes) -> pl.DataFra
 
 
 def _spelled(batch: list[tuple[int, bytes]], seekers: dict[str, _Seeker]) -> Iterator[tuple[int, int]]:
-    """(redacted_id, example_id) of what stands in one of its spellings.
+    """(redacted_id, example_id) of every example that holds one of the spellings.
 
     Raises:
         TooSlow: it takes longer than `deadline` allows.

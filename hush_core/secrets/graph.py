@@ -62,13 +62,13 @@ class SecretGraph:
     public: as `examples`, with ids of its own; chunks named public that hold no secret.
     secrets: SECRETS, ids dense from 0; those without an example are kept.
     edges: EDGES, unique and sorted by (example_id, secret_id).
-    occurrences: OCCURRENCES, sorted; where a value stands wholly inside an example's text.
+    occurrences: OCCURRENCES, sorted; where a value is wholly inside an example's text.
     dropped: DROPPED, sorted; chunks that are not trained on, as they hold a secret that is too weak to protect or
         is to be left out (`weak`), with every secret in them. `line`: where the secret first is in the chunk; 0
         where lines cannot be counted (a history, a file in which values were replaced).
     redacted: REDACTED, ids dense from 0; secrets of which every copy found was replaced, in `places` of files.
     redactions: REDACTIONS, sorted; where a placeholder begins in an example's text, and where it ends there.
-    redacted_values: REDACTED_VALUES, sorted; what stood there, for the attack.
+    redacted_values: REDACTED_VALUES, sorted; what was there, for the attack.
 
     Raises:
         ValueError: a frame breaks its contract (a fault of the caller's code, not of the user's data).

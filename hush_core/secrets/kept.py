@@ -20,7 +20,7 @@ def keep_in(folder: Path | None) -> None:
 
 
 def kept(name: str) -> bytes | None:
-    """None where there is none, or it is damaged."""
+    """None without one, or if it is damaged."""
     try:
         data = (_FOLDER[-1] / name).read_bytes() if _FOLDER else b""
     except OSError:

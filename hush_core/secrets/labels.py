@@ -1,8 +1,8 @@
 """Labels while they are gathered, and what they say of every chunk: all in columns, none an object.
 
-A label on a content counts wherever that stands; one on a file counts there; and a chunk with the same bytes
-as a labelled one holds the same secrets, as it is the same training example; only where a value was found,
-the value itself is what is looked for in copies (the chunk around it may be anybody's boilerplate).
+A label on a content counts in every file of that content; one on a file counts there. A chunk with the same bytes
+as a labelled one holds the same secrets, as it is the same training example. Where a value was found, only the
+value itself is searched for in copies: the chunk around it may be anybody's boilerplate.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class LabelTable:
         return self._given(self._blobs, found, detected)
 
     def decided_of(self, found: int) -> np.ndarray:
-        """The contents in which the secret's detector told by itself what holds it."""
+        """The contents in which the secret's detector itself indicated what holds it."""
         return self._decided.get(found, np.zeros(0, dtype=np.int64))
 
     def lines_of(self, found: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,8 +104,8 @@ class LabelTable:
     ) -> LabelTable:
         """The labels on a redacted corpus.
 
-        A span that was replaced in part goes on to the placeholder's end, and holds the value in full no longer; of
-        one that was replaced in full nothing is left to label.
+        A span that was replaced in part continues to the placeholder's end, and holds the value in full no longer;
+        of one that was replaced in full nothing is left to label.
 
         Args:
             new_numbers: by secret, its number from now on; −1 for one that is labelled no longer.
@@ -213,7 +213,7 @@ Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _everywhere(layout: Layout, pieces: Columns) -> Columns:
-    """Labels of pieces as labels of all chunks in which they stand."""
+    """Labels of pieces as labels of all chunks in which they are."""
     chunk, counts = layout.chunks_of_pieces(pieces[0])
     return chunk, np.repeat(pieces[1], counts), np.repeat(pieces[2], counts)
 

@@ -1,8 +1,8 @@
 """How hard a credential is to guess: bits of its single most likely value, erring low.
 
-A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/mathematics.md`):
-bits = min(what the type allows, what the value's own variety allows, what is left of it once it is decoded and
-described by words, walks over keys, counting, repeats and dates: `guessing`); published examples are worth nothing.
+A prior that is too small voids the promise, so an estimate may only lower a claim (`docs/mathematics.md`). It is
+the least of three: what the type allows, what the value's own variety allows, and what is left after `guessing` has
+decoded and described it (words, walks over keys, counting, repeats, dates). Published examples are worth nothing.
 The cap of the config comes on top.
 
 What is published is not the estimate, which is a function of the value, but one of a few levels (`published_bits`).
@@ -99,7 +99,7 @@ _HEX = re.compile(r"^(?:[0-9a-f]+|[0-9A-F]+)$")
 
 
 def published_bits(estimate: float) -> float:
-    """The highest of LEVELS that `estimate` exceeds by LEVEL_BITS; 0 where there is none.
+    """The highest of LEVELS that `estimate` exceeds by LEVEL_BITS; 0 without one.
 
     Guarantee: an adversary who sees the level guesses the value, on the average over the levels, with probability
     at most 2^-level, if each value has probability at most 2^-estimate (`docs/mathematics.md`, section 1).
@@ -146,7 +146,7 @@ def _bits(name: str, human: bool, value: bytes) -> float:
     if _PASSWORDS.search(name):
         return min(PASSWORD_BITS, _unknown(text, human=True))
     jwt = _JWT.match(text)
-    if jwt:  # header and claims can be guessed, the signature cannot, unless there is none
+    if jwt:  # header and claims can be guessed; the signature, if there is one, cannot
         signature = text[jwt.end() :]
         return _left_bits(signature) if len(signature) >= 43 else 0.0
     if _MAY_HOLD_PASSWORDS.search(name):

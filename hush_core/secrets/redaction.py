@@ -36,16 +36,16 @@ REPLACED = {
     "line": pl.UInt32,
     "end_line": pl.UInt32,
 }
-"""Where a value stood that was replaced: lines of the file as it was read, from 1; 0 in a history, where a path has
+"""Where a value was that was replaced: lines of the file as it was read, from 1; 0 in a history, where a path has
 several versions. For the private report alone: how many lines it took is of the value."""
 
 
 @dataclass(frozen=True)
 class RedactedSecret:
-    """One secret that stands nowhere any more.
+    """One secret that no file holds any more.
 
-    value: its commonest form, for the attack; None where none was found. search_terms: what was sought of it.
-    word: it stands as a whole word, in no other form, and was not sought.
+    value: its commonest form, for the attack; None where none was found. search_terms: those of the search for it.
+    word: it was a whole word, in no other form, and was not searched for.
     """
 
     detected: DetectedSecret
@@ -58,7 +58,7 @@ class RedactedSecret:
 class Redaction:
     """What redaction leaves: the corpus (to be closed), and the other secrets with their labels on it.
 
-    secrets: those that were replaced. places: REPLACED, where they stood. number, blob, start: of each placeholder
+    secrets: those that were replaced. places: REPLACED, where they were. number, blob, start: of each placeholder
     and each secret in it, the secret's place in `secrets`, the content and where the placeholder begins in that;
     unique and sorted. slow: contents that were not searched to the end once more, and must be left out.
     """
@@ -127,7 +127,7 @@ def redact(
 
 
 def _places(corpus: Corpus, secret: np.ndarray, spans: dict[str, np.ndarray]) -> pl.DataFrame:
-    """REPLACED: each span in every file that it stands in, by the lines of the text as it was read."""
+    """REPLACED: each span in every file that holds it, by the lines of the text as it was read."""
     line, end_line = (np.empty(len(secret), dtype=np.uint32) for _ in range(2))
     for blob in np.unique(spans["blob"]).tolist():
         here = np.flatnonzero(spans["blob"] == blob)
@@ -171,7 +171,7 @@ def _secrets(
         )
         value = texts.most_common(1)[0][0] if texts else None
         if not len(whole) and sought:
-            value = sought[0].value  # it stands encoded only
+            value = sought[0].value  # it is encoded only
         word = None
         if value is not None and not sought and config.secrets[found[number].entry].kind == "rare_words":
             word = min(words(value), default=None)

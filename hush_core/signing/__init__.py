@@ -1,4 +1,4 @@
-"""The organisation's signature: who stands for a model, told to whoever holds the public key.
+"""The organisation's signature: it shows anyone with the public key who vouches for a model.
 
 A certificate proves that its numbers follow from its tables; anyone can make one of that form. The signature
 says who made this one. One key (ECDSA on P-256, P-384 or P-521), one envelope (DSSE) and one form of what is

@@ -1,8 +1,8 @@
 """The machine-learning bill of materials of a certified model: CycloneDX 1.6, in JSON.
 
-It is made from the certificate alone, so it is made again and compared by whoever verifies: the model and its
-files, what it was trained on (by keyed fingerprint: a commit's own id is a hash of the text), and every package
-that made it.
+It is made from the certificate alone, so a verifier makes it again and compares. It lists the model and its files,
+what it was trained on and every package that made it. Commits have keyed fingerprints, as a commit's own id is a
+hash of the text.
 """
 
 from __future__ import annotations

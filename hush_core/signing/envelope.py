@@ -1,9 +1,9 @@
-"""An in-toto Statement in a DSSE envelope: signed with one key, opened by whoever trusts it.
+"""An in-toto Statement in a DSSE envelope: signed with one key, opened by anyone who trusts it.
 
-The statement is JSON (in-toto attestation framework, v1): who is spoken of (`subject`: names and SHA-256), what
-is said (`predicate`) and of which form that is (`predicateType`). The envelope signs the type of its content as
-well (DSSE's pre-authentication encoding), and an envelope is opened for one `predicateType` only, so that a
-signature over one kind of statement is none over another.
+The statement is JSON (in-toto attestation framework, v1): its subjects (`subject`: names and SHA-256), what it says
+(`predicate`) and the form of that (`predicateType`). The envelope also signs the type of its content (DSSE's
+pre-authentication encoding), and an envelope is opened for one `predicateType` only. So a signature over one kind
+of statement does not count for another.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def open_statement(
     """The statement in an envelope, and the trusted key that signed it.
 
     Raises:
-        VerificationError: it is none, of another type, was edited, or no trusted key signed it.
+        VerificationError: it is malformed, of another type, edited, or signed by no trusted key.
     """
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import UnverifiedSignatureError
@@ -90,4 +90,4 @@ def signer_of(text: str) -> str:
 def unknown_signer(where: str, fingerprint: str, trust: TrustRoot) -> str:
     """The refusal of a key that nobody trusts here."""
     said = f"key {fingerprint[:16]}" if fingerprint else "no key"
-    return f"{where}: is signed with {said}, which is none of those that are trusted here ({trust.where})"
+    return f"{where}: is signed with {said}, which is not one of those that are trusted here ({trust.where})"

@@ -82,10 +82,10 @@ def read_signing_key(path: Path) -> SigningKey:
 
 
 def read_trust(path: Path) -> TrustRoot:
-    """The trust root: a file with one public key, or a folder of them (`NAME.pem`; hidden files are passed over).
+    """The trust root: a file with one public key, or a folder of them (`NAME.pem`; hidden files are ignored).
 
     Raises:
-        InputError: there is none, or one cannot be read, is a private key, or is on another curve.
+        InputError: no key is there, or one cannot be read, is a private key, or is on another curve.
     """
     if path == Path():  # an empty word, which would be the working directory
         raise InputError("the trust root", "is named by nothing", "name a public key, or a folder of them")

@@ -67,7 +67,7 @@ def check_signature(
     text = attestation.read_text("utf-8", "replace") if attestation.is_file() else None
     if trust is None:
         if text is None:
-            return "not signed by an organisation: whoever has such files may have made them all"
+            return "not signed by an organisation: anyone may have made all of these files"
         said = signer_of(text)[:16] or "none"
         return f"NOT CHECKED who signed it: key {said} is named, and no trust root is configured (--key)"
     if text is None:
@@ -75,7 +75,7 @@ def check_signature(
     signer = _check_attestation(certificate, certificate.model_dump(mode="json"), directory, trust, PREDICATE)
     if whole is not None:
         _check_files(whole, signature, trust)
-    return f"signed by {signer}" + ("" if whole else "; the model's files NOT looked at")
+    return f"signed by {signer}" + ("" if whole else "; the model's files NOT checked")
 
 
 def check_older_signature(certificate: OlderCertificate, root: Path, trust: TrustRoot | None) -> None:
@@ -112,7 +112,7 @@ def _check_attestation(
 
 
 def unsigned_files(root: Path) -> list[str]:
-    """What lies in a package's folder of signatures beside the two of hush, which nothing signs."""
+    """What is in a package's folder of signatures beside the two of hush, which nothing signs."""
     folder = root / SIGNATURE_FOLDER
     own = {folder / name for name in _OWN}
     found = (p for p in folder.rglob("*") if p not in own or p.is_symlink() or not p.is_file())

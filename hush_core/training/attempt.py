@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hush_core.config import TrainConfig
 from hush_core.progress import Progress, Watch
 from hush_core.training.averaging import KeptWeights, loss_that_decides
+from hush_core.training.job import OtherTexts
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.ranks import Ranks
 from hush_core.training.schedule import learning_rate_at, should_stop
@@ -23,8 +24,7 @@ class Attempt:
     rounds: int
     log: list[dict[str, Any]]
     model: LanguageModel
-    public: Sequence[bytes]
-    validation: Sequence[bytes]
+    others: OtherTexts
     kept: KeptWeights
     ranks: Ranks
     progress: Progress | None
@@ -60,7 +60,10 @@ class Attempt:
     def _evaluate(self, row: dict[str, Any]) -> None:
         """Measure what would be kept, on the first rank, and keep it on all where it is the best."""
         with self.kept.in_place():
-            for key, texts in (("public_loss", self.public), ("validation_loss", self.validation)):
+            for key, texts in (
+                ("public_loss", self.others.public),
+                ("validation_loss", self.others.validation),
+            ):
                 if texts and self.ranks.first:
                     row[key] = self.model.evaluate(texts, max_examples=len(texts))
             loss = self.ranks.share(loss_that_decides(row))

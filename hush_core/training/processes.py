@@ -1,6 +1,6 @@
 """Data-parallel training: starts one `worker.py` a rank, on this machine or several, and waits for them.
 
-    fit_in_processes(4, plan, texts, model_dir, settings, lora, work_dir, out_dir)
+    fit_in_processes(4, Job(plan, texts, model_dir, settings, lora, work_dir, out_dir))
 
 What they need lies in a folder of their own below the run's private one; texts go nowhere else, and never into
 arguments, environment or logs. docs/running.md says what is guaranteed, and why torchrun does not do it.
@@ -21,28 +21,21 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import torch
 
-from hush_core.config import LoraConfig, TrainConfig
-from hush_core.corpus.prompted import ends_of
-from hush_core.corpus.records import ItemText, texts_of_item
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.progress import Progress, Watch
 from hush_core.training.failed_ranks import INTERRUPTED, raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
+from hush_core.training.job import Job
 from hush_core.training.meeting import MET, Meeting
+from hush_core.training.run import Fitted
 
 _TICK = 0.1
 _GRACE = 5.0
 """Seconds that the other ranks have to end by themselves after one has failed."""
-_ROWS = 1 << 16
 _PREFIX = "processes-"
 _HANDED_ON = (
     "OMP_NUM_THREADS",
@@ -54,51 +47,23 @@ _HANDED_ON = (
 """To ranks on other machines, which have an environment of their own."""
 
 
-@dataclass(frozen=True)
-class FittedInProcesses:
-    """A finished private run, as `Fitted` says it; the model lies in the folder that was named."""
-
-    rounds_released: int
-    rounds_applied: int
-    resumed: bool
-    cut: int
-    log: list[dict[str, Any]]
-    peak_memory: int
-    """The most bytes that the first process took at once: on a GPU where it trains there, else all its memory."""
-
-
 def fit_in_processes(
     processes: int,
-    plan: ProtectionPlan,
-    texts: Sequence[ItemText],
-    model_dir: Path,
-    settings: TrainConfig,
-    lora: LoraConfig | None,
-    work_dir: Path,
-    out_dir: Path,
+    job: Job,
     progress: Progress | None = None,
     *,
-    public: Sequence[bytes] = (),
-    untagged: Sequence[bytes] = (),
-    validation: Sequence[bytes] = (),
-    base: str = "",
-    seed: int = 0,
-    witness: Path | None = None,
     watch: Watch | None = None,
     lock: int | None = None,
     hosts: Hosts = Hosts(),  # noqa: B008 - frozen
-) -> FittedInProcesses:
+) -> Fitted:
     """`fit_private` with the batch shared out over several processes; call it again to resume, with as many
     processes as you like.
 
+    Each process holds the whole model. On CUDA each takes a device of its own.
+
     Args:
-        plan, texts, settings, work_dir, progress, public, untagged, validation, witness, watch: as in
-            `fit_private`.
-            Each process holds the whole model. On CUDA each takes a device of its own.
-        model_dir: a folder that `save_model` wrote.
-        lora: adapters to put in and train; None trains every parameter. seed: of their random half.
+        progress, watch: as in `fit_private`.
         lock: a descriptor that the first rank, which makes the releases, inherits (`RunHistory.training`).
-        out_dir: where the model is saved; whole once this function returned. base: named in its adapters.
         hosts: the machines, which see all these folders at the same paths, with locks; this one alone by default.
 
     Raises:
@@ -124,34 +89,12 @@ def fit_in_processes(
             f"are {here} on this machine, and it has {torch.cuda.device_count()} devices",
             "set it to the number of devices",
         )
-    work_dir = work_dir.resolve()
-    work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _only_one(work_dir) as own, _private_folder(work_dir) as folder:
-        job = {
-            "model": str(model_dir.resolve()),
-            "out": str(out_dir.resolve()),
-            "work": str(work_dir),
-            "witness": witness and str(witness.resolve()),
-            "base": base,
-            "seed": seed,
-            "lora": lora and lora.model_dump(mode="json"),
-            "settings": settings.model_dump(mode="json"),
-            "plan": {
-                name: getattr(plan, name)
-                for name in ("noise_multiplier", "rounds", "expected_batch", "clip_norm", "method", "records")
-            },
-            "cycle": plan.cycle and [plan.cycle.period, plan.cycle.strategy.coefficients],
-        }
-        (folder / "job.json").write_text(json.dumps(job, default=lambda number: number.item()))
-        np.save(folder / "rates.npy", plan.rates)
-        np.save(folder / "groups.npy", plan.cycle.groups if plan.cycle else np.empty(0))
-        _write_texts(folder / "texts.arrow", texts)
-        _write_texts(folder / "public.arrow", public)
-        _write_texts(folder / "untagged.arrow", untagged)
-        _write_texts(folder / "validation.arrow", validation)
+    job.work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _only_one(job.work_dir) as own, _private_folder(job.work_dir) as folder:
+        job.write(folder)
         held = (own,) if lock is None else (own, lock)
-        _run(folder, work_dir, processes, hosts, progress, watch, held)
-        return FittedInProcesses(**json.loads((folder / "result.json").read_text()))
+        _run(folder, job.work_dir, processes, hosts, progress, watch, held)
+        return Fitted(**json.loads((folder / "result.json").read_text()))
 
 
 @contextmanager
@@ -180,20 +123,6 @@ def _private_folder(work_dir: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_texts(path: Path, texts: Sequence[ItemText]) -> None:
-    """The records of each item, and what is learned of each."""
-    ends = pa.list_(pa.uint32())
-    schema = pa.schema([("texts", pa.large_list(pa.large_binary())), ("completions", pa.large_list(ends))])
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for start in range(0, len(texts), _ROWS):
-            some = [texts_of_item(texts[i]) for i in range(start, min(start + _ROWS, len(texts)))]
-            learned = [[ends_of(text) for text in records] for records in some]
-            columns = [
-                pa.array(column, kind) for column, kind in zip((some, learned), schema.types, strict=True)
-            ]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
 def _run(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hush_core.config import TrainConfig
 from hush_core.errors import InputError
 from hush_core.progress import Progress
+from hush_core.training.job import OtherTexts
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.run import fit_private
 
@@ -72,7 +73,8 @@ def try_rate(
     stage = f"rehearsal at {settings.learning_rate:g}"
     told = progress and (lambda _, done, rounds: progress(stage, done, rounds))
     played = plan.for_public(len(public))
-    fitted = fit_private(played, public, model, alike, work_dir, told, public=held_out, untagged=public)
+    others = OtherTexts(public=held_out, untagged=public)
+    fitted = fit_private(played, public, model, alike, work_dir, told, others=others)
     loss = fitted.model.evaluate(held_out, max_examples=len(held_out))
     return RateTrial(
         learning_rate=float(settings.learning_rate),  # type: ignore[arg-type]

@@ -26,9 +26,12 @@ from hush_core.training.data import predicts
 from hush_core.training.freezing import frozen
 from hush_core.training.gradient_scale import GradientScale
 from hush_core.training.independence import check_model
+from hush_core.training.job import Job, OtherTexts
 from hush_core.training.language_model import LanguageModel
 from hush_core.training.loop import graceful, run_rounds
+from hush_core.training.lora import adapted
 from hush_core.training.mixing import UntaggedMix
+from hush_core.training.models import load_model
 from hush_core.training.module import PrivateModule, make_optimizer
 from hush_core.training.noise import SecureGaussian, grid_step
 from hush_core.training.noisy_adam import NoisyAdam
@@ -47,7 +50,8 @@ if TYPE_CHECKING:
 class Fitted:
     """A finished private run. Everything here is public."""
 
-    model: LanguageModel
+    model: LanguageModel | None
+    """None of a run in other processes: it is in the folder that the job names."""
     rounds_released: int
     """Counted over all attempts; never above the plan's."""
     rounds_applied: int
@@ -59,6 +63,19 @@ class Fitted:
     """One row per applied round: round, learning_rate and, where it was evaluated, public_loss and validation_loss
     in bits, of what would be kept (`train.average`)."""
 
+    peak_memory: int | None = None
+    """Of a run in other processes: the most bytes that the first took at once, on a GPU where it trains there, else
+    of all its memory."""
+
+
+def fit_job(job: Job, progress: Progress | None = None, watch: Watch | None = None) -> Fitted:
+    """`fit_private` of the model that a job names, in each of its processes."""
+    model = adapted(load_model(job.model_dir), job.lora, seed=job.seed)
+    return fit_private(
+        job.plan, job.texts, model, job.settings, job.work_dir, progress, others=job.others, witness=job.witness,
+        watch=watch,
+    )  # fmt: skip
+
 
 def fit_private(
     plan: ProtectionPlan,
@@ -68,9 +85,7 @@ def fit_private(
     work_dir: Path,
     progress: Progress | None = None,
     *,
-    public: Sequence[bytes] = (),
-    untagged: Sequence[bytes] = (),
-    validation: Sequence[bytes] = (),
+    others: OtherTexts = OtherTexts(),  # noqa: B008 - frozen
     witness: Path | None = None,
     rehearsal: bytes | None = None,
     watch: Watch | None = None,
@@ -87,12 +102,7 @@ def fit_private(
             evaluation and early stopping (what the plan fixes is taken from the plan).
         work_dir: private to this run: ledger and checkpoint. Keep it for a resume.
         progress: called as progress("train", releases so far, plan.rounds).
-        public: PUBLIC text that the learning curve is measured on every `evaluate_every` rounds.
-        untagged: text that no edge of the graph names; `untagged_batch` of it is mixed into each update, after
-            the release (post-processing: the plan, its noise and the ledger know nothing of it). `optimizer:
-            preconditioned` takes the scale of gradients from it, before the first round.
-        validation: untagged text that is not trained on. Early stopping and `keep: best` look at it, or where
-            there is none at public text, and at nothing else.
+        others: texts that no edge of the graph names.
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
         rehearsal: 32 bytes that fix all batches and noise. For a plan without certificates only, on text that
             is not protected: whoever knows them can take the noise off again.
@@ -108,14 +118,13 @@ def fit_private(
     ended; each attempt takes fresh keys for sampling and noise, so no batch and no draw is used twice.
     """
     if len(texts) != len(plan.rates):
-        raise InputError(
-            "texts", f"are {len(texts)}, the plan has {len(plan.rates)} rates", "pass one per rate"
-        )
+        what = f"are {len(texts)}, the plan has {len(plan.rates)} rates"
+        raise InputError("texts", what, "pass one per rate")
     if rehearsal is not None and plan.certificates.height:
-        raise InputError(
-            "rehearsal", "a certified plan has fixed draws", "leave them to the operating system"
-        )
-    if (train_config.early_stopping or train_config.keep == "best") and not (public or validation):
+        hint = "leave them to the operating system"
+        raise InputError("rehearsal", "a certified plan has fixed draws", hint)
+    measured = others.public or others.validation
+    if (train_config.early_stopping or train_config.keep == "best") and not measured:
         raise InputError(
             "train.early_stopping" if train_config.early_stopping else "train.keep",
             "needs at least 40 public examples",
@@ -123,9 +132,10 @@ def fit_private(
             "other text may decide",
         )
     with frozen(model.network, train_config.freeze):
+        model = model.at(train_config.precision)
         return _fit(
-            plan, texts, model.at(train_config.precision), train_config, work_dir, progress, public=public,
-            untagged=untagged, validation=validation, witness=witness, rehearsal=rehearsal, watch=watch,
+            plan, texts, model, train_config, work_dir, progress, others=others, witness=witness,
+            rehearsal=rehearsal, watch=watch,
         )  # fmt: skip
 
 
@@ -133,44 +143,22 @@ def _fit(
     plan: ProtectionPlan,
     texts: Sequence[ItemText],
     model: LanguageModel,
-    train_config: TrainConfig,
+    settings: TrainConfig,
     work_dir: Path,
     progress: Progress | None,
     *,
-    public: Sequence[bytes],
-    untagged: Sequence[bytes],
-    validation: Sequence[bytes],
+    others: OtherTexts,
     witness: Path | None,
     rehearsal: bytes | None,
     watch: Watch | None,
 ) -> Fitted:
     """`fit_private` of whatever is trainable."""
-    ranks = Ranks.current()
-    check_model(model)
-    if train_config.evaluate_every:
-        _check_measurable(model, public=public, validation=validation)
+    ranks, checkpoint = Ranks.current(), work_dir / CHECKPOINT
+    _check(plan, model, settings, others)
     items, cut = _encoded(model, texts)
-    size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))
-    check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    checkpoint = work_dir / CHECKPOINT
-    scale = mix = None
-    mixed = min(train_config.untagged_batch or 0, len(untagged))
-    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
-    if train_config.optimizer == "preconditioned":
-        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm, noise=noise)
-    if train_config.untagged_batch:
-        mix = UntaggedMix(
-            model,
-            untagged,
-            count=train_config.untagged_batch,
-            batch=plan.expected_batch,
-            micro_batch=train_config.micro_batch,
-            key=_key(rehearsal, "mix"),
-            scale=scale,
-        )
-    optimizer = _optimizer(model.network, plan, train_config, noise)
-    kept = KeptWeights(model.network, train_config, plan.rounds)
+    optimizer, scale, mix = _update(plan, model, settings, others.untagged, _key(rehearsal, "mix"))
+    kept = KeptWeights(model.network, settings, plan.rounds)
     begun = {} if scale is None else {name: tensor.clone() for name, tensor in scale.tensors.items()}
     with _ledger(plan, texts, model, work_dir, witness, ranks) as ledger:
         before = ranks.share(ledger.released if ledger else None)
@@ -182,64 +170,64 @@ def _fit(
             ledger.at_least(log[-1]["round"] + 1)
         if before >= plan.rounds and not log:
             raise InputError(
-                str(work_dir),
-                f"has spent all {plan.rounds} certified rounds, and no checkpoint is left of them",
+                str(work_dir), f"has spent all {plan.rounds} certified rounds, and no checkpoint is left of them",
                 "take the model that it ended in, if one was registered; else restore checkpoint.pt from a "
                 "backup, or plan another run (it releases as much again)",
-            )
-        attempt = Attempt(
-            train_config, before, plan.rounds, log, model, public, validation, kept, ranks, progress, watch
-        )
+            )  # fmt: skip
+        attempt = Attempt(settings, before, plan.rounds, log, model, others, kept, ranks, progress, watch)
+
+        def save() -> None:
+            save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors | begun)
+
         if before < plan.rounds and not attempt.stopped:
             module = PrivateModule(
-                plan,
-                model.network,
-                losses=model.losses,
-                optimizer=optimizer,
-                ledger=ledger,
-                noise=SecureGaussian(_key(rehearsal, "noise")),
-                rate=attempt.rate,
-                on_step=lambda _: attempt.applied(
-                    lambda: save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors | begun)
-                ),
-                after_release=mix,
-                scale=scale,
-            )
-            rounds = Rounds(
-                items,
-                model.objective,
-                _sampler(plan, before, ranks.share(_key(rehearsal, "sampler"))),
-                rounds=plan.rounds - before,
-                micro_batch=_micro_batch(model, items, plan, train_config.micro_batch, ranks),
-                longest=longest_input(model),
-                records=plan.records,
-                rank=ranks.rank,
-                ranks=ranks.count,
-            )
+                plan, model.network, losses=model.losses, optimizer=optimizer, ledger=ledger,
+                noise=SecureGaussian(_key(rehearsal, "noise")), rate=attempt.rate,
+                on_step=lambda _: attempt.applied(save), after_release=mix, scale=scale,
+            )  # fmt: skip
+            rounds = _rounds(plan, model, items, settings.micro_batch, before, _key(rehearsal, "sampler"))
             if ranks.first:
-                writes = -(-(plan.rounds - before) // train_config.checkpoint_every)
-                check_room(
-                    checkpoint,
-                    model.network,
-                    optimizer,
-                    writes=writes,
-                    rounds=plan.rounds,
-                    extra=kept.tensors | begun,
-                )
+                left, extra = -(-(plan.rounds - before) // settings.checkpoint_every), kept.tensors | begun
+                check_room(checkpoint, model.network, optimizer, writes=left, rounds=plan.rounds, extra=extra)
             with graceful() as stop:  # until the last checkpoint is written
                 run_rounds(module, rounds, work_dir, lambda: stop.is_set() or attempt.stopped)
                 if ranks.first:
-                    save_checkpoint(checkpoint, model.network, optimizer, log, kept.tensors | begun)
+                    save()
             if ranks.any(stop.is_set()):
                 raise KeyboardInterrupt
         kept.finish()
         return Fitted(model, attempt.released, len(log), before > 0, cut, log)
 
 
-def _check_measurable(model: LanguageModel, **measured_on: Sequence[bytes]) -> None:
-    """InputError where nothing of the texts is learned: their loss would be no number, and nothing could decide."""
-    for kind, texts in measured_on.items():
-        if texts and not any(predicts(tokens) for tokens in model.encode(texts)[0]):
+def _update(
+    plan: ProtectionPlan, model: LanguageModel, settings: TrainConfig, untagged: Sequence[bytes], key: bytes
+) -> tuple[torch.optim.Optimizer, GradientScale | None, UntaggedMix | None]:
+    """What becomes of a release: the optimiser, the scale of its gradients and the text that is mixed in."""
+    mixed = min(settings.untagged_batch or 0, len(untagged))
+    noise = plan.noise_multiplier * plan.clip_norm / (plan.expected_batch + mixed)
+    scale = mix = None
+    if settings.optimizer == "preconditioned":
+        scale = GradientScale.of(model, untagged, clip_norm=plan.clip_norm, noise=noise)
+    if settings.untagged_batch:
+        mix = UntaggedMix(
+            model, untagged, count=settings.untagged_batch, batch=plan.expected_batch,
+            micro_batch=settings.micro_batch, key=key, scale=scale,
+        )  # fmt: skip
+    return _optimizer(model.network, plan, settings, noise), scale, mix
+
+
+def _check(plan: ProtectionPlan, model: LanguageModel, settings: TrainConfig, others: OtherTexts) -> None:
+    """InputError for what cannot be trained under the plan, or where nothing of the texts that are measured is
+    learned: their loss would be no number, and nothing could decide."""
+    check_model(model)
+    size = max(1, sum(p.numel() for p in model.network.parameters() if p.requires_grad))
+    check_spread(plan.noise_multiplier * plan.clip_norm / grid_step(plan.clip_norm, size))
+    for kind, texts in (("public", others.public), ("validation", others.validation)):
+        if (
+            settings.evaluate_every
+            and texts
+            and not any(predicts(tokens) for tokens in model.encode(texts)[0])
+        ):
             raise InputError(
                 f"{kind} text",
                 "holds no completion within the model's context, so no loss can be measured on it",
@@ -257,23 +245,23 @@ def _encoded(model: LanguageModel, texts: Sequence[ItemText]) -> tuple[list[Item
     return [pool[0] if len(pool) == 1 else pool for pool in pools], cut
 
 
-def _micro_batch(
-    model: LanguageModel, items: Sequence[Item], plan: ProtectionPlan, most: int, ranks: Ranks
-) -> dict[int, int]:
-    """Items of a micro-batch by the rows of an item, for each kind that there is."""
+def _rounds(
+    plan: ProtectionPlan, model: LanguageModel, items: Sequence[Item], most: int, released: int, key: bytes
+) -> Rounds:
+    """What is left of them after so many releases, in micro-batches of at most so many examples."""
+    ranks = Ranks.current()
     pools = {len(item) if isinstance(item, tuple) else 1 for item in items}
     kinds = sorted({rows_of_item(pool, plan.records) for pool in pools})
-    return {
-        rows: items_that_hold(model, items_at_once(most, plan.expected_batch, rows), ranks, rows=rows)
-        for rows in kinds
-    }
-
-
-def _sampler(plan: ProtectionPlan, released: int, key: bytes) -> WeightedPoissonSampler | CyclicSampler:
-    """Of this attempt, after so many releases."""
+    at_once = {rows: items_at_once(most, plan.expected_batch, rows) for rows in kinds}
+    at_once = {rows: items_that_hold(model, count, ranks, rows=rows) for rows, count in at_once.items()}
     if plan.cycle is None:
-        return WeightedPoissonSampler(plan.rates, key=key)
-    return CyclicSampler(plan.cycle, first=released, key=key)
+        sampler = WeightedPoissonSampler(plan.rates, key=ranks.share(key))
+    else:
+        sampler = CyclicSampler(plan.cycle, first=released, key=ranks.share(key))
+    return Rounds(
+        items, model.objective, sampler, rounds=plan.rounds - released, micro_batch=at_once,
+        longest=longest_input(model), records=plan.records, rank=ranks.rank, ranks=ranks.count,
+    )  # fmt: skip
 
 
 def _key(rehearsal: bytes | None, use: str) -> bytes:

@@ -17,57 +17,26 @@ import stat
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
-import polars as pl
-import pyarrow as pa
 import torch
 from torch import distributed
 
-from hush_core.accounting.correlated import Cycle, Strategy
-from hush_core.config import LoraConfig, TrainConfig
-from hush_core.corpus.prompted import text_with
-from hush_core.corpus.records import ItemText, Records
 from hush_core.errors import InputError
-from hush_core.plan import ProtectionPlan
 from hush_core.training.failed_ranks import INTERRUPTED
 from hush_core.training.hosts import INTERFACE, check_interface
-from hush_core.training.lora import adapted
+from hush_core.training.job import Job
 from hush_core.training.meeting import MET, REACH, say_begun
-from hush_core.training.models import load_model, save_model
+from hush_core.training.models import save_model
 from hush_core.training.ranks import Ranks
-from hush_core.training.run import Fitted, fit_private
+from hush_core.training.run import fit_job
 
 _NEVER = timedelta(days=365)
 """How long a collective waits: an evaluation may take hours, and a dead peer closes its connection."""
-TEXT_FILES = ("texts", "public", "untagged", "validation")
-"""Names of the Arrow files of texts in FOLDER."""
-
-
-class Texts(Sequence[ItemText]):
-    """The items of an Arrow file, read where they lie: the processes share its pages."""
-
-    def __init__(self, path: Path) -> None:
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        self._rows, self._completions = table["texts"], table["completions"]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: int) -> ItemText:
-        return _item(self._rows[index], self._completions[index])
-
-    def __iter__(self) -> Iterator[ItemText]:
-        return map(_item, self._rows, self._completions)
-
-
-def _item(texts: pa.Scalar, completions: pa.Scalar) -> ItemText:
-    records = tuple(map(text_with, texts.as_py(), completions.as_py()))
-    return records[0] if len(records) == 1 else Records(records)
 
 
 def main(folder: Path, progress: int) -> int:
@@ -94,22 +63,13 @@ def main(folder: Path, progress: int) -> int:
 
 
 def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
-    job = json.loads((folder / "job.json").read_text())
-    texts, public, untagged, validation = (Texts(folder / f"{name}.arrow") for name in TEXT_FILES)
+    job, files = Job.read(folder)
     _meet(folder / "meeting", ranks)
     ranks.any(False)  # waits for all
     if ranks.first:  # all have mapped the texts: a kill from here on leaves none of them behind
         os.write(progress, json.dumps(MET).encode() + b"\n")
-        for name in TEXT_FILES:
-            (folder / f"{name}.arrow").unlink()
-    cycle = None
-    if job["cycle"]:
-        period, coefficients = job["cycle"]
-        cycle = Cycle(np.load(folder / "groups.npy"), period, Strategy(tuple(coefficients)))
-    rates = np.load(folder / "rates.npy")
-    plan = ProtectionPlan(rates, **job["plan"], certificates=pl.DataFrame(), cycle=cycle)
-    lora = job["lora"] and LoraConfig.model_validate(job["lora"])
-    model = adapted(load_model(Path(job["model"])), lora, seed=job["seed"])
+        for file in files:
+            file.unlink()
 
     def tell(*step: str | int) -> None:
         os.write(progress, json.dumps(step).encode() + b"\n")
@@ -117,17 +77,12 @@ def _train(folder: Path, ranks: Ranks, progress: int) -> dict[str, object]:
     def show(row: Mapping[str, object]) -> None:
         os.write(progress, json.dumps(dict(row)).encode() + b"\n")
 
-    settings = TrainConfig.model_validate(job["settings"])
-    witness = job["witness"] and Path(job["witness"])
-    fitted = fit_private(
-        plan, texts, model, settings, Path(job["work"]), tell, public=public, untagged=untagged,
-        validation=validation, witness=witness, watch=show,
-    )  # fmt: skip
+    fitted = fit_job(job, tell, show)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is released: what is left is to save it
     if ranks.first:
-        save_model(fitted.model, Path(job["out"]), base=job["base"])
+        save_model(fitted.model, job.out_dir, base=job.base)
     distributed.destroy_process_group()
-    return _public(fitted)
+    return vars(replace(fitted, model=None, peak_memory=_peak_memory()))
 
 
 def _meet(file: Path, ranks: Ranks) -> None:
@@ -157,17 +112,6 @@ def _meet(file: Path, ranks: Ranks) -> None:
     except RuntimeError as error:
         what = f"the processes do not meet over {interface}"
         raise InputError(INTERFACE, what, REACH) from error
-
-
-def _public(fitted: Fitted) -> dict[str, object]:
-    return {
-        "rounds_released": fitted.rounds_released,
-        "rounds_applied": fitted.rounds_applied,
-        "resumed": fitted.resumed,
-        "cut": fitted.cut,
-        "log": fitted.log,
-        "peak_memory": _peak_memory(),
-    }
 
 
 def _peak_memory() -> int:

@@ -1,9 +1,9 @@
 """`protect: auto`: which way each entry goes, and the numbers of the rounds that nobody gave.
 
-Values are redacted. What is no value is learned under noise where the law (`law.py`) predicts a gain over leaving
-it out; else it is left out. What a person wrote stays, whatever is predicted of it. All of it follows from the
-graph, the config and public numbers, so it is the same for every candidate of a secret. A rehearsal on stand-ins
-writes what it measured into plan.yaml, as a person would (docs/planning.md).
+Values are redacted. Other secrets are learned under noise if the law (`law.py`) predicts a gain over leaving them
+out; else they are left out. What a person wrote stays, whatever is predicted. All of it follows from the graph, the
+config and public numbers, so it is the same for every candidate of a secret. A rehearsal writes what it measured
+into plan.yaml, as a person would (docs/planning.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
 from hush_core.config.secrets import Protect
@@ -23,8 +23,8 @@ ROUNDS = 20
 EPOCHS = 4
 """What is drawn by rounds that nobody gave numbers for: each example so often on average."""
 WIDE = 10
-"""An entry whose secrets hold so many times as much text each as those of all entries do on average is left out:
-of its text the rounds would draw a tenth as much as of the others'."""
+"""An entry is left out if each of its secrets holds this many times as much text as the average of all entries. The
+rounds would draw a tenth as much of its text as of the others'."""
 FEWEST = 40
 """Fewer examples than this are nothing to train on (one in twenty is held out, one in twenty validates)."""
 ONE_SECRET = ("path", "codeowners", "contributors", "removed")
@@ -32,11 +32,11 @@ ONE_SECRET = ("path", "codeowners", "contributors", "removed")
 Taken = Literal["noise", "redact", "drop"]
 
 
-class Way(BaseModel):
-    """Which way an entry goes, and what the three ways are predicted to gain: the share of what training without
-    protection gains on its text; None where a way is not open, or nothing is predicted."""
+class Way(BaseModel, frozen=True):
+    """Which way an entry goes, and what the three ways are predicted to gain.
 
-    model_config = ConfigDict(frozen=True)
+    A gain is a share of what training without protection gains on its text; None if a way is not open, or nothing
+    is predicted."""
 
     entry: str
     asked: Protect
@@ -66,8 +66,8 @@ class EntryFacts:
 class Predicted:
     """What the law needs of the job besides its entries.
 
-    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: of the model; None
-    where it is not known. examples: all that may be trained on. tagged: those that hold a secret of such an entry.
+    signal: B√T/σ of rounds over all entries that are or may be learned under noise. numbers: how many the model
+    has; None if unknown. examples: all that may be trained on. tagged: those that hold a secret of such an entry.
     """
 
     signal: float
@@ -213,12 +213,12 @@ def rounds_for(config: HushConfig) -> int:
 
 
 def step_for(config: HushConfig) -> dict[str, Any]:
-    """`train.optimizer` and `train.untagged_batch` of a job that leaves them open, with its batch; empty where it
-    says both.
+    """`train.optimizer` and `train.untagged_batch` of a job that leaves them open, with its batch; empty if it says
+    both.
 
-    Where all numbers of a model are trained and there is text to train on as usual, gradients are scaled by that
-    text, and each round mixes in as many examples of it as it draws (lab/docs/utility.md, "Gradients scaled by
-    untagged text"). Else AdamW, and nothing is mixed in: of frozen parts and adapters nothing was measured.
+    If all numbers of a model are trained and there is text to train on without noise, that text scales the
+    gradients. Each round then mixes in as many of its examples as it draws (lab/docs/utility.md, "Gradients scaled
+    by untagged text"). Else it is AdamW, and nothing is mixed in: frozen parts and adapters were not measured.
     """
     train, chosen = config.train, {}
     if train.optimizer is None:

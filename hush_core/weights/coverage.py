@@ -4,7 +4,7 @@
 
 With λ = T·B/Σw the objective is the expected number of distinct examples that T rounds of expected batch B draw
 (Poisson's 1 − e^{−Tρ}, at most (1 − (1−ρ)^T)). The total weight Σw alone favours examples with few secrets: those
-are drawn again and again and others never. W keeps what the noise hangs on, Σw, near the most that is possible.
+are drawn again and again and others never. W keeps Σw, which decides the noise, near the most that is possible.
 
 For prices y ≥ 0 of the capacities and μ ≥ 0 of the last line, weak duality bounds every feasible objective:
 
@@ -41,8 +41,8 @@ _FASTEST = 2.0
 
 @dataclass(frozen=True)
 class Coverage:
-    """The objective: `draws` is λ, the expected draws of an example of weight 1 in all rounds; `least`: W, the sum
-    of the weights of all n examples of the program may not fall below it."""
+    """The objective. `draws`: λ, the expected draws of an example of weight 1 in all rounds. `least`: W, below
+    which the sum of the weights of all n examples of the program may not fall."""
 
     draws: float
     least: float
@@ -83,8 +83,8 @@ def most_distinct(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Maximise Σ u·(1 − e^{−λx/u}) over matrix·x ≤ capacities (all positive), 0 ≤ x ≤ u, Σx ≥ W.
 
-    Returns (x, y, μ): (g,) kept to the capacities, (m,), and the price of the last line. x may miss W by the
-    repair's loss: whoever asks mends that.
+    Returns (x, y, μ): (g,) within the capacities, (m,), and the price of the last line. x may miss W by the
+    repair's loss, which the caller corrects.
     """
     rows, draws, least = matrix.tocsr(), coverage.draws, coverage.least
     program = _Program(rows, capacities, upper, draws)
@@ -126,7 +126,7 @@ def _solved(
         x = repair(matrix, capacities, upper * at.reply if x is None else x, upper)
         reached = float(upper @ -np.expm1(-draws * x / upper))
         if len(limits) > len(capacities):
-            # the last row: what x misses of W takes at most λ each to mend
+            # the last row: what x misses of W costs at most λ each
             reached -= max(draws, prices[-1]) * max(-limits[-1] - float(x.sum()), 0.0)
         return (at.value - reached) / abs(at.value), x, prices
 
@@ -142,7 +142,7 @@ def _solved(
 
 
 def _reach(prices: np.ndarray, direction: np.ndarray, least: np.ndarray, most: np.ndarray) -> float:
-    """The length beyond which every price stands at its limit: where nothing bends, directions are huge."""
+    """The length beyond which every price is at its limit: where nothing bends, directions are huge."""
     moves = direction != 0
     room = np.where(direction > 0, most - prices, least - prices)
     return float((room[moves] / direction[moves]).max(initial=0.0))

@@ -1,7 +1,7 @@
-"""The paper's own program at the weight that other weights retain: the fair other side of a comparison of noise.
+"""The paper's own program at the weight that other weights retain, for a fair comparison of noise.
 
-Another certificate on weights that were made for ours would be judged by a program that is not its own. So the
-capacities are the paper's, c·κ_j with κ_j = KL(Bern(r_j)‖Bern(p_j)), and c is such that as much weight is kept.
+Another certificate would be judged unfairly on weights that were made for ours. So the capacities are the paper's,
+c·κ_j with κ_j = KL(Bern(r_j)‖Bern(p_j)), and c is such that the same weight is kept.
 """
 
 from __future__ import annotations

@@ -2,17 +2,17 @@
 
 **The signal is fixed by the promise.** A secret that takes part Σρ_j times a round in expectation is certified at σ
 where, in the limit of many, Σρ_j·√T/σ ≤ κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/mathematics.md §7; `unit_capacities`): 2.64
-from p = 1e-10 to r = 1e-4. Where no example holds two secrets, Σ_j Σρ_j = B. So B√T/σ, the longest that the clipped
-gradients of all rounds can add up to in units of the noise of one number, is at most Σ_j κ_j whatever T, B and c
-are. Secrets that share examples give less (`signal_of`), and so do rounds that draw a secret seldom.
+from p = 1e-10 to r = 1e-4. Where no example holds two secrets, Σ_j Σρ_j = B. The signal B√T/σ is the longest that
+the clipped gradients of all rounds can add up to, in units of the noise of one number. So it is at most Σ_j κ_j for
+any T, B and c. Secrets that share examples give less (`signal_of`), and so do rounds that draw a secret seldom.
 
-**The gain was measured** on pallets/click (teams' files as secrets, a byte GPT of 161,568 numbers, AdamW at 1e-3 on
-all of them, 20 rounds, σ 1.9, B√T/σ = 31; the noise was then scaled down): `MEASURED`.
+**The gain was measured** on pallets/click with teams' files as secrets: a byte GPT of 161,568 numbers, AdamW at
+1e-3 on all of them, 20 rounds, σ 1.9, B√T/σ = 31. The noise was then scaled down (`MEASURED`).
 
 Limits. One repository, one start, one draw of noise, rates compared on the same text: a direction, no proof.
 Between the points it is a straight line in the share of the noise. Other sizes follow by √(numbers), as the length
 of the noise does; no other size was measured. Of `train.freeze` and adapters nothing is known: they count as the
-whole model. A rehearsal on stand-ins (docs/planning.md) measures the same on the job's own text, and goes before
+whole model. A rehearsal on untagged text (docs/planning.md) measures the same on the job's own text, and overrides
 the law.
 """
 
@@ -28,8 +28,8 @@ from hush_core.weights.capacities import unit_capacities
 from hush_core.weights.solve import solve_weights
 
 MEASURED = ((0.0, 0.126, 0.069), (0.03, 0.040, 0.031), (0.1, 0.008, 0.026), (1.0, 0.0, 0.026))
-"""(share of the noise, bits a byte gained on text with a secret, bits lost on other text). At all of the noise the
-first was below 0, and the second was not told: it counts as at a tenth."""
+"""(share of the noise, bits a byte gained on text with a secret, bits lost on other text). With all of the noise
+the gain was below 0 and the loss was not measured: it counts as at a tenth."""
 MEASURED_SIGNAL = 31.0
 """B√T/σ at all of the noise."""
 MEASURED_NUMBERS = 161_568

@@ -1,8 +1,8 @@
 """Which secrets bind, which examples are lost, and why.
 
-By complementary slackness an example whose weight is below 1 holds secrets with prices y_j (of total weight: they
-sum to at least 1): what it loses, 1 − w_i, is put down to those that bind in proportion to their prices. So the
-losses by secret add up to the whole.
+By complementary slackness an example whose weight is below 1 holds secrets with prices y_j, which sum to at least 1
+if the objective is total weight. Its loss 1 − w_i is split over the secrets that bind, in proportion to their
+prices. So the losses by secret add up to the whole.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@ import polars as pl
 NEAR_BEST = 0.05
 RULE = (
     "the most weight of examples with a secret for each unit of noise; "
-    f"of the values within {NEAR_BEST:.0%} of the best, the one that keeps most; none whose noise drowns "
-    "the training where another does not"
+    f"of the values within {NEAR_BEST:.0%} of the best, the one that keeps most; "
+    "values whose noise drowns the training come last"
 )
-"""Small c: weight and noise fall together and nothing is gained by going lower. Large c: the noise goes on growing
-while little is left to keep. The rule stops in between, if the sweep reaches far enough down (`goes_on_below`)."""
+"""Small c: weight and noise fall together and nothing is gained by going lower. Large c: the noise continues
+growing while little is left to keep. The rule stops in between, if the sweep reaches far enough down
+(`goes_on_below`)."""
 DECADE = (0.5, 0.2, 0.1)
 LEAST_C = 1e-6
 """No sweep is extended below this."""
@@ -35,12 +36,12 @@ def recommended(frontier: pl.DataFrame) -> int | None:
 
 
 def goes_on_below(frontier: pl.DataFrame) -> tuple[float, ...]:
-    """Further values of c to try, a decade below the sweep: none where the best is inside it, or it is long enough.
+    """Further values of c to try, a decade below the sweep; empty if the best is inside it, or it is long enough.
 
     Args:
-        frontier: as of `recommended`, and c. The best by RULE is inside the sweep where a smaller value of c gives
-            clearly less weight for each unit of noise or leaves too little to train on, or a whole decade below
-            gives no more.
+        frontier: as of `recommended`, and c. The best by RULE is inside the sweep in one of two cases. A smaller c
+            gives clearly less weight for each unit of noise, or leaves too little to train on. Or a whole decade
+            below gives no more.
     """
     place = recommended(frontier)
     if place is None:

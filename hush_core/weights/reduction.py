@@ -2,15 +2,15 @@
 
 Three steps, each of which keeps an optimum, repeated while they change anything:
 
-- a secret with no more open examples than capacity never binds: it is dropped; an example without an open secret
-  gets weight 1;
-- an example that holds one open secret is worth as much as any other of that secret and costs the others nothing,
-  so such examples are filled first. Where they exhaust the capacity they share it equally, the secret's other
-  examples get 0, and its dual is 1; else they get 1 and the capacity shrinks;
-- examples with the same set of open secrets are one variable, with their number as its upper bound.
+- A secret with no more open examples than capacity never binds: it is dropped. An example without an open secret
+  gets weight 1.
+- An example that holds one open secret is worth as much as any other of that secret and costs the others nothing,
+  so such examples are filled first. If they exhaust the capacity, they share it equally, the secret's other
+  examples get 0, and its dual is 1. Else they get 1 and the capacity shrinks.
+- Examples with the same set of open secrets are one variable, with their number as its upper bound.
 
-The second is for the total weight alone: where weight is worth the less the more there is of it (coverage.py), no
-example comes first. There, examples of a secret without capacity are decided instead: they get 0.
+The second step is for total weight only. If more weight has less marginal value (coverage.py), no example comes
+first; there, examples of a secret without capacity get 0.
 """
 
 from __future__ import annotations

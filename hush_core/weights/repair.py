@@ -18,11 +18,12 @@ def repair(
     upper: np.ndarray | float = 1.0,
     rounds: int = 10,
 ) -> np.ndarray:
-    """Feasible weights in [0, upper] near `w`: scale down what is over, then fill the slack greedily.
+    """Feasible weights in [0, upper] near `w`: scale down where a capacity is exceeded, then fill the slack
+    greedily.
 
-    Each example is scaled by the worst overload among its secrets; what is left of less than LEAST·upper is 0. Each
-    filling round adds to every example the least of its secrets' slack shared equally among those that still can
-    grow, unless that is less than LEAST·upper. Shape (n,) → (n,).
+    Each example is scaled by the worst overload among its secrets; a result below LEAST·upper becomes 0. Each
+    filling round adds the same to every example of a secret that can still grow: the least of its secrets' slack,
+    shared equally, unless that is below LEAST·upper. Shape (n,) → (n,).
     """
     limit = capacities * SAFETY
     w = without_dust(_scale_down(matrix, limit, np.clip(w, 0.0, upper)), upper)

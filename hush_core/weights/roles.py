@@ -1,4 +1,4 @@
-"""What each example is there for: a function of the graph, the config and untagged text, so that it may be told.
+"""What each example is there for: a function of the graph, the config and untagged text, so it is public.
 
 Nothing here looks at tagged text, a weight or a loss. An example counts as untagged because no edge names it, never
 because its weight came out as 0 (docs/mathematics.md, Proposition 12).
@@ -16,15 +16,15 @@ import polars as pl
 from hush_core.errors import InputError
 
 WithoutSecret = Literal["noise", "plain", "drop"]
-"""What becomes of examples without a secret: they take part in the certified rounds, are trained on as usual before
-them, or are left out."""
+"""What happens to examples without a secret: they are in the certified rounds, are trained on before them without
+noise, or are left out."""
 
 CERTIFIED, PLAIN, VALIDATION, HELD_OUT, HELD_BACK, DROPPED = ROLES = (
     "certified", "plain", "validation", "held_out", "held_back", "dropped",
 )  # fmt: skip
-"""certified: drawn, clipped and noised. plain: trained on without noise. validation: stops plain training, chooses
-among checkpoints and plans. held_out: untagged, only measured at the end. held_back: tagged, only measured at the
-end. dropped: not looked at."""
+"""certified: drawn, clipped and noised. plain: trained on without noise. validation: stops training without noise,
+chooses among checkpoints and plans. held_out: untagged, only measured at the end. held_back: tagged, only measured
+at the end. dropped: not looked at."""
 ROLE = pl.Enum(ROLES)
 
 ONE_IN = 20
@@ -52,7 +52,7 @@ def assign_roles(
     Args:
         edges: example_id, secret_id; all of the graph, near copies and spread included.
         order: (n,) of the texts (`text_order`). The untagged examples with the least are held out and the next
-            validate, so that the next run, on other text beside them, measures on the same: a model that goes on
+            validate, so that the next run, on other text beside them, measures on the same: a model that continues
             from this run's has not seen it. None: every `one_in`-th by id.
         held_back: keep every `one_in`-th tagged example out of training too, to measure on.
     """

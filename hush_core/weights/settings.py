@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hush_core.config import Capacities, HushConfig, Method
 from hush_core.weights.roles import WithoutSecret
@@ -14,25 +14,21 @@ CapacityRule = Literal["kl", "sqrt_kl", "normal_quantiles", "equalised"]
 WeightObjective = Literal["weight", "distinct"]
 
 
-class Mechanism(BaseModel):
+class Mechanism(BaseModel, frozen=True):
     """What `equalised` must know of the training: T rounds, expected batch B, the certificate method."""
-
-    model_config = ConfigDict(frozen=True)
 
     rounds: int
     expected_batch: int
     method: Method
 
 
-class WeightSettings(BaseModel):
+class WeightSettings(BaseModel, frozen=True):
     """A capacity rule, how much of it to use, and what becomes of examples without a secret.
 
     `c` is relative to c_max; `noise_multiplier` takes its place where weights are to fit a σ (`equalised` only).
     Only the rule, not the method, decides the weights: runs that differ in the method alone share them, but for
     `equalised`, whose mechanism is part of the settings.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     rule: CapacityRule
     c: float | None

@@ -9,19 +9,17 @@ import polars as pl
 
 from hush_core.errors import CertificationError
 from hush_core.weights.coverage import Coverage, dual_value, most_distinct
-from hush_core.weights.glop import solve_glop
-from hush_core.weights.pdlp import TOLERANCE, solve_pdlp
-from hush_core.weights.program import WeightProgram, build_program
+from hush_core.weights.program import WeightProgram, build_program, scaled
 from hush_core.weights.reduction import Reduced, reduce_program
 from hush_core.weights.repair import LEAST, repair, scale_down, without_dust
-from hush_core.weights.scaling import scaled
+from hush_core.weights.solvers import TOLERANCE, solve_glop, solve_pdlp
 
 SIMPLEX_EDGES = 12_000
 """Cores with up to so many edges go to GLOP, exact; larger ones to PDLP and the repair."""
 
 
 _LOOSE = 1e-3
-"""Where a first-order method leaves a larger gap, it goes on to the next of these tolerances."""
+"""Where a first-order method leaves a larger gap, it continues to the next of these tolerances."""
 _TOLERANCES = (TOLERANCE, 1e-6, 1e-8)
 _KEPT = 1 - 1e-9
 """Σw reaches the least that was asked for up to this."""
@@ -54,11 +52,11 @@ def solve_weights(
         edges: example_id, secret_id; each pair once.
         n_examples: n; examples without a secret get weight 1.
         capacities: (m,) by secret_id, the right-hand sides c·κ_j.
-        coverage: the largest expected number of distinct examples instead, among weights of at least its total
+        coverage: maximise the expected number of distinct examples instead, among weights of at least its total
             (which must be possible).
 
-    Guarantee: no capacity is exceeded in float64, and the true optimum lies in [objective, upper_bound]
-    whatever the solver did: the upper bound follows from weak duality on the ORIGINAL program.
+    Guarantee: no capacity is exceeded in float64, and the true optimum is in [objective, upper_bound] whatever the
+    solver did: the upper bound follows from weak duality on the ORIGINAL program.
 
     Raises:
         InputError: bad capacities or edges. CertificationError: the solver failed, or the repair did.
@@ -113,7 +111,7 @@ def _expanded(program: WeightProgram, reduced: Reduced, x: np.ndarray, y: np.nda
 
 
 def _most_distinct(program: WeightProgram, coverage: Coverage, most: Weights) -> Weights:
-    """The same for coverage; `most`: the weights of the largest total, which mend what a repair lost of it."""
+    """The same for coverage; `most`: the weights of the largest total, which restore what a repair lost of it."""
     reduced = reduce_program(program, singles_first=False)
     x, y, least_price = np.empty(0), np.empty(0), 0.0
     if reduced.matrix.nnz:

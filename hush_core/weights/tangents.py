@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from hush_core.weights.glop import solve_glop
+from hush_core.weights.solvers import solve_glop
 
 _FIRST, _ROUNDS = 8, 12
 _NEAR = 1e-7

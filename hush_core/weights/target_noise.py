@@ -1,14 +1,14 @@
 """The most weight that a given noise multiplier can certify: σ chosen, weights found.
 
-With rates ρ = B·w/Σw a secret of load L_j = Σ_{i∋j} w_i takes part B·L_j/Σw times a round in expectation, and may
-do so Λ_j times at σ (inverse accounting). So capacities s·Λ_j are allowed where the weight W(s) that they leave is
-at least s·B, and the largest such s is wanted. Λ_j hangs on how large rates may be, at most 1/s: W(s)/s need not
-fall, so s is sought from above on a grid, and then between two of its points.
+With rates ρ = B·w/Σw a secret of load L_j = Σ_{i∋j} w_i takes part B·L_j/Σw times a round in expectation; at σ it
+may do so Λ_j times (inverse accounting). So capacities s·Λ_j are allowed if they leave a weight W(s) of at least
+s·B. The largest such s is wanted. Λ_j depends on how large rates may be, at most 1/s, so W(s)/s need not fall. So s
+is searched from above on a grid, and then between two of its points.
 
-The inverse accounting errs on the safe side where rates are large: it knows the largest rate only, and sums of
-−log(1−ρ). So the first weights need a little less than σ; what they really need, and how their rates really spread,
-corrects the next ones. Where rates are so large that it allows nothing at all, weights by `matched` capacities are
-tried along c, by what they really need. Weights that need more than σ are never returned.
+The inverse accounting errs on the safe side if rates are large: it knows only the largest rate, and sums of
+−log(1−ρ). So the first weights need a little less than σ. The noise that they really need, and the real spread of
+their rates, correct the next ones. If rates are so large that it allows nothing at all, weights by `matched`
+capacities are tried along c, by the noise that they need. Weights that need more than σ are never returned.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PRECISION = 1e-4
 _LEAST_SCALE = 1 / 0.9
 """s below this would mean rates above 0.9."""
 _GRID = 16
-"""Points at which s is sought from above."""
+"""Points at which s is searched for from above."""
 _HALVINGS, _BISECTIONS = 24, 6
 """Along c: so often halved from c_max, then between the last two values."""
 _PASSES = 5

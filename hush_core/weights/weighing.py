@@ -1,10 +1,10 @@
 """Step 2 as a whole: capacities by a rule, the program solved, some examples held out.
 
-`equalised` closes the loop that the paper leaves open ("ideally we would include σ as a variable", §4): the noise
-is a maximum over secrets, so a secret that needs less of it has capacity to spare. At a given c, capacities are set
-to what the inverse accounting says each secret may take part at the noise that the weights turn out to need, and
-the program is solved again, until that settles: all secrets that bind then need the same noise. For a given noise
-multiplier instead of c see target_noise.py.
+`equalised` closes the loop that the paper leaves open ("ideally we would include σ as a variable", §4). The noise
+is a maximum over secrets, so a secret that needs less of it has capacity to spare. At a given c, the weights turn
+out to need some noise; inverse accounting says how much each secret may take part at that noise. These are the next
+capacities. The program is solved until that settles, and then all secrets that bind need the same noise. For a
+given noise multiplier in place of c see target_noise.py.
 """
 
 from __future__ import annotations

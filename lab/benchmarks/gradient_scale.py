@@ -24,7 +24,15 @@ from scipy import stats
 
 from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.plan import ProtectionPlan
-from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private, load_model, save_model
+from hush_core.training import (
+    LanguageModel,
+    OtherTexts,
+    byte_gpt,
+    fit_plain,
+    fit_private,
+    load_model,
+    save_model,
+)
 
 SHAPE, CHUNK = ByteGptModel(layers=1, width=96, heads=4), 256
 PACKAGES = ("asyncio", "email", "http", "json", "logging", "unittest", "xml", "importlib", "concurrent")
@@ -81,7 +89,15 @@ def rounds(
         rounds=ROUNDS, batch=BATCH, learning_rate=rate, checkpoint_every=ROUNDS, **WAYS[way][0]
     )
     with tempfile.TemporaryDirectory() as work:
-        fit_private(plan, tagged, model, config, Path(work), untagged=untagged, rehearsal=bytes([seed]) * 32)
+        fit_private(
+            plan,
+            tagged,
+            model,
+            config,
+            Path(work),
+            others=OtherTexts(untagged=untagged),
+            rehearsal=bytes([seed]) * 32,
+        )
     return model
 
 

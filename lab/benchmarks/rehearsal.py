@@ -38,7 +38,15 @@ from hush_core.plan import ProtectionPlan
 from hush_core.rehearsal import Budget, Cast, Measured, cast, play, played_plan, space_of, untagged_texts
 from hush_core.rehearsal.play import losses
 from hush_core.secrets import extract
-from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private, load_model, save_model
+from hush_core.training import (
+    LanguageModel,
+    OtherTexts,
+    byte_gpt,
+    fit_plain,
+    fit_private,
+    load_model,
+    save_model,
+)
 from hush_core.weights import expected_distinct, sampling_rates, weigh, weight_settings
 
 TARGET = 0.9
@@ -192,7 +200,9 @@ def _run(
     ]
     with tempfile.TemporaryDirectory() as folder:
         quiet = settings.model_copy(update={"checkpoint_every": plan.rounds})
-        fitted = fit_private(plan, data.texts, load_model(start), quiet, Path(folder), untagged=untagged)
+        fitted = fit_private(
+            plan, data.texts, load_model(start), quiet, Path(folder), others=OtherTexts(untagged=untagged)
+        )
     loss = losses(fitted.model, measured)[0]
     return loss if np.isfinite(loss) else None
 

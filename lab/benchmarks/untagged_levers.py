@@ -22,6 +22,7 @@ from hush_core.config import ByteGptModel, LoraConfig, TrainConfig, UntaggedConf
 from hush_core.plan import make_plan
 from hush_core.secrets import extract
 from hush_core.training import (
+    OtherTexts,
     adapted,
     byte_gpt,
     fit_plain,
@@ -133,7 +134,7 @@ def run(name: str, changes: dict, start: Path, split: Split, frames, seed: int) 
     with tempfile.TemporaryDirectory() as folder:
         fit_private(
             plan, split.texts, model, config, Path(folder) / "w",
-            untagged=split.untagged, validation=split.validation,
+            others=OtherTexts(untagged=split.untagged, validation=split.validation),
         )  # fmt: skip
     after = losses(model, split)
     if heal := settings.get("heal"):

@@ -136,8 +136,8 @@ def by_highs(program: Program) -> Callable[[], Answer]:
 
 
 def by_glop(program: Program) -> Callable[[], Answer]:
-    from hush_core.weights.glop import solve_glop
     from hush_core.weights.program import build_program
+    from hush_core.weights.solvers import solve_glop
 
     edges = program.edges()
 
@@ -149,8 +149,8 @@ def by_glop(program: Program) -> Callable[[], Answer]:
 
 
 def by_pdlp(program: Program) -> Callable[[], Answer]:
-    from hush_core.weights.pdlp import TOLERANCE, solve_pdlp
     from hush_core.weights.program import build_program
+    from hush_core.weights.solvers import TOLERANCE, solve_pdlp
 
     edges = program.edges()
 

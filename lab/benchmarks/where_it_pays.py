@@ -30,7 +30,15 @@ from where_it_pays_data import CONTEXT, Place, read_arxiv, read_gcc
 from hush_core.config import ByteGptModel, GroupPrivacyMechanism, TrainConfig, UserWiseMechanism
 from hush_core.mechanisms import filling, item_texts, lay_out, plan_of
 from hush_core.plan import ProtectionPlan, make_plan
-from hush_core.training import LanguageModel, byte_gpt, fit_plain, fit_private, load_model, save_model
+from hush_core.training import (
+    LanguageModel,
+    OtherTexts,
+    byte_gpt,
+    fit_plain,
+    fit_private,
+    load_model,
+    save_model,
+)
 from hush_core.weights import WeightSettings
 
 SHAPE = ByteGptModel(layers=1, width=64, heads=4)
@@ -158,7 +166,7 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=self.work) as folder:
             fit_private(
                 plan, texts, model, way.config(plan, self.place.name, rate), Path(folder) / "run",
-                untagged=self._untagged(),
+                others=OtherTexts(untagged=self._untagged()),
             )  # fmt: skip
         signal = plan.expected_batch * plan.rounds**0.5 / plan.noise_multiplier
         return model, {"sigma": plan.noise_multiplier, "batch": plan.expected_batch, "signal": signal}

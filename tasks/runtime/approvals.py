@@ -1,11 +1,11 @@
 """The signature of a decision on a version: made with the key of the organisation or of the home, and checked.
 
-MLflow lets anyone who reaches it set a tag or move the alias; only who can read the key can make this signature.
-Where there is a trust root (`trust`), the organisation's key makes it, and whoever has the trust root can check
-it; where there is none, the home's own, which the home alone can check. Whoever kept the tags of an approval
-could put them back after a rejection of the same version, so the home keeps the signature of its last decision
-on each (HUSH_HOME/decisions), and no other one counts there. It keeps where it put the alias last, too
-(`promotions`): the alias moved back to an older version that was approved in its time is refused.
+MLflow lets anyone who reaches it set a tag or move the alias; only a reader of the key can make this signature.
+With a trust root (`trust`), the organisation's key makes it, and anyone who has the trust root can check it.
+Without one, the home's own key makes it, and the home alone can check it. After a rejection, anyone who kept the
+tags of an approval could restore them. So the home keeps the signature of its last decision on each version
+(HUSH_HOME/decisions), and no other one counts there. It also keeps where it put the alias last (`promotions`): it
+refuses the alias on an older version that was approved in its time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ APPROVED, REJECTED, REFUTED = "approved", "rejected", "refuted"
 
 
 def signature(name: str, version: str, tags: Mapping[str, str]) -> str:
-    """Of the decision that stands in `tags`, on this version with this certificate."""
+    """The decision in `tags`, on this version with this certificate."""
     if key := signing_key():
         return sign_statement(key, _subject(name, version, tags), PREDICATE, _said(tags))
     return _home_signature(name, version, tags)
@@ -56,8 +56,8 @@ def _said(tags: Mapping[str, str]) -> dict[str, str | None]:
 def note_last(name: str, version: str, decision: str) -> None:
     """Keep the signature of the last decision on a version, or `failed`.
 
-    Written before the registry is told: a kill between the two leaves a version that must be reviewed again, never
-    one that was rejected and counts as approved.
+    Written before the registry: a kill between the two leaves a version that must be reviewed again, never one that
+    was rejected and counts as approved.
     """
     file = _last(name, version)
     file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -72,8 +72,8 @@ def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
     """Who approved a version and when, in words. `trust`: of this environment, unless given.
 
     Raises:
-        VerificationError: nobody did with a key that is trusted (without a trust root: the key of this home): the
-            alias or a tag was set by another way, or the review was of an older hush or on another machine.
+        VerificationError: no trusted key approved it; without a trust root that is the key of this home. The alias
+            or a tag was set by another way, or the review was of an older hush or on another machine.
     """
     trust = trust or trust_root()
     uri, tags = f"models:/{entry.name}/{entry.version}", entry.tags
@@ -92,8 +92,8 @@ def check_approval(entry: ModelVersion, trust: TrustRoot | None = None) -> str:
 def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
     """For a version that was found by the alias `champion`, and whose approval holds: is it the one promoted last?
 
-    In the home that decided, by its own note; and by the signed times of approvals of other versions that stand in
-    the registry, which whoever has the trust root can check. A version is promoted again by another review of it.
+    This home's own note answers for its decisions. For others it is the signed times of approvals in the registry,
+    which anyone with the trust root can check. A version is promoted again by another review of it.
 
     Raises:
         VerificationError: another version was promoted later, or the alias was taken away since: somebody moved it.
@@ -103,7 +103,7 @@ def check_last(entry: ModelVersion, trust: TrustRoot | None = None) -> None:
     back = "the alias was moved back to it: review it again with hush review, if it is to be champion"
     last, pending = last_promotion(entry.name), None
     if last is not None and not last.moved and last.version != str(entry.version):
-        last, pending = last.before, last.version  # until that is done, what stood before stands
+        last, pending = last.before, last.version  # until that is done, the earlier one counts
     if last is not None and last.version != str(entry.version) and at <= last.at:
         now = f"version {last.version} was promoted" if last.version else "the alias was taken away"
         raise VerificationError([f"{uri}: was approved at {at}, and {now} at {last.at}; {back}"])

@@ -20,11 +20,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from hush_core.errors import HushError
 from tasks.runtime.environment import home
 from tasks.runtime.full_disk import FULL
 from tasks.runtime.shared_store import SharedStoreError
-from tasks.runtime.steps import Step, run_logger, step
-from tasks.runtime.store import Store, canonical_json, refs_in
+from tasks.runtime.steps import Step, read_result, run_logger, step
+from tasks.runtime.store import canonical_json, open_store, refs_in
 
 
 def content_key(task_name: str, version: int | str, *inputs: Any) -> str:
@@ -67,9 +68,10 @@ def cached_task(
         inputs = {k: v for k, v in arguments.items() if k not in ignore}
         value = content_key(name, version, inputs)
         record = Path(results, value)
-        if record.exists() and not _alive(record):
+        if record.exists() and not (_alive(record) and _readable(record)):
             record.unlink(missing_ok=True)
-            run_logger().warning("%s: a stored object is gone or damaged; computing it again", name)
+            why = "a stored object is gone or damaged, or of an older hush; computing it again"
+            run_logger().warning("%s: %s", name, why)
         return value
 
     def decorate(function: Callable[..., Any]) -> Step[..., Any]:
@@ -117,7 +119,7 @@ def _alive(record: Path) -> bool:
     try:
         body = json.loads(record.read_bytes())
         result = json.loads(body["result"]) if isinstance(body["result"], str) else body["result"]
-        store = Store(home().store)
+        store = open_store()
         for ref in refs_in(result):
             if not store.holds(ref):
                 return False
@@ -129,3 +131,14 @@ def _alive(record: Path) -> bool:
         return error.errno in FULL
     except (ValueError, KeyError, TypeError):
         return False
+
+
+def _readable(record: Path) -> bool:
+    """Whether a stored result is of types that this hush has, with the fields that they have now."""
+    try:
+        read_result(record)
+    except (ImportError, AttributeError, KeyError, ValueError):
+        return False
+    except HushError:  # no type of hush: reading it refuses it
+        return True
+    return True

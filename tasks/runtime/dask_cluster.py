@@ -1,7 +1,7 @@
 """A Dask cluster as Prefect's task runner: processes of this machine, or workers that a scheduler has.
 
-Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: whoever may connect
-to a Dask scheduler may run code. Imported only where HUSH_RUNNER asks for it; needs the extra `dask`.
+Its own cluster listens on loopback, speaks TLS with keys made for it alone, and serves no page: anyone who may
+connect to a Dask scheduler may run code. Imported only if HUSH_RUNNER asks for it; needs the extra `dask`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hush_core.files import file_sha256, private_folder
 from tasks.runtime.dask_workers import Required, asked_first, check_workers, known_first
 from tasks.runtime.environment import RUNNER, home
 from tasks.runtime.shared_store import shared_store
-from tasks.runtime.store import Ref, Store, StoreError, directory_sha256, refs_in
+from tasks.runtime.store import Ref, Store, StoreError, directory_sha256, open_store, refs_in
 
 BY_STORE = frozenset({"weigh", "price", "parts"})
 """Steps that are functions of stored objects alone. The others keep something in the home: scans, the ledger."""
@@ -80,8 +80,8 @@ class ClusterRunner(DaskTaskRunner):
         """The connection, made when it is first asked for.
 
         Raises:
-            InputError: nobody answers at the address, its workers have another hush or another home, or there is no
-            Prefect server that they can reach.
+            InputError: nobody answers at the address, its workers have another hush or another home, or they reach
+                no Prefect server.
         """
         with self._beginning:
             if self._client is None and self.address:
@@ -106,7 +106,7 @@ class ClusterRunner(DaskTaskRunner):
 
     def _on_storage(self, task: Any, parameters: Any, *args: Any, **kwargs: Any) -> PrefectDaskFuture[Any]:
         """Begin a task whose objects a worker fetches from HUSH_STORE."""
-        store, refs = Store(home().store), list(refs_in(_plain(parameters)))
+        store, refs = open_store(), list(refs_in(_plain(parameters)))
         for ref in refs:
             store.publish(ref, asked=True)
 
@@ -145,7 +145,7 @@ class ClusterRunner(DaskTaskRunner):
 
     def __exit__(self, *failure: Any) -> None:
         """A flow that fails or is stopped waits for what its own workers do, which end after their round with a
-        checkpoint; workers of others go on by themselves."""
+        checkpoint; workers of others continue by themselves."""
         if failure[0] is not None and self._client is not None and self._cluster is not None:
             until = time.monotonic() + GRACE
             while time.monotonic() < until and sum(self._client.run(at_work, on_error="ignore").values()):
@@ -190,7 +190,7 @@ def _digest(path: Path) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it, as far as references may lie in it."""
+    """In JSON's types, as deep as references may be in it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, dict):

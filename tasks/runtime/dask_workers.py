@@ -68,8 +68,7 @@ def check_workers(address: str) -> Required:
     """See that all workers can do what they will be given.
 
     Raises:
-        InputError: nobody answers at the address, a worker is of another kind, or there is no Prefect server that
-        they can reach.
+        InputError: nobody answers at the address, a worker is of another kind, or they reach no Prefect server.
     """
     if not os.environ.get("PREFECT_API_URL"):
         what = "the workers of another cluster cannot reach the Prefect server that hush begins for itself"

@@ -1,8 +1,8 @@
 """Decisions on a version, a reviewer's, an audit's or the watch's: written to the registry, and the alias moved.
 
-The order makes a kill at any point harmless. The home notes first what is about to be promoted and what stood
+The order makes a kill at any point harmless. The home notes first what is about to be promoted and what was
 before (`promotions`), then the registry gets the signed tags, and the alias moves last. `finish_decisions`
-completes what was killed in between where all its tags were written; else what stood before stands.
+completes what was killed in between if all its tags were written; else it restores the earlier state.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from tasks.runtime.versions import CHAMPION, DIGEST, STATUS, find_version
 
 def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str | None = None) -> bool:
     """Write a signed decision to the registry; the alias moves last: to an approved version, away from others.
-    Whether that left the model without a champion. A promotion is noted for the webhook before the alias moves,
-    where one is set up; `webhook.deliver` tells it.
+
+    Returns whether that left the model without a champion. If a webhook is set up, a promotion is noted for it
+    before the alias moves; `webhook.deliver` sends it.
 
     certificate: SHA-256 of the certificate.json that the decision is about; an approval must name it.
 
@@ -77,8 +78,8 @@ def decide(model_uri: str, status: str, *, by: str, why: str, certificate: str |
 
 
 def finish_decisions(model: str) -> None:
-    """What a decision that was killed had still to do: the alias is moved to what was approved, and its message may
-    be told; or, where its tags were not all written or it was overtaken, what stood before stands.
+    """Finish a decision that was killed: move the alias to what was approved, and release its message. If not all
+    its tags were written, or a later decision overtook it, restore the state before it.
 
     Raises:
         InputError: this account may not decide.
@@ -118,7 +119,8 @@ def _move_alias(noted: Promotion) -> None:
 
 
 def _forget_overtaken(model: str) -> None:
-    """Drop the messages of promotions that do not stand (any more): consumers would load what was taken back."""
+    """Drop the messages of promotions that are not (or no longer) valid: consumers would load what was taken
+    back."""
     last = last_promotion(model)
     for message in webhook.messages():
         if message.model == model and (last is None or not last.told_by(message)):
@@ -170,11 +172,14 @@ def standing(entry: ModelVersion) -> Standing:
 
 
 def withdraw(seen: Standing, *, failed: bool) -> bool:
-    """Take the champion's alias from a version, if it has it. Whether that was done: not where anybody decided on
-    the model since it was `seen`, as the look at it, which takes minutes, is then of something else.
+    """Take the champion's alias from a version that has it. Returns whether that was done.
 
-    failed: its files or its certificate are what does not hold; it must be reviewed anew. Else only the way it was
-        promoted: an approval that nobody made is `pending` again.
+    It is not done if anybody decided on the model since it was `seen`: a check takes minutes, and was of something
+    else then.
+
+    failed: its files or its certificate do not hold, and it must be reviewed again. Otherwise only its promotion
+        does
+        not hold: an approval that nobody made is `pending` again.
     """
     name, version = seen.entry.name, seen.entry.version
     with _refused_in_words(), one_at_a_time(home(), "decisions"):

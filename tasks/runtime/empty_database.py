@@ -75,7 +75,7 @@ def _file() -> Path | None:
 
 
 def _read(file: Path) -> bytes | None:
-    """None where there is none, or a damaged one."""
+    """None without one, or for a damaged one."""
     try:
         data = file.read_bytes()
     except OSError:

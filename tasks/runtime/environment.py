@@ -1,10 +1,10 @@
-"""Where hush keeps its things, and the settings that must stand before Prefect or MLflow is imported.
+"""Where hush keeps its files, and the settings that must be set before Prefect or MLflow is imported.
 
 >>> home = prepare_environment()        # doctest: +SKIP
 >>> import prefect, mlflow              # doctest: +SKIP
 
-Everything lies under one folder, `HUSH_HOME` (default `~/.hush`), readable by its owner only: the store holds
-text of protected examples. What the user has set already (a server, a tracker) is respected.
+Everything is in one folder, `HUSH_HOME` (default `~/.hush`), readable by its owner only: the store holds the text
+of protected examples. What the user has set already (a server, a tracker) is respected.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def home() -> Home:
 def settings(place: Home) -> dict[str, str]:
     """The environment of a process that runs flows; values already set by the user come first.
 
-    Why each stands: `docs/architecture.md`. No call leaves the machine; the embedded server listens
+    Why each is: `docs/architecture.md`. No call leaves the machine; the embedded server listens
     on loopback and takes no request from another origin; models are never unpickled.
     """
     return {
@@ -198,8 +198,8 @@ def settings(place: Home) -> dict[str, str]:
 
 
 def retry_pauses() -> list[float]:
-    """Seconds after which a record is delivered anew to a tracker that did not answer: HUSH_TRACKER_RETRIES, or
-    what makes half an hour with MLflow's own tries.
+    """Seconds between attempts to deliver a record to a tracker that did not answer: HUSH_TRACKER_RETRIES, or half
+    an hour in all, MLflow's own retries included.
 
     Raises:
         InputError: it is no list of seconds.
@@ -220,7 +220,7 @@ def runner() -> str:
     machine's processes, or the address of a Dask scheduler.
 
     Raises:
-        InputError: it is none of these, an address that anybody could use, or Dask is not installed.
+        InputError: it is neither, the address is open to anybody, or Dask is not installed.
     """
     chosen = os.environ.get(RUNNER) or "threads"
     if chosen == "threads":
@@ -234,7 +234,7 @@ def runner() -> str:
         if scheme == "tcp" and host not in LOOPBACK:
             raise InputError(
                 RUNNER,
-                "is a scheduler without TLS on another machine: whoever reaches it can run code and read the store",
+                "is a scheduler without TLS on another machine, by which others can run code and read the store",
                 "write tls://… and set DASK_DISTRIBUTED__COMM__TLS__… (docs/running.md)",
             )
     if find_spec("prefect_dask") is None:
@@ -259,7 +259,7 @@ def store_address() -> str:
     if scheme == "file" and named and ".." not in folder.parts:
         ours, theirs = home().root, Path(of_mount(f"{STORE} ({chosen})", lambda: os.path.realpath(folder)))
         if ours == theirs or ours in theirs.parents or theirs in ours.parents:
-            raise SetupError(STORE, "lies in HUSH_HOME, or has it inside", "name a folder apart from it")
+            raise SetupError(STORE, "is in HUSH_HOME, or has it inside", "name a folder apart from it")
         return chosen
     if scheme != "s3" or not re.fullmatch(r"[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9._=-]+)*", rest):
         hint = "write s3://bucket/prefix or file:///mnt/folder; logins and endpoints by AWS's own variables"

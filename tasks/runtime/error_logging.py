@@ -1,4 +1,4 @@
-"""A refusal of ours is one line in the logs of Prefect, told once; a traceback is for what nobody foresaw."""
+"""A refusal of hush is one line in the logs of Prefect, once; a traceback is for unforeseen errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an error is a disk that is full, whoever met it: a file, SQLite below MLflow, or the Prefect server."""
+"""Whether an error is a full disk, for a file, SQLite below MLflow, or the Prefect server."""
 
 from __future__ import annotations
 

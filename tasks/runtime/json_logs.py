@@ -3,8 +3,8 @@
     {"time": "2026-11-23T02:00:07.123Z", "level": "INFO", "logger": "prefect.flow_runs", "message": "…", "run": "…"}
 
 Prefect makes the handler, in every process that runs flows, as `environment.settings` names it. A refusal of hush
-has its one line. Of any other error the type and the places in the code are told and not its words, which may quote
-what it stumbled over: an error about text quotes text.
+has its one line. Any other error is logged by its type and the places in the code, without its words: an error
+about text may quote text.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hush_core.errors import HushError
 if TYPE_CHECKING:
     from rich.console import Console
 
-LEFT_OUT = "(not told: it may quote what it stumbled over)"
+LEFT_OUT = "(left out: it may quote the data that caused it)"
 KEPT = 16
 """Errors whose words are still left out of later lines, which repeat them as how a run ended."""
 SHORTEST, LONGEST = 8, 2000
-"""Characters of an error's words: shorter ones stand in any line by chance; after the longest the line ends."""
+"""Characters of an error's words: shorter ones occur in any line by chance; after the longest the line ends."""
 _NAMES = {"flow_run_name": "run", "flow_run_id": "run_id", "task_run_name": "step"}
 
 
@@ -119,7 +119,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _however_quoted(words: str) -> str:
-    """A pattern for the words as they are, and as they stand in the `repr` of a text, or in the `repr` of that."""
+    """A pattern for the words as they are, and as in the `repr` of a text, or in the `repr` of that."""
     single = re.sub(r"\\+", r"\\", words[:LONGEST])  # a run of backslashes is longer in each `repr`
     pattern = "".join(map(_character, single))
     return pattern + ".*" if len(words) > LONGEST else pattern

@@ -1,7 +1,7 @@
 """*Cancel* and *Suspend* are heard however long Prefect's server was away.
 
 Prefect's runner, and the process of a run, hear of both by a stream of events, and where that breaks they ask
-every ten seconds. After three questions in a row that nobody answered they stop asking for good, and go on
+every ten seconds. After three questions in a row that nobody answered they stop asking for good, and continue
 deaf: a quarter of an hour with the retries that hush sets (PREFECT_CLIENT_MAX_RETRIES). One answer that is no
 server's ends it at once: the 404, the login page or the 200 of a proxy whose server is away. Prefect has no
 setting for that but one that kills what runs. So here the loop that asks is begun again.

@@ -1,13 +1,13 @@
-"""What is seen of the certified rounds while they go on: live metrics of the tracker's run, progress in Prefect.
+"""Live view of the certified rounds: metrics of the tracker's run, progress in Prefect.
 
     with watched(experiment, model) as live:            # a flow
         live.begin(run, spool)                          # before the first round; takes no time
         live.row({"round": 0, "public_loss": 7.8}, rounds)  # after each round; takes microseconds
 
-Each row that is kept is a line of a file at once, and a thread of its own takes lines to the servers every few
-seconds. So a server that is slow, down or gone for good costs training nothing: what was not taken is taken later,
-by the thread or when the run is recorded (`deliver`). A line keeps its step and its time, and the tracker keeps one
-metric of a name, step, time and value: a line that is taken twice, because an answer was lost, is there once.
+Each row is at once a line of a file, and a separate thread sends lines to the servers every few seconds. So a
+server that is slow or down costs training nothing: its lines are sent later, by the thread or when the run is
+recorded (`deliver`). A line has its step and time, and the tracker keeps one metric per name, step, time and value.
+So a line that is sent twice after a lost answer counts once.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Live:
         self._rounds = _Rounds()
 
     def begin(self, run: str, rounds: int) -> None:
-        """Training `run`, a public name, of so many rounds in all begins, or goes on."""
+        """Training `run`, a public name, of so many rounds in all begins, or continues."""
         spool = spool_of(run)
         private_folder(spool.parent)
         self._rounds = _Rounds()
@@ -158,7 +158,7 @@ class _Rounds:
 
 
 class _Courier(threading.Thread):
-    """Takes rows from the file to the servers. Its own errors are told once, and end nothing."""
+    """Sends rows from the file to the servers. It reports its own errors once, and they end nothing."""
 
     def __init__(self, experiment: str, model: str, run: str, spool: Path, rounds: int) -> None:
         super().__init__(name="hush-live", daemon=True)

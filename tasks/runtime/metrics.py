@@ -1,8 +1,8 @@
 """What a monitor asks of a worker: rounds, releases, the queue, in Prometheus' form; read when it is asked.
 
-Nothing is counted in memory, so a restart loses nothing: releases come from the ledgers of the store, the rate of
-rounds from what trainings write for the live metrics, runs and queue from the orchestrator. Names of flows are
-told, never a secret's name or value.
+Nothing is counted in memory, so a restart loses nothing. Releases come from the ledgers of the store, the rate of
+rounds from the trainings' live metrics, runs and queue from the orchestrator. Names of flows are published, never a
+secret's name or value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tasks.runtime.environment import Home
 FLOWS = ("train", "plan", "rehearse", "compare", "secrets", "review", "audit", "watch")
 WAITING, RUNNING, PAUSED = ("SCHEDULED", "PENDING"), ("RUNNING", "CANCELLING"), ("PAUSED",)
 FRESH = 60.0
-"""Seconds since its last row for which a training counts as going on."""
+"""Seconds since its last row for which a training counts as continuing."""
 TIMEOUT = 5.0
 
 
@@ -61,7 +61,7 @@ class WorkerMetrics(Collector):
         """Lines of every ledger but their headers; a file that has not grown is not read again."""
         with self._one_asks:
             for file in (self._place.store / "work").glob("*/releases.jsonl"):
-                with suppress(FileNotFoundError):  # it has just gone; what it told stays counted
+                with suppress(FileNotFoundError):  # it has just gone; its count stays
                     self._count_on(file)
             return sum(max(lines, 0) for _, lines in self._counted.values())
 
@@ -94,7 +94,7 @@ class WorkerMetrics(Collector):
         if not url:
             return
         runs = GaugeMetricFamily(
-            "hush_flow_runs", "Runs that are due and wait, that go on, or that wait for a person",
+            "hush_flow_runs", "Runs that are due and wait, that are running, or that wait for a person",
             labels=("flow", "state"),
         )  # fmt: skip
         answers = 1

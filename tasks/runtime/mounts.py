@@ -24,4 +24,4 @@ def of_mount(where: str, call: Callable[[], T]) -> T:
         return within(MOUNT_ANSWERS, call)
     except TimeoutError:
         what = f"has not answered for {MOUNT_ANSWERS:.0f} s, as a mount whose server is gone"
-        raise SetupError(where, what, "see to its server, or mount it anew") from None
+        raise SetupError(where, what, "see to its server, or mount it again") from None

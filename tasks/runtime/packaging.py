@@ -1,8 +1,8 @@
 """The files around a registered model, which decide what a consumer installs and which code loads the model.
 
 MLflow writes them (`MLmodel`, requirements, a copy of the tokenizer) when a version is registered, after the
-certificate: no hash of them can stand in it. So each is made from the certificate and the certified files alone,
-and verifying means to make it again and compare.
+certificate, so the certificate cannot hold their hashes. So each is made from the certificate and the certified
+files alone, and verifying means to make it again and compare.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DOWNLOADED = "registered_model_meta"
 """MLflow adds it to a copy that it downloads: name and version."""
 _STRING = [{"type": "string", "required": True}]
 _MARKS = {"artifact_path", "model_id", "model_uuid", "run_id", "utc_time_created", "model_size_bytes"}
-"""What tells one version from another in MLmodel: a number, or one word without blanks but for the time's."""
+"""What differs between versions in MLmodel: a number, or one word without blanks except in the time."""
 _FIXED = {"is_signature_from_type_hint": False, "type_hint_from_example": False, "prompts": None}
 _CLASS = re.compile(r"[A-Za-z0-9]+")
 
@@ -115,11 +115,11 @@ def _check_around(root: Path, code: Mapping[str, str]) -> list[str]:
     try:
         return failures + _check_mlmodel(root, code)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of another form
-        return [*failures, f"{MLMODEL}: is not what hush registers, or the model's own settings are none"]
+        return [*failures, f"{MLMODEL}: is not what hush registers, or the model's own settings are missing"]
 
 
 def _check_bill(root: Path, certificate: Certificate) -> list[str]:
-    """Of a model of an older hush there is none."""
+    """A model of an older hush has none."""
     path = root / BOM
     if not path.exists():
         return []
@@ -217,7 +217,7 @@ def _kind(model_dir: Path) -> tuple[dict, dict]:
 
 
 def _mapping(path: Path) -> dict:
-    """A small YAML or JSON document; empty where it is none."""
+    """A small YAML or JSON document; empty if it is neither."""
     try:
         found = read_yaml(path.read_text("utf-8")) if path.is_file() else {}
     except (yaml.YAMLError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
 """An object of the store as one encrypted file, and back: a folder travels as a tar of its plain files.
 
-Whoever has the key may have sealed anything: nothing is unpacked but plain files, and what does not unpack counts
-as not whole, so that whoever has the object replaces it.
+Anyone with the key may have sealed anything. So only plain files are unpacked, and an archive that does not unpack
+counts as damaged, so that a home that has the object replaces it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def unpack(packed: Path, into: Path) -> None:
     """Make a folder of a tar.
 
     Raises:
-        NotWhole: it is none, or not one of plain files.
+        NotWhole: it is no tar, or not one of plain files.
         OSError: the disk is full.
     """
     into.mkdir(mode=0o700)

@@ -49,7 +49,7 @@ class Place(ABC):
         """Copy a file of at most so many bytes here.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: it does not exist.
             TooLong: it is longer.
             NotWhole: another thing than a file has its name.
         """

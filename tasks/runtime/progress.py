@@ -24,7 +24,7 @@ from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
 SCREENS: list[Progress] = []
-"""Where a command shows bars; told at every step, so each has to be quick."""
+"""Where a command shows bars; called at every step, so each has to be quick."""
 WHOLE: list[WholeJob] = []
 """The job that all stages belong to, where its stages are known: at most one."""
 A_LINE = {"hush_progress": True}
@@ -116,7 +116,7 @@ def _refuse_if_dismissed() -> None:
         return
     known = dask.get_worker().state.tasks.get(key)
     if known is None or known.state != "executing":
-        raise Dismissed("the flow that asked for this has ended; start it again, and it goes on from here")
+        raise Dismissed("the flow that asked for this has ended; start it again, and it continues from here")
 
 
 def suspended() -> bool:

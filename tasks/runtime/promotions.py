@@ -1,9 +1,9 @@
-"""Which version of a model this home promoted last, and when: what the registry's alias is held against.
+"""Which version of a model this home promoted last, and when: the registry's alias is compared with it.
 
 Signed tags say that a version was approved, not that it is the one approved last. So the home keeps, for each
-model, where its last decision put the alias `champion`: written before the registry is told anything, with what
-stood before, and marked when the alias has moved. A decision that was killed in between is finished, or undone, by
-the next one or by `hush watch`.
+model, where its last decision put the alias `champion`, and where it was before. The note is written before the
+registry, and marked when the alias has moved. A decision that was killed in between is finished, or undone, by the
+next one or by `hush watch`.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ class Promotion(BaseModel):
     at: str
     """When that was decided, as the decision's tag says it (UTC, to the second)."""
     moved: bool
-    """Whether the registry has been told."""
+    """Whether the registry has it."""
     before: Promotion | None = None
-    """While it has not: what stands until then."""
+    """While it has not: what is until then."""
 
     @classmethod
     def begun(cls, model: str, version: str, at: str) -> Promotion:
-        """One that is about to be told to the registry."""
+        """One that is about to be written to the registry."""
         return cls(model=model, version=version, at=at, moved=False, before=last_promotion(model))
 
     def done(self) -> Promotion:
         return self.model_copy(update={"moved": True, "before": None})
 
     def undo(self) -> None:
-        """What stood before is the last one again."""
+        """What was there before is the last one again."""
         if self.before is not None:
             self.before.keep()
         else:

@@ -1,7 +1,7 @@
 """One MLflow run a trained model, ending in a registered version that carries its own certificate.
 
-What a kill or a lost connection leaves half done, the next try finishes: a run that was begun for this
-certificate is gone on with, and a version whose registration was cut short gets what was left to write.
+The next attempt finishes what a kill or a lost connection left half done. It continues a run that was begun for
+this certificate, and completes a version whose registration was cut short.
 
 >>> registered = record_run(experiment="hush", model_name="m", ...)      # doctest: +SKIP
 >>> certificate = download_certificate(registered.model_uri, folder)     # doctest: +SKIP
@@ -33,7 +33,7 @@ from tasks.ownership import one_at_a_time
 from tasks.runtime.environment import home
 from tasks.runtime.live import deliver, open_run
 from tasks.runtime.packaging import MLMODEL, environment_files, generation, tokenizer_files
-from tasks.runtime.store import Store
+from tasks.runtime.store import open_store
 from tasks.runtime.tracking import experiment_of, link_of, log_files, owned, tracker
 from tasks.runtime.trust import signing_key
 from tasks.runtime.versions import DIGEST, STATUS, versions_of
@@ -75,7 +75,7 @@ def record_run(
     fails midway leaves a FAILED run and no version. `training`: the public name of the run's training; where a
     run shows its live metrics, that one is taken, and what of them did not reach the tracker is delivered first.
     """
-    with one_at_a_time(home(), "register"), Store(home().store).all_temporary():
+    with one_at_a_time(home(), "register"), open_store().all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:
             return logged
         return _record(
@@ -137,9 +137,9 @@ def _record(
 def _begun_or_new(
     client: mlflow.MlflowClient, experiment_id: str, marks: Mapping[str, str], shown: str | None
 ) -> mlflow.ActiveRun:
-    """The run that was begun for this certificate and did not finish, as whoever did it was killed or lost the
-    server; else the one that shows its training, or a new one. What it had logged of a model goes, as the model is
-    logged whole again."""
+    """The run that was begun for this certificate and did not finish, after a kill or a lost server; else the one
+    that shows its training, or a new one. Partly logged files of a model are deleted, as the model is logged whole
+    again."""
     query = f"attributes.status != 'FINISHED' and tags.{DIGEST} = '{marks[DIGEST]}'"
     left = client.search_runs([experiment_id], query, max_results=1)
     if not left:
@@ -186,9 +186,9 @@ def _in_run(known: Registered, experiment_id: str, run_id: str) -> Registered:
 
 
 def registered_version(model_name: str, certificate_dir: Path) -> Registered | None:
-    """The version of `model_name` that has this very certificate, if there is one; where there is a key to sign
-    with, one that was signed with it. Not one whose run `mlflow gc` deleted for good: its report went with it,
-    so the model is registered anew, with a run."""
+    """The version of `model_name` with this certificate, if there is one; with a signing key, only one signed by
+    it. A version whose run `mlflow gc` deleted for good does not count: its report is gone, so the model is
+    registered again, with a run."""
     wanted = {DIGEST: file_sha256(certificate_dir / "certificate.json"), **_signer()}
     client = tracker()
     known = versions_of(model_name, **wanted)
@@ -241,7 +241,7 @@ class _CertifiedFlavor:
         mlflow_model.flavors["transformers"].pop("source_model_name", None)  # the same path
         mlflow_model.save(str(root / MLMODEL))
         if key := signing_key():
-            sign_package(root, certificate, key)  # the last: all that stands here is signed
+            sign_package(root, certificate, key)  # the last: all that is here is signed
 
 
 def _log_model(model_dir: Path, certificate_dir: Path) -> Any:

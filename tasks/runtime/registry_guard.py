@@ -1,10 +1,10 @@
-"""Who may crown a model: an authorization function for MLflow's own login, in which hush alone may.
+"""Who may promote a model: an authorization function for MLflow's own login, by which hush alone may.
 
-MLflow gives permissions by model, and whoever may write to one may set any alias and any tag of it; admins may all.
+MLflow gives permissions by model. Anyone who may write to one may set any alias and any tag of it; admins may all.
 With `authorization_function = tasks.runtime.registry_guard:authenticate` in the server's login file
-(MLFLOW_AUTH_CONFIG_PATH), requests that would move the alias `champion`, write a decision's tags, or take away or
-rename what has the alias, are for hush's service account; anyone else gets 403, admins too. All else is as MLflow
-decides it. The body is read by MLflow's own parser, so that what is looked at is what would be done.
+(MLFLOW_AUTH_CONFIG_PATH), some requests are for hush's service account only; anyone else gets 403, admins too.
+These move the alias `champion`, write a decision's tags, or delete or rename what has the alias. All else is as
+MLflow decides it. MLflow's own parser reads the body, so the check sees what would be done.
 
 `python -m tasks.runtime.registry_guard FILE` writes that login file, for a start script; HUSH_MLFLOW_USERS is the
 address of the database that holds the users.

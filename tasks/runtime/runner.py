@@ -1,8 +1,7 @@
 """Where a flow's parallel tasks run: threads of its process, or processes of a Dask cluster (`HUSH_RUNNER`).
 
-`chosen_runner` gives it to the flows. What is spread over a cluster comes out as it does in threads, to the byte:
-which process works a part out changes nothing of it. docs/running.md says what runs where, and who can read
-what.
+`chosen_runner` gives it to the flows. Results on a cluster are those in threads, to the byte: which process
+computes a part changes nothing. docs/running.md says what runs where, and who can read what.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ def elsewhere(function: Step[P, R]) -> Callable[P, R]:
 
 
 def _result(future: PrefectFuture[R]) -> R:
-    """Waited for in short turns: a thread that is told to stop dismisses the worker, which then ends its task.
+    """Wait in short turns: a thread that is asked to stop dismisses the worker, which then ends its task.
 
     Raises:
-        KeyboardInterrupt: it was told so.
+        KeyboardInterrupt: it was asked to stop.
     """
     while not future.wrapped_future.done():
         if STOPPING.is_set():

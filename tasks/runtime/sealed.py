@@ -1,9 +1,9 @@
 """Files encrypted for storage that others may read: AES-256-GCM piece by piece, so that no size needs the memory.
 
 A file is a line of magic, 32 random bytes and its pieces of 1 MiB. Its key is derived (HKDF-SHA256) from the given
-key, those bytes and the file's name, so a file that was moved to another name does not open. A piece's nonce
-is its number and whether it is the last, so pieces that were left out, swapped, cut off or added do not open either
-(the STREAM construction: Hoang, Reyhanitabar, Rogaway and Vizár, CRYPTO 2015).
+key, those bytes and the file's name, so a file under another name does not open. A piece's nonce is its number and
+whether it is the last. So pieces that were left out, swapped, cut off or added do not open either. This is the
+STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár, CRYPTO 2015).
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 >>> shared = shared_store(home())                      # doctest: +SKIP
 >>> shared.publish(label, file, work, right)           # doctest: +SKIP
 
-Objects are immutable and named by their content, so there is nothing to agree on: who writes an object writes what
-anyone else would, and who reads one checks it by its digest before it is used. They are encrypted here
-(`sealed`), under names that only the holders of `keys/store.key` can tell. Nothing else of a home ever goes there.
-docs/running.md says why.
+Objects are immutable and named by their content, so there is nothing to agree on. Every writer of an object writes
+the same, and every reader checks it by its digest before use. They are encrypted here (`sealed`), under names that
+only the holders of `keys/store.key` can compute. Nothing else of a home ever goes there. docs/running.md says why.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from tasks.runtime.sealed import PIECE, NotWhole, unseal
 
 OBJECTS = "objects"
 MARK = f"{OBJECTS}/hush"
-"""A file of the storage that opens for whoever has the key of its objects, and is in no empty mount point."""
+"""A file of the storage that opens with the key of its objects, and is in no empty mount point."""
 
 
 OTHER_KEY = (
@@ -85,7 +84,7 @@ class SharedStore:
         """Decrypt an object into a new file, or a new folder, and see that it is `right`.
 
         Raises:
-            Missing: there is none, or what lies there is something else: whoever makes it again publishes it again.
+            Missing: no such object is there, or something else is; a home that makes it again publishes it again.
             SharedStoreError: the storage does not answer.
             OSError: the disk is full, or would be.
         """
@@ -166,7 +165,7 @@ class SharedStore:
             plain.unlink(missing_ok=True)
 
     def _asked(self, call: Any, *arguments: Any) -> Any:
-        """Ask the storage. Of a failure the type alone is told: messages may quote names and addresses."""
+        """Ask the storage. A failure is reported by its type alone: messages may quote names and addresses."""
         try:
             return call(*arguments)
         except (FileNotFoundError, NotWhole):
@@ -179,7 +178,7 @@ class SharedStore:
             raise SharedStoreError(self._words(f"cannot be used ({why})")) from None
 
     def _words(self, what: str) -> str:
-        return f"{self._where()}: {what}; mend it and start again: what is done is kept in this home"
+        return f"{self._where()}: {what}; fix it and start again: what is done is kept in this home"
 
     def _where(self) -> str:
         return f"{STORE} ({self._address})"
@@ -221,9 +220,9 @@ def check_storage() -> None:
     """Refuse a HUSH_STORE that does not answer, before any work.
 
     Raises:
-        SetupError: it is no address of a storage, does not answer this account (of a folder: in time), or has no
-            such bucket or folder; what lies there is of another key, or it is not the storage that this home
-            publishes to.
+        SetupError: it is no address of a storage, does not answer this account (a folder: in time), or has no such
+            bucket or folder. Or its content is of another key, or it is not the storage that this home publishes
+            to.
     """
     address = store_address()
     if address.startswith("file:"):

@@ -1,6 +1,6 @@
 """The content-addressed store: steps hand each other small references, never frames.
 
->>> store = Store(home().store)                       # doctest: +SKIP
+>>> store = open_store()                              # doctest: +SKIP
 >>> ref = store.put_frame(frame, kind="edges")        # doctest: +SKIP
 >>> store.read_frame(ref)                             # doctest: +SKIP
 
@@ -114,7 +114,7 @@ class Store:
         """Keep a copy of a folder of plain files under the hash of its names and contents.
 
         Raises:
-            StoreError: a link or another thing that is neither file nor folder lies in it.
+            StoreError: it holds a link or another thing that is neither file nor folder.
         """
         ref = Ref(kind=kind, sha256=directory_sha256(Path(folder)), suffix=DIRECTORY)
         target = self._target(ref)
@@ -271,6 +271,11 @@ class Store:
             f"store object {ref.kind} {ref.sha256[:12]}… {what} (under {self._objects}); "
             "start the flow again: the step that makes it will be recomputed"
         )
+
+
+def open_store() -> Store:
+    """This home's."""
+    return Store(home().store)
 
 
 def canonical_json(value: Any) -> bytes:

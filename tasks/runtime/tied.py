@@ -2,9 +2,9 @@
 
 >>> subprocess.Popen(tied(["prefect", "server", "start"]))        # doctest: +SKIP
 
-The kernel is asked (prctl, PR_SET_PDEATHSIG) by the child itself, in a program of a few lines that then becomes the
-command: between fork and exec of a process with threads nothing may be asked that takes a lock. It counts from the
-thread that begins the child, so begin it in the main thread.
+The child itself asks the kernel (prctl, PR_SET_PDEATHSIG), in a program of a few lines that then becomes the
+command. Between fork and exec of a process with threads nothing may take a lock, so it cannot be asked there. The
+request is bound to the thread that starts the child, so start it from the main thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def tied(command: Sequence[str]) -> list[str]:
 def _become(parent: int, command: list[str]) -> None:
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0):
         sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
-    if os.getppid() != parent:  # it died before it could be told
+    if os.getppid() != parent:  # it died before the request
         sys.exit(1)
     os.execvp(command[0], command)
 

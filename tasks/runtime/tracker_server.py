@@ -4,12 +4,12 @@ pyproject.toml names it under `mlflow.app`.
 
 >>> mlflow server --app-name hush --backend-store-uri sqlite:///…      # in a shell
 
-MLflow 3.17 opens every browser that it does not know on its GenAI pages, which of our experiments are empty; the
-experiment's kind (`mlflow.experimentKind`) is not looked at. It goes by what the browser has stored under names of
-its own, so its page gets one line that writes these, once: who chooses otherwise keeps that choice.
+MLflow 3.17 opens every new browser on its GenAI pages, which are empty for our experiments, and ignores the
+experiment's kind (`mlflow.experimentKind`). It follows what the browser has stored under names of its own. So its
+page gets one line that writes these, once: a user who chooses otherwise keeps that choice.
 
 Its assistant is left out. It hands runs to a language model, a remote one, too, and lets that run commands on the
-machine of the server for whoever calls from there.
+server's machine for anyone who calls from there.
 
 Where MLFLOW_AUTH_CONFIG_PATH names a configuration of MLflow's login (`registry_guard`), it asks for that.
 """

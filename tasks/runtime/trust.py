@@ -20,7 +20,7 @@ SIGNING_KEY, TRUST = "HUSH_SIGNING_KEY", "HUSH_TRUST"
 
 def trust_root() -> TrustRoot | None:
     """Whose signatures count here: HUSH_TRUST, or `keys/trust` of the home (a file or a folder of public keys), or
-    the public half of the signing key; None where there is none of these.
+    the public half of the signing key; None without any of these.
 
     Raises:
         InputError: what is named is not there, or is no trust root.
@@ -50,7 +50,7 @@ def signing_key() -> SigningKey | None:
         )
     if trust.find(key.fingerprint) is None:
         raise InputError(
-            str(key.path), f"is none of the keys that {trust.where} trusts", "add its public half there"
+            str(key.path), f"is not one of the keys that {trust.where} trusts", "add its public half there"
         )
     return key
 

@@ -82,7 +82,7 @@ def earlier_tags(model_name: str) -> list[dict[str, str]]:
 
 
 def versions_of(model_name: str, **tags: str) -> list[ModelVersion]:
-    """Every version of a model, or those that carry these tags: MLflow takes 1 ms of CPU for each that it tells."""
+    """Every version of a model, or those that carry these tags: MLflow takes 1 ms of CPU for each."""
     found = _search(" and ".join([f"name = '{model_name}'", *_tagged(tags)]))
     return [version for version in found if tags.items() <= version.tags.items()]  # some databases fold case
 
@@ -110,7 +110,7 @@ def certificate_of(entry: ModelVersion, into: Path) -> Certificate:
     """The document that travels with a version, read alone: its tables are not looked at.
 
     Raises:
-        VerificationError: there is none, or it was edited.
+        VerificationError: there is no certificate, or it was edited.
     """
     return read_certificate(download_certificate(f"models:/{entry.name}/{entry.version}", into))
 
@@ -178,8 +178,8 @@ def _download(model_uri: str, part: str, into: Path) -> Path:
 def fetch_artifact(source: str, into: Path) -> Path | None:
     """Copy an artifact to `into`; None where the store answers that it is not there.
 
-    Any other error is raised as it is: a server that is away, a right that was revoked or a full disk says nothing
-    of the model, so nothing that is decided on it may rest on that.
+    Any other error is raised as it is. A server that is away, a revoked right or a full disk says nothing of the
+    model, so no decision on it may depend on that.
     """
     try:
         if source.startswith("runs:/"):  # MLflow itself answers "not there" whatever happened to one of these

@@ -4,10 +4,10 @@
     webhook-timestamp: 1767225600    when this try was made
     webhook-signature: v1,…          HMAC-SHA256 over `id.timestamp.body`, base64
 
-A message is a file of HUSH_HOME/outbox from before the alias moves until somebody has taken it: kills and receivers
-that are away delay it, and lose nothing. It may arrive twice, where a kill came between the answer and the note of
-it; its id says so. The address is `HUSH_WEBHOOK_URL`; the secret lies in the file that `HUSH_WEBHOOK_SECRET` names,
-else in `keys/webhook.secret`. Neither is ever a parameter of a run.
+A message is a file of HUSH_HOME/outbox from before the alias moves until a receiver has taken it: kills and
+receivers that are away delay it, and lose nothing. It may arrive twice, if a kill came between the answer and the
+note of it; both have one id. The address is `HUSH_WEBHOOK_URL`; the secret is in the file that
+`HUSH_WEBHOOK_SECRET` names, else in `keys/webhook.secret`. Neither is ever a parameter of a run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ AGAIN_AFTER = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 8
 TIMEOUT = (5.0, 15.0)
 """Seconds to connect, and between two pieces of an answer."""
 DEADLINE = 30.0
-"""Seconds for all of one try. Nobody else is told of by a receiver that let it pass, until the next look."""
+"""Seconds for one attempt. After a receiver that let it pass, no further message is sent until the next check."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SILENT = "no answer in time"
 _log = logging.getLogger("prefect.hush.webhook")
@@ -53,7 +53,7 @@ _log = logging.getLogger("prefect.hush.webhook")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Who is told, and the secret that both sides know; shown by neither `repr` nor `str`."""
+    """Who gets the messages, and the secret that both sides know; shown by neither `repr` nor `str`."""
 
     url: str = field(repr=False)
     secret: bytes = field(repr=False)
@@ -77,7 +77,7 @@ class Message(BaseModel):
     decision: str
     """SHA-256 of the decision: version, certificate, who, when, why."""
     moved: bool = False
-    """The alias has moved; before that, nothing is told."""
+    """The alias has moved; before that, nothing is sent."""
     tries: int = 0
     due: float = 0.0
 
@@ -140,7 +140,7 @@ def endpoint() -> Endpoint | None:
         usable = False
     if not usable or parts.username or parts.password:
         raise InputError(
-            URL, "is no address that hush tells anything",
+            URL, "is no address to which hush sends anything",
             "write https://HOST/PATH, without user and password (http on this machine alone)",
         )  # fmt: skip
     given = os.environ.get(SECRET)
@@ -185,7 +185,7 @@ def messages() -> list[Message]:
         except FileNotFoundError:
             continue  # it was taken meanwhile
         except ValidationError:
-            _log.warning("%s is damaged: one promotion is not told; remove it", file)
+            _log.warning("%s is damaged: one promotion is not sent; remove it", file)
     return sorted(found, key=lambda message: (message.at, message.id))
 
 

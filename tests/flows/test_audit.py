@@ -323,6 +323,7 @@ def test_the_demo_shows_its_audit_beside_what_is_certified(registered, learned, 
     assert leaky.audit_refuted and all(row.attacked > row.bound for row in leaky.rows)
 
 
+@pytest.mark.slow
 def test_an_audit_that_cannot_refute_does_not_say_that_anything_held(registered):
     """Ranked among 20 the evidence is 21 at most, and 200 refutes."""
     report = audit(registered("few", start_model(), start_model()), alternatives=20)

@@ -75,7 +75,7 @@ def output(job, stopped):
 @pytest.mark.slow
 def test_an_interrupt_ends_it_within_a_round_and_names_the_way_on(stopped):
     status, output, released = stopped
-    assert status == 130 and "goes on from here" in output
+    assert status == 130 and "continues from here" in output
     assert "Traceback" not in output
     assert 1 <= sum(released.values()) < ROUNDS * len(TRAINED)
 

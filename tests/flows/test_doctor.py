@@ -90,7 +90,7 @@ def test_each_mistake_is_found_with_its_mend(place, monkeypatch, tmp_path):
         "HUSH_TIMEZONE: timezone is not",
         "does not answer",
         "MLFLOW_TRACKING_PASSWORD: is not set",
-        "is none of the keys",
+        "is not one of the keys",
         "webhook.secret): cannot be read",
         "HUSH_TRACKER_RETRIES: is no list of seconds",
         "HUSH_RUNNER: is a scheduler without TLS on another machine",

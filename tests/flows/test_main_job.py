@@ -258,6 +258,7 @@ def test_an_answer_ends_with_its_registered_version(kept):
     assert find_answer(config) is None
 
 
+@pytest.mark.slow
 def test_a_changed_method_runs_again_from_calibration_on(job, first):
     job.hush("review", "models:/job/1", "--decision", "approve", "--reason", "first", "--reviewer", "ada")
     output = job.hush("run", job.config, "--method", "renyi")
@@ -409,7 +410,7 @@ def test_an_interrupted_run_goes_on(tmp_path):
                 break
         seen += child.stdout.read()
         assert child.wait(PATIENCE) == 130, seen[-4000:]
-        assert "goes on from here" in seen and "Traceback" not in seen and job.versions() == []
+        assert "continues from here" in seen and "Traceback" not in seen and job.versions() == []
         with sqlite3.connect(f"file:{job.home}/prefect/prefect.db?mode=ro", uri=True) as database:
             found = {row[0] for row in database.execute("SELECT state_type FROM flow_run")}
         assert found == {"CRASHED"}, "a run would stay Running"

@@ -68,7 +68,7 @@ def test_no_step_of_a_plan_takes_it_for_a_result(away, config, extracted, step):
     def planned():
         STEPS[step](config, extracted)
 
-    with pytest.raises(SharedStoreError, match="HUSH_STORE .*mend it and start again"):
+    with pytest.raises(SharedStoreError, match="HUSH_STORE .*fix it and start again"):
         planned()
 
 

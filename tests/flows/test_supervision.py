@@ -79,4 +79,4 @@ def test_what_nothing_else_needs_is_done_without_where_it_dies_again_and_again(m
         children.check()
         assert children.running[0].process.poll() is None
     assert "metrics server ended by itself (status 1)" in (said := capsys.readouterr().out)
-    assert said.splitlines()[-1].endswith("all else goes on without it")
+    assert said.splitlines()[-1].endswith("all else continues without it")

@@ -136,6 +136,7 @@ def test_what_fails_once_and_nothing_that_says_nobody_answers_takes_a_champion_a
     assert find_version("models:/watched-flaky/1").tags["validation_status"] == "approved"
 
 
+@pytest.mark.slow
 def test_of_another_home_without_a_trust_root_nothing_is_decided(register, monkeypatch, tmp_path):
     approve(register("watched-elsewhere").model_uri)
     elsewhere = Home(tmp_path / "other").create()
@@ -162,6 +163,7 @@ def test_the_job_of_a_config_is_watched_and_audited_and_so_is_what_this_home_pro
     assert [one.model for one in watch(config).models] == ["watched-job", "watched-promoted"]
 
 
+@pytest.mark.slow
 def test_a_promotion_that_the_receiver_missed_is_told_by_the_watch(register, receiver):
     receiver.status = 500
     uri = register("watched-told").model_uri
@@ -176,6 +178,7 @@ def test_a_promotion_that_the_receiver_missed_is_told_by_the_watch(register, rec
     assert told["data"]["uri"] == uri
 
 
+@pytest.mark.slow
 def test_trouble_with_one_model_keeps_no_other_from_being_watched_nor_its_promotion_from_being_told(
     register, receiver, monkeypatch
 ):
@@ -217,6 +220,7 @@ def test_a_champion_that_somebody_took_is_noticed_until_a_person_decides(registe
     assert watch(models=["watched-taken"]).models[0].found == f"{NOBODY}: {uri} was deleted"
 
 
+@pytest.mark.slow
 def test_what_a_person_promoted_during_the_look_stays_champion(register, monkeypatch):
     uri, client, looks = register("watched-stale").model_uri, mlflow.MlflowClient(), []
     client.set_registered_model_alias("watched-stale", "champion", "1")

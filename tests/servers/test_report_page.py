@@ -36,12 +36,13 @@ def shown_to_a_reviewer():
         losses={"pretrained": 2.11, "protected": 1.398, "unprotected": 1.263},
         warnings=[
             "stopped early: 1,950 of 2,000 rounds were released",
-            "3 values were not attacked: they stand whole in no example (cut where chunks meet: larger chunk_bytes "
+            "3 values were not attacked: they are whole in no example (cut where chunks meet: larger chunk_bytes "
             "cut fewer; or encoded)",
         ],
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_mlflow_shows_the_page_and_it_sorts_and_filters_there(mlflow, tmp_path):
     chromium = shutil.which("chromium")
     if chromium is None:

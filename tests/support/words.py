@@ -14,22 +14,29 @@ MOST_WORDS = 35
 DIALECT = {
     r"told|tells|tell apart": "recognised, identified, indicates, distinguish",
     r"anew": "again, recomputed, rebuilt",
-    r"(?:is|are) none": "is not one",
+    r"(?:is|are) (?-i:none)": "is not one",
     r"mend(?:s|ed|ing)?": "fix; in an error, hint",
     r"learn(?:ed|t) by heart|written out": "memorised, extracted",
     r"false lines?": "false positives",
     r"bare(?! (?:or|with|repositor|clone))|plainly|as usual": "without noise, non-private",
     r"foretell\w*|foretold": "predict",
     r"whoever|who holds no key": "anyone can …, without a key …",
-    r"(?:stands?|lies?|lay|stood) (?:in|at|under|beside)|hangs? on": "is in, depends on",
+    r"(?:lies?|lay) (?:in|at|under|beside)|hangs? on|(?<!as it )(?:stands?|stood)(?! out|-in)": "is in, depends on",
+    r"go(?:es|ne|ing)? on|went on": "continues",
+    r"sought|seeks?|seeking|whence": "searched, from which",
     r"cast|finalists?|crown(?:s|ed)?|play(?:s|ed)? through": "choose, candidates, best, rehearse",
     r"astray|hitherto|thereof|wherein": "plain English",
 }
 """Expression → what an engineer writes (`CONTRIBUTING.md`, "Words")."""
 REFUSED = [(re.compile(rf"\b(?:{words})\b", re.I), instead) for words, instead in DIALECT.items()]
+ANY = re.compile(rf"\b(?:{'|'.join(DIALECT)})\b", re.I)
 SKIPPED = re.compile(r"```.*?```|<!-- table -->.*?<!-- end -->|<!--.*?-->", re.S)
-ENDS = re.compile(r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9ε-ω]|[a-z]\) |hush ))|(?<=:\*)\*?\s+")
-"""Where a sentence ends: also before (a), and behind a heading that runs in (`**So:** …`)."""
+ENDS = re.compile(
+    r"(?<=[.!?])[\"'”)\]*_]*\s+(?=[\"'“(\[*_`]*(?:[A-Z0-9√Α-Ωα-ω]|[a-z]\) |[\w, ]+: |hush ))"
+    r"|(?<=:\*)\*?\s+|\s+·\s+"
+)
+"""Where a sentence ends: also before (a) and a label (`rate: …`), behind a heading that runs in (`**So:** …`), and
+at · in a list."""
 
 
 def prose(page: str) -> Iterator[tuple[int, str]]:
@@ -63,7 +70,7 @@ def wrong(page: str) -> list[str]:
     found = []
     for line, raw in prose(page):
         text = readable(raw)
-        for expression, instead in REFUSED:
+        for expression, instead in REFUSED if ANY.search(text) else ():
             found += [f"{line}: {match[0]!r}: write {instead}" for match in expression.finditer(text)]
         for sentence in ENDS.split(text):
             count = len([word for word in sentence.split() if re.search(r"\w", word)])

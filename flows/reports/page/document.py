@@ -25,10 +25,8 @@ TELLING = 20
 """Secrets of an audit that have no row on the page, by evidence."""
 
 
-class Stated(BaseModel):
+class Stated(BaseModel, frozen=True):
     """What the certificate says in words, and where it came from."""
-
-    model_config = ConfigDict(frozen=True)
 
     promise: tuple[str, ...]
     not_promised: tuple[str, ...]
@@ -43,10 +41,8 @@ class Stated(BaseModel):
     gradient_scale: str | None = None
 
 
-class AuditedRow(BaseModel):
+class AuditedRow(BaseModel, frozen=True):
     """What an audit found of one secret; None where an attack was not made."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     certified: float
@@ -57,10 +53,8 @@ class AuditedRow(BaseModel):
     evidence: float | None
 
 
-class Audited(BaseModel):
+class Audited(BaseModel, frozen=True):
     """An audit: its signed document, and its rows of the secrets on the page, and of those with most evidence."""
-
-    model_config = ConfigDict(frozen=True)
 
     document: AuditDocument
     rows: dict[str, AuditedRow]

@@ -1,4 +1,4 @@
-"""When the page is written: at the end of a job, and anew after an audit."""
+"""When the page is written: at the end of a job, and after each audit."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ PICTURES = {
     "learning_curves": "Loss on public text as rounds are released",
     "noise_by_method": "The noise that each method of proof needs",
     "weights_retained": "How much of each secret's text is trained on",
-    "secret_graph": "Which secrets stand together in examples",
+    "secret_graph": "Which secrets are together in examples",
 }
 """Pictures of a run that the page shows, in this order, and what each is of."""
 
@@ -73,7 +73,7 @@ def _part(name: str) -> str:
 
 
 def _hash(name: str) -> str:
-    """Of what stands between the tags, as the policy names it."""
+    """Of what is between the tags, as the policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(_part(name).encode()).digest()).decode()
 
 
@@ -97,7 +97,7 @@ def _percent(value: float | None) -> str:
 
 
 def _coded(text: str) -> Markup:
-    """Escaped, with what stands between backticks as code."""
+    """Escaped, with what is between backticks as code."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 

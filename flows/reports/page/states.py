@@ -1,4 +1,4 @@
-"""Which state a secret is in, how serious that is, and where its numbers stand on a logarithmic axis."""
+"""Which state a secret is in, how serious that is, and where its numbers are on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Axis:
         return cls(10.0 ** math.floor(math.log10(max(least, 1e-300))))
 
     def place(self, probability: float) -> float:
-        """Pixels from the left; what is less than the axis shows stands at its end."""
+        """Pixels from the left; a value below the axis is drawn at its end."""
         decades = -math.log10(self.least) or 1.0
         at = 1 + math.log10(max(probability, self.least)) / decades
         return round(EDGE + min(max(at, 0.0), 1.0) * (WIDTH - 2 * EDGE), 1)

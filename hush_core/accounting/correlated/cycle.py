@@ -20,6 +20,7 @@ from hush_core.accounting.correlated.sensitivity import (
 )
 from hush_core.accounting.correlated.strategy import Strategy, banded_strategy
 from hush_core.errors import InputError
+from hush_core.values import Array
 
 _GOLDEN = 0.6180339887498949
 MOST_BANDS = 64
@@ -35,10 +36,10 @@ class Cycle:
         period: the number of groups. strategy: how the noise of neighbouring rounds is correlated.
 
     Raises:
-        InputError: a group that there is none of; more bands than groups.
+        InputError: an unknown group, or more bands than groups.
     """
 
-    groups: np.ndarray
+    groups: Array
     period: int
     strategy: Strategy
 
@@ -66,11 +67,12 @@ class Cycle:
         return sensitivities(self.strategy, counts, rounds)
 
     def as_sampled(self, noise_multiplier: float, rounds: int) -> tuple[np.ndarray, float]:
-        """(n,) rates and σ of T sampled rounds that tell at least as much of every secret, for who knows no other
-        kind: every item in each, at the σ at which T of them move as far as one item's columns do.
+        """(n,) rates and σ of T sampled rounds that reveal at least as much of every secret, for an accountant that
+        knows sampled rounds only. Every item is in each round, at the σ at which T rounds move as far as one item's
+        columns do.
 
         Guarantee: m items of a secret move the rows by at most m·√k·‖c‖, k the most rounds of an item (Minkowski's
-        inequality); here they move them by that (Proposition C4). Exact for a secret in one item.
+        inequality). Here they move them by exactly that (Proposition C4), which is tight for a secret in one item.
         """
         columns = np.sqrt(-(-rounds // self.period)) * self.strategy.norm
         return (self.groups >= 0).astype(np.float64), noise_multiplier * np.sqrt(rounds) / columns
@@ -93,7 +95,7 @@ def groups_table(cycle: Cycle) -> pl.DataFrame:
 def assign_groups(edges: pl.DataFrame, drawn: np.ndarray, period: int) -> np.ndarray:
     """(n,) int64: groups of sizes that differ by one at most, the items of a secret dealt out over all of them.
 
-    A function of the graph alone, so that it may be told, and a verifier can make it again.
+    It depends on the graph alone, so it is public, and a verifier can repeat it.
 
     Args:
         edges: example_id (the item), secret_id. drawn: (n,) bool, the items that take part.

@@ -4,8 +4,8 @@
     moved = sensitivities(strategy, counts, rounds=1000)                     # (m,), in clip norms
     gaussian_posteriors(priors, moved / noise_multiplier)                    # (m,) certified bounds
 
-Items are drawn by a public schedule: item i belongs to group g_i < b and takes part in the rounds t ≡ g_i (mod b),
-so two rounds of one item are b apart, and at least as far as the strategy has bands. The proofs are in
+Items are drawn by a public schedule: item i belongs to group g_i < b and takes part in the rounds t ≡ g_i (mod b).
+So two rounds of one item are at least b apart, and b is at least the strategy's number of bands. The proofs are in
 docs/mathematics.md §9.
 """
 
@@ -34,14 +34,14 @@ def participations(groups: np.ndarray, edges: pl.DataFrame, *, period: int, n_se
             secret_id, unique.
 
     Raises:
-        InputError: a group outside of [−1, period), or an edge to an item or secret that there is none of.
+        InputError: a group outside of [−1, period), or an edge to an unknown item or secret.
     """
     groups = np.asarray(groups, dtype=np.int64)
     if len(groups) and not -1 <= groups.min() <= groups.max() < period:
         raise InputError("groups", f"lie outside of 0 to {period - 1}", "assign each item to one of them")
     items, secrets = edges["example_id"].to_numpy(), edges["secret_id"].to_numpy()
     if len(items) and (items.max() >= len(groups) or secrets.max() >= n_secrets):
-        raise InputError("edges", "name an item or a secret that there is none of", "extract again")
+        raise InputError("edges", "name an unknown item or secret", "extract again")
     drawn = groups[items] >= 0
     counts = np.zeros((n_secrets, period), dtype=np.int64)
     np.add.at(counts, (secrets[drawn], groups[items[drawn]]), 1)
@@ -57,9 +57,9 @@ def sensitivities(strategy: Strategy, counts: ArrayLike, rounds: int) -> np.ndar
     Raises:
         InputError: the strategy has more bands than there are groups.
 
-    Guarantee: ‖C·u‖₂, u_t the number of the secret's items in round t. No gradients of norm at most 1 an item,
-    chosen round by round after all earlier releases, move the rows further (the coefficients are not negative),
-    and equal ones do move them so far (Propositions C1 and C2).
+    Guarantee: ‖C·u‖₂, u_t the number of the secret's items in round t. It bounds any gradients of norm at most 1 an
+    item, also if they are chosen round by round after all earlier releases, as the coefficients are not negative.
+    Equal gradients reach it (Propositions C1 and C2).
     """
     counts = np.atleast_2d(np.asarray(counts, dtype=np.float64))
     period = counts.shape[1]
@@ -116,5 +116,5 @@ def smallest_noise_multiplier(priors: ArrayLike, posteriors: ArrayLike, sensitiv
         )
     room = ndtri(r * (1 - 4 * ROUND_OFF)) - ndtri(p)
     if not np.all(room > 0):
-        raise InputError("posterior", "is too near the prior to be told from it", "raise the target")
+        raise InputError("posterior", "is too near the prior to be distinguished from it", "raise the target")
     return float(np.max(s / room, initial=0.0)) * (1 + ROUND_OFF)

@@ -3,10 +3,10 @@
     strategy = banded_strategy(rounds=1000, bands=20)
     strategy.mean_error(1000)                 # of independent noise of the same guarantee: banded_strategy(1000, 1)
 
-With gradients G (T×d) the rounds release Y = C·G + Z, Z independent noise, and from that C⁻¹·Y = G + C⁻¹·Z. What a
-model is after t rounds of plain descent is the t-th prefix sum of it, so the error of a strategy is that of the
-rows of A·C⁻¹·Z, A the lower-triangular ones (Kairouz et al. 2021, DP-FTRL; Choquette-Choo et al. 2023, banded
-factorisations for several epochs).
+With gradients G (T×d) the rounds release Y = C·G + Z, Z independent noise, and from that C⁻¹·Y = G + C⁻¹·Z. After t
+rounds of plain descent a model is the t-th prefix sum of it. So the error of a strategy is that of the rows of
+A·C⁻¹·Z, A the lower-triangular matrix of ones. Sources: Kairouz et al. 2021, DP-FTRL; Choquette-Choo et al. 2023,
+banded factorisations for several epochs.
 """
 
 from __future__ import annotations

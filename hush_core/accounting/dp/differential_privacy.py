@@ -131,21 +131,21 @@ class PrivacyProfile:
     def trade_off(self, false_positive_rates: ArrayLike, *, null: Null = "either") -> np.ndarray:
         """f(α): no test with type I error at most α has a type II error below f(α); a certified LOWER bound.
 
-        f(α) = sup over ε ≥ 0 of max(1 − δ(ε) − e^ε·α, e^{−ε}·(1 − δ'(ε) − α), 0), which is Proposition 2.12 of
-        Dong, Roth, Su with the two orders kept apart: δ is that of (alternative ‖ null) and δ' that of (null ‖
-        alternative), since 1 − δ'(ε) stands for ε < 0 in the first term.
+        `f(α) = sup over ε ≥ 0 of max(1 − δ(ε) − e^ε·α, e^{−ε}·(1 − δ'(ε) − α), 0)`: Proposition 2.12 of Dong, Roth,
+        Su for each order apart. δ is that of (alternative ‖ null) and δ' that of (null ‖ alternative): 1 − δ'(ε) in
+        the second term takes the place of ε < 0 in the first.
 
         Args:
             false_positive_rates: α in [0, 1], any shape.
-            null: the null hypothesis. "reference": the secret's examples are zero, and the test claims to see
-                them; 1 − f(p) is then `posterior(p)`. "real": the orders exchanged, the inverse function.
-                "either": both orders at once with max(δ, δ'), the symmetric f for which training is f-DP.
+            null: the null hypothesis. With "reference" the secret's examples are zero, and the test claims to see
+                them; 1 − f(p) is then `posterior(p)`. With "real" the orders are exchanged, which gives the
+                inverse. With "either" both orders count, by max(δ, δ'): the symmetric f for which training is f-DP.
 
         Errors: `InputError` naming the argument.
         """
         alpha = np.asarray(false_positive_rates, np.float64)
         if not np.all((alpha >= 0) & (alpha <= 1)):
-            raise InputError("false_positive_rates", "do not all lie in [0, 1]", "give probabilities")
+            raise InputError("false_positive_rates", "are not all in [0, 1]", "give probabilities")
         if null not in get_args(Null):
             raise InputError("null", "is not known", f"take one of {', '.join(get_args(Null))}")
         one, other = self.real_over_reference, self.reference_over_real

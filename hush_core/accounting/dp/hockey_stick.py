@@ -235,11 +235,11 @@ def one_round_delta(
 
 
 def _round_off(one_round: np.ndarray, composed: np.ndarray, offset: int, rounds: int, step: float) -> float:
-    """What the rounding of dp_accounting's FFTs took from a δ, at most.
+    """The most that the rounding of dp_accounting's FFTs took from a δ.
 
-    The same circular convolution again in extended precision, and the a-priori bound of that: the spectrum s is off
-    by c·log2(n)·eps (mass 1, radix-r FFT; c = 4), so s^T by T times that and |s|^T. δ sums the masses with weights
-    1 − e^{ε−v} in [0, 1], rising once and falling once, whose k-th Fourier coefficient is at most n/(2k).
+    The circular convolution is repeated in extended precision, with its a-priori bound. The spectrum s has an error
+    of c·log2(n)·eps (mass 1, radix-r FFT; c = 4), so s^T has T times that and |s|^T. δ sums the masses with weights
+    1 − e^{ε−v} in [0, 1]. They rise once and fall once, so their k-th Fourier coefficient is at most n/(2k).
     """
     size = next_fast_len(max(len(composed), len(one_round)))
     spectrum = rfft(one_round.astype(np.longdouble), size)

@@ -1,9 +1,9 @@
 """The accountant: every secret's bound after all its runs, one or many, for any number of secrets.
 
 A secret inherits the bound of a history whose count dominates its own in every run (docs/mathematics.md,
-Propositions 7 and 14): first loosely, then more tightly where it misses its target, then by its own rates where it
-still does. Every number is a bound however the dominating histories are chosen; one run (`one_run.py`) and many
-(`many_runs.py`) choose them differently.
+Propositions 7 and 14). The history is loose at first, tighter if the secret misses its target, and at last made of
+the secret's own rates. Every number is a bound however the dominating histories are chosen; one run (`one_run.py`)
+and many (`many_runs.py`) choose them differently.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Accountant(ABC):
     """Bounds of a history's secrets under construction, (m,) each.
 
     Attributes:
-        bound, method, numerical_error: what is certified by now; bound is infinite where nothing is.
-        lower: NaN where it is not known.
-        group: place in `dominating` of what the bound is inherited from, −1 where it is by the own rates.
+        bound, method, numerical_error: what is certified so far; the bound is infinite if nothing is.
+        lower: NaN if unknown.
+        group: index in `dominating` from which the bound is inherited; −1 for a bound by the secret's own rates.
         group_prior: the prior at which it was read, the secret's or above; NaN by own rates.
     """
 
@@ -130,7 +130,7 @@ class Accountant(ABC):
         self.by_own_rates(left)
 
     def inherit(self, secrets: np.ndarray, looseness: float) -> np.ndarray:
-        """Take what dominating histories prove where that is better. Returns: those for whom there are none."""
+        """Take what dominating histories prove where that is better. Returns the secrets without such a history."""
         alone = np.zeros(len(self.priors), dtype=bool)
         alone[secrets] = True
         for members, dominating, curve in self.heirs(secrets, looseness) if len(secrets) else ():

@@ -1,5 +1,5 @@
-"""One noise multiplier for all secrets, and a certificate for each at that very number: of a run that stands alone,
-or of the next one, given the runs before it and equal ones that are to follow.
+"""One noise multiplier for all secrets, and a certificate for each at that number: for a single run, or for the
+next run, given the earlier ones and equal ones to follow.
 
 How σ is found: `least_noise.py`.
 """
@@ -56,15 +56,15 @@ def calibrate(
     """The smallest σ for which every secret's bound is at most its target, and every secret's row at that σ.
 
     Args:
-        edges: example_id, secret_id. rates: (n,) ρ_i by example_id. secrets: secret_id, prior, posterior,
-        name.
+        edges: example_id, secret_id. rates: (n,) ρ_i by example_id.
+        secrets: secret_id, prior, posterior, name.
 
     One that a dominating profile certifies cannot be the maximum. Where very many secrets need nearly the same σ,
     it ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
 
     Raises:
-        InputError: names the secret; also where no secret has an example. CertificationError: none is
-        certified.
+        InputError: names the secret; also if no secret has an example.
+        CertificationError: no σ is certified.
     """
     search = SearchOfOneRun(_profiles(edges, rates, secrets, rounds), rounds, method, progress, OWN)
     sigma, least, found = search.certified()
@@ -85,8 +85,8 @@ def noise_for_all(
 ) -> float:
     """A σ at which every secret's bound is at most its target, without the table: for plans, several times faster.
 
-    Arguments and errors as of `calibrate`. The answer was certified for every secret in the search, and lies at
-    most some tenths of a percent above the smallest such σ.
+    Arguments and errors as of `calibrate`. The search certified the answer for every secret; it is at most some
+    tenths of a percent above the smallest such σ.
     """
     return SearchOfOneRun(_profiles(edges, rates, secrets, rounds), rounds, method, progress, FEW).noise()[0]
 

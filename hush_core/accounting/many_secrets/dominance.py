@@ -1,4 +1,4 @@
-"""Profiles that stand for many: binomials that dominate a secret's Poisson-binomial in stochastic order.
+"""Profiles that represent many: binomials that dominate a secret's Poisson-binomial in stochastic order.
 
 Let h_i = −log(1−ρ_i) be the hazard of example i. Moving hazard between two examples so that they become more
 equal, at the same sum, keeps P(neither) and raises P(both): the count grows in stochastic order. Hence
@@ -7,7 +7,7 @@ equal, at the same sum, keeps P(neither) and raises P(both): the count grows in 
 
 (Schur-concavity in the hazards; examples that are never drawn count as hazard 0). Every bound grows with K in
 stochastic order (docs/mathematics.md §4), so what is certified for the binomial holds for the secret. With H and
-n from a grid, some hundreds of binomials stand for any number of secrets.
+n from a grid, some hundreds of binomials represent any number of secrets.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Secrets with like histories, under one that dominates them all, run by run.
 
 In each run a secret's count is dominated by Binomial(n, 1 − e^{−H/n}), n ≥ #examples, H ≥ Σ −log(1−ρ)
-(docs/mathematics.md, Proposition 7), so a group's is with the largest n and H of its members (and a secret that was
-not in a run has H = 0). A product of pairs is dominated factor by factor (Proposition 14). So whatever secrets are
-put together, the bound holds; how they are put together, here by halving along what differs most, decides how loose
-it is. That is told by the Gaussian limit, μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), a guide that
-proves nothing.
+(docs/mathematics.md, Proposition 7). So a group's count is dominated by that with the largest n and H of its
+members; a secret that was not in a run has H = 0. A product of pairs is dominated factor by factor (Proposition
+14). So the bound holds for any grouping, and the grouping decides how loose it is. Here groups are halved along
+what differs most, by the Gaussian limit μ² = Σ T·(Σρ/σ)² and r = Φ(Φ⁻¹(p) + μ), a guide that proves nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Every stated bound against the second route: own grouping of the secrets, own rates, own counts.
 
-A secret's own rates give its tight bound, which must not lie above what is stated. Where more profiles are stated
-than OWN_PROFILES, those nearest to their target are done so; a further one that inherits the bound of a binomial
-is checked by that binomial: that it dominates (docs/mathematics.md, Proposition 7), and that ITS tight bound is not
-above what is stated. Bounds that are stated by a secret's own rates always take their own.
+A secret's own rates give its tight bound, which must not be above the stated one. If more profiles are stated than
+OWN_PROFILES, this is done for those nearest to their target. Any other that inherits the bound of a binomial is
+checked by that binomial: it must dominate (docs/mathematics.md, Proposition 7), and its tight bound must not be
+above the stated one. A bound stated by a secret's own rates is always checked by them.
 """
 
 from __future__ import annotations

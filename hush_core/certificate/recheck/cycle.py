@@ -1,7 +1,7 @@
-"""The second route of rounds in a cycle: groups, rows and quantiles anew, from weights, edges and the strategy.
+"""The second route of rounds in a cycle: groups, rows and quantiles, recomputed from weights, edges and strategy.
 
-Who takes part when is laid out again by the rule of docs/mechanisms.md, in plain Python; how far a secret
-moves the rows, round by round; the bound by mpmath, with 30 digits.
+The rule of docs/mechanisms.md, in plain Python, gives who takes part when and how far a secret moves each row.
+mpmath gives the bound, with 30 digits.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ which are independent, gives ‖W_1⋯W_T − 1‖_α ≤ Π(1 + n_t) − 1. Hö
 E_Q[φ·(W_1⋯W_T − 1)] ≤ p^{1−1/α}·‖W_1⋯W_T − 1‖_α. So p ≤ B(p) ≤ p·(1 + p^{−1/α}·(Π(1 + n_t) − 1)), for every α.
 
 *Sure.* Let round t count w_t in (0, 1], and S = √(Σ w_t²·σ_t²). "The weighted sum exceeds S·Φ⁻¹(1−p)" is a test of
-level p. The draws of all rounds are independent Bernoullis, weighted w_t; their sum, of mean M, is below (1−a)M at
-most with probability e^{−a²M/2} (Chernoff, for terms in [0, 1]); so much is added to the weighted sum.
+level p. The draws of all rounds are independent Bernoullis, weighted w_t. By Chernoff's bound, for terms in [0, 1],
+their sum, of mean M, is below (1−a)M with probability at most e^{−a²M/2}. This sum is added to the weighted sum.
 So B(p) ≥ 1 − e^{−a²M/2} − Φ(Φ⁻¹(1−p) − (1−a)M/S), for every a; w_t is E[K_t]/σ_t² over the largest.
 """
 

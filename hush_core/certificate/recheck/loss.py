@@ -1,8 +1,8 @@
 """One round's privacy loss L = log P/Q and its moments M(z) = E_P[e^{zL}] at complex z.
 
 P = Σ_k Pr[K = k]·N(k, σ²), Q = N(0, σ²). M(z) = ∫ Q(x)·e^{(1+z)·L(x)} dx by the trapezoid rule, on a line ABOVE
-the real axis. For Im z ≥ 0 the factor e^{i·Im z·L} falls with Im x, so that one coarse grid serves every
-frequency: its error is at most about e^{−2πy/h} of the integral at Im z = 0, whatever Im z is. L is analytic for
+the real axis. For Im z ≥ 0 the factor e^{i·Im z·L} falls with Im x, so one coarse grid serves every frequency. Its
+error is at most about e^{−2πy/h} of the integral at Im z = 0, whatever Im z is. L is analytic for
 |Im x| < πσ²: as a polynomial in e^{x/σ²}, P/Q has negative roots only.
 """
 
@@ -55,7 +55,7 @@ class RoundLoss:
             if small.any():
                 logs[small] = np.log1p(np.expm1(power[small]) @ self.weight)
             found[i : i + block], slope[i : i + block] = logs, parts @ self.k / total / self.sigma**2
-        if np.iscomplexobj(x):  # the logarithm goes on from point to point: its slope says by how much
+        if np.iscomplexobj(x):  # the logarithm continues from point to point: its slope says by how much
             due = ((slope[1:] + slope[:-1]) / 2 * np.diff(x)).imag
             turns = np.round((due - np.diff(found.imag)) / (2 * np.pi))
             found.imag[1:] += 2 * np.pi * np.cumsum(turns)

@@ -114,7 +114,7 @@ def _continue(entry: _Entry, starts: bool, piece: bytes, limit: int) -> None:
             entry.paragraphs.append((_name(section[1]), []))
         entry.add(piece, limit)
         return
-    if _GNU.match(head.lstrip(b" \t")):  # a back-port quotes the entry of whoever wrote the change
+    if _GNU.match(head.lstrip(b" \t")):  # a back-port quotes the original author's entry
         entry.addresses |= _named_in(head)
     elif not entry.begun and _CO_AUTHOR.fullmatch(head):
         entry.addresses |= _named_in(head)

@@ -128,7 +128,7 @@ class Rows:
 
 
 def check_distinct(place: str, column: str, there_are: Collection[str]) -> None:
-    """Refuse a column name that stands twice, or not at all."""
+    """Refuse a column name that is twice, or not at all."""
     times = sum(name == column for name in there_are)
     if times == 0:
         raise missing_column(place, column, there_are)

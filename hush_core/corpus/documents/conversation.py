@@ -1,7 +1,7 @@
-"""Conversations, and prompts with completions, as one text of which it is known what the model is to say.
+"""Conversations, and prompts with completions, as one text with the ranges that the model is to say.
 
-A template must render a conversation turn by turn: what it writes of the first turns stays as it is when more are
-added, and each turn's content stands in it. So no turn changes another's text, and the ranges are exact.
+A template must render a conversation turn by turn: its text of the first turns stays the same when more are added,
+and holds each turn's content. So no turn changes another's text, and the ranges are exact.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hush_core.errors import InputError
 
 ASSISTANT = "assistant"
 DATE = "26 Jul 2024"
-"""What a template that asks for today's date is told: the same text every day (it is Llama 3's own default)."""
+"""The date that a template gets if it asks for today's: the same every day (Llama 3's own default)."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 _MOST_TURNS = 1000
 _NO_CLOCK = (
@@ -38,7 +38,7 @@ class Conversation(NamedTuple):
 
 
 def prompted(prompt: str, completion: str) -> Conversation:
-    """The two as they stand, one behind the other.
+    """The two unchanged, one after the other.
 
     >>> prompted("2 + 2 = ", "4")
     Conversation(text='2 + 2 = 4', completions=[(8, 9)])
@@ -107,7 +107,7 @@ def render(place: str, turns: Sequence[Turn], template: str) -> Conversation:
 
 
 def _before(whole: Callable[[Sequence[Turn], bool], str], turns: Sequence[Turn], after: str) -> str:
-    """What stands when the assistant begins to speak: its name, too, unless the template then goes on otherwise."""
+    """The text before the assistant's answer: with its name, unless the template then continues otherwise."""
     if not turns:
         return ""
     begun = whole(turns, True)
@@ -115,7 +115,7 @@ def _before(whole: Callable[[Sequence[Turn], bool], str], turns: Sequence[Turn],
 
 
 def _check(place: str, before: str, after: str, turns: Sequence[Turn]) -> None:
-    """The text goes on, and what these turns say stands in what was added."""
+    """The text continues, and the added part holds what these turns say."""
     added = after[len(before) :]
     if not after.startswith(before) or any(turn.content.strip() not in added for turn in turns):
         raise InputError(

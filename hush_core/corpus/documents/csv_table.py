@@ -63,7 +63,7 @@ class _Records:
     """The fields of each record; a state machine over pieces, so that a field may be of any length.
 
     Attributes:
-        width: how many fields a record must have; 0 until the first one tells.
+        width: how many fields a record must have; 0 until the first one sets it.
     """
 
     def __init__(self, limit: int, place: str) -> None:
@@ -116,7 +116,7 @@ class _Records:
             return at + 1, False
         if after == b"\n" or (after == b"," and self._state == "quote"):
             return self._delimit(piece, at)
-        raise InputError(f"{self.place}: line {number}", "goes on after a closing quote", _HINT)
+        raise InputError(f"{self.place}: line {number}", "continues after a closing quote", _HINT)
 
     def _delimit(self, piece: bytes, at: int) -> tuple[int, bool]:
         ends = piece[at : at + 1] == b"\n"

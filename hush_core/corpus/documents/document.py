@@ -35,7 +35,7 @@ class Document:
     """One row, message or entry: a training text before it is cut into chunks.
 
     Attributes:
-        name: printable, unique in its table: the id, or where the row stands; never the text.
+        name: printable, unique in its table: the id, or where the row is; never the text.
         text: UTF-8, no NUL, 1 to `max_bytes` bytes.
         unit: whose it is. All documents of one unit hold the same secret. None only where no unit was asked
             of a table of columns. Private, so the repr does not show it.

@@ -56,7 +56,7 @@ def _checked(path: Path, place: str, rows: Rows) -> pl.LazyFrame:
     if problem is not None:
         raise _damaged(place)
     if height > _ROWS_PER_BYTE * max(path.stat().st_size, 1 << 16):
-        raise InputError(place, f"claims {height} rows in a tiny file: a bomb", "write the table anew")
+        raise InputError(place, f"claims {height} rows in a tiny file: a bomb", "write the table again")
     for column in rows.columns.named:
         check_distinct(place, column, schema.names())
         kind = schema[column]
@@ -78,7 +78,7 @@ def _checked(path: Path, place: str, rows: Rows) -> pl.LazyFrame:
         pl.col(c).cast(pl.String) if schema[c] in (pl.Categorical, pl.Enum) else pl.col(c)
         for c in rows.columns.named
     ]
-    if rows.columns.chat_template is not None:  # what is too long is told once it is rendered
+    if rows.columns.chat_template is not None:  # text that is too long shows once it is rendered
         return frame.select(named).with_columns(pl.lit(False).alias(_TOO_LONG))
     long = pl.any_horizontal(
         (pl.col(c).str.len_bytes() > rows.max_bytes).fill_null(False) for c in rows.columns.text
@@ -106,4 +106,4 @@ def _batches(frame: pl.LazyFrame, path: Path, place: str) -> Iterator[pl.DataFra
 
 
 def _damaged(place: str) -> InputError:
-    return InputError(place, "is no parquet file, or damaged", "write it anew, or set format")
+    return InputError(place, "is no parquet file, or damaged", "write it again, or set format")

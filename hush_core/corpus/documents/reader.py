@@ -95,7 +95,7 @@ def read_documents(
         raise InputError(f"{where}: format", f"is {kind!r}", "use one of " + ", ".join(get_args(Format)))
     if kind not in _CONVERSATIONS and chat_template is not None:
         raise InputError(
-            f"{where}: messages", f"cannot stand in a {kind}", "use one of " + ", ".join(_CONVERSATIONS)
+            f"{where}: messages", f"cannot be in a {kind}", "use one of " + ", ".join(_CONVERSATIONS)
         )
     skipped: Counter[str] = Counter()
     if kind in _AUTHOR:
@@ -141,6 +141,6 @@ def _format_of(path: Path, place: str) -> Format:
         return "changelog"
     raise InputError(
         place,
-        "is of a format that neither name nor content tells",
+        "is of a format that neither name nor content shows",
         "set format: " + ", ".join(get_args(Format)),
     )

@@ -81,7 +81,7 @@ class _Guarded(io.RawIOBase):
         except (OSError, EOFError, zlib.error):
             problem = "is damaged or cut short"
         if problem is not None:
-            raise InputError(self._place, problem, "check it (gzip -t), or fetch it anew")
+            raise InputError(self._place, problem, "check it (gzip -t), or fetch it again")
         self._given += len(data)
         if self._zipped and self._given > max(BOMB_FLOOR, BOMB_RATIO * self._raw.tell()):
             raise InputError(

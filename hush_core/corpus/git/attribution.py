@@ -28,8 +28,8 @@ def added_lines(
     """Hashes of all lines that the masked commits added, and the blobs that are no text or too large to be read.
 
     Added is what git's own diff says, with the settings of its blame; in a merge, what is new beside every parent.
-    So whatever `git blame` gives to one of the commits is among them: a line is blamed on a commit only where the
-    diff to each parent adds it, or takes it for one of another path, and then all of the file is added here.
+    So whatever `git blame` gives to one of the commits is among them. Blame gives a line to a commit only if the
+    diff to each parent adds it, or takes it for a line of another path; in that case all of the file is added here.
     """
     log = history.log
     asked, untold = _askable(view, history, commits, max_bytes)

@@ -105,7 +105,7 @@ def store_blobs(view: CleanView, sizes: Mapping[bytes, int], contents: BlobStore
     """Bring blobs into `contents`, in the order given; blob → reason of those that are unreadable.
 
     What an earlier run kept is taken from there. The rest comes from two git processes at once, each into a part
-    of the blob store's file: where every blob will stand follows from the sizes. The text of unreadable ones
+    of the blob store's file: where every blob will be follows from the sizes. The text of unreadable ones
     stays in the file, without a number.
 
     Args:
@@ -156,7 +156,7 @@ def _not_kept(sizes: Mapping[bytes, int], contents: BlobStore) -> tuple[list[byt
     places = [kept.take(blob) for blob in wanted]
 
     def there(part: slice) -> list[bool]:
-        """Whether the very content stands there: the file is not trusted."""
+        """Whether the very content is there: the file is not trusted."""
         return [
             place is not None
             and place[1] == sizes[blob]
@@ -205,10 +205,10 @@ SIZES_BYTES = 1 << 34
 
 
 def sizes_in_pack_order(view: CleanView, blobs: Collection[bytes]) -> dict[bytes, int]:
-    """Blob → bytes, in the order in which the blobs lie in their packs.
+    """Blob → bytes, in the order of the blobs in their packs.
 
-    Asked for in this order, git finds the base of each delta in its cache: twice as fast as any other order,
-    and as `cat-file --batch-all-objects --unordered`, which would write out all trees and commits as well.
+    In this order git finds the base of each delta in its cache. That is twice as fast as any other order, and as
+    `cat-file --batch-all-objects --unordered`, which would also print all trees and commits.
 
     Raises:
         InputError: a blob is missing.

@@ -50,7 +50,7 @@ class CleanView:
         shallow: whether the source is a shallow clone, so that its history is cut off.
 
     Raises:
-        InputError: no repository there, an unsafe object store, or no such revision; says how to mend it.
+        InputError: no repository there, an unsafe object store, or no such revision; says how to fix it.
     """
 
     def __init__(self, path: Path, rev: str = "HEAD") -> None:
@@ -162,7 +162,7 @@ class CleanView:
         if int(size) > SMALL_BYTES:
             raise InputError(
                 f"{self.path}: {os.fsdecode(name)}",
-                f"is larger than {SMALL_BYTES >> 20} MiB, so whom it names cannot be told",
+                f"is larger than {SMALL_BYTES >> 20} MiB, so whom it names cannot be read",
                 "make it smaller, or remove it, in the revision that is read",
             )
         return self.run("cat-file", "blob", blob.decode("ascii"))
@@ -186,7 +186,7 @@ class CleanView:
         if missing:
             paths = self._paths_of(set(missing))
             where += f": {printable_path(paths[0])}" if paths else ""
-            some = "that file's content" if paths else f"{len(missing)} contents that stand in no file of it"
+            some = "that file's content" if paths else f"{len(missing)} contents that are in no file of it"
             more = f", and that of {len(paths) - 1} others" if len(paths) > 1 else ""
             what += f": {some}{more} (a partial clone, or a lost object?)"
             hint = "run git fetch --refetch, or give a full clone (git clone --no-filter); git fsck lists the lost"

@@ -68,9 +68,9 @@ class History:
     def touched(self, emails: Iterable[str], moves: Moves | None = None) -> tuple[set[bytes], set[bytes]]:
         """The paths and the blobs that hold work of people whose address matches one of the globs.
 
-        Paths that ever held the same content (a rename, a copy) share their people, and so on through chains
-        of them, and with `moves` (`lineage.moves`) those too that took text from such a path; a blob is matched
-        wherever it stands. Errs on the side of more.
+        Paths that ever held the same content (a rename, a copy) share their people, also through chains of them.
+        With `moves` (`lineage.moves`), so do paths that took text from such a path. A blob is matched wherever it
+        is. Errs on the side of more.
         """
         log = self.log
         changed = self.commits_of(emails)[log.change_commit]

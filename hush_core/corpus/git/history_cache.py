@@ -29,7 +29,7 @@ def log_file(folder: Path, key: bytes, repository: Path) -> Path:
 
 
 def load_log(file: Path) -> Log | None:
-    """A kept log; None where there is none, or it is damaged or of another version."""
+    """A kept log; None if it is missing, damaged or of another version."""
     try:
         with np.load(file, allow_pickle=False) as kept:
             if bytes(kept["version"]).decode() != _VERSION:

@@ -141,7 +141,7 @@ class _Reader:
         self._as_stored(view, encoded)
 
     def _as_stored(self, view: CleanView, encoded: dict[bytes, int]) -> None:
-        """Add the addresses as they stand in commits that name an encoding: one that says UTF-16 shows none."""
+        """Add the addresses as written in commits that name an encoding: one that says UTF-16 shows none."""
         groups, column = list(self.groups), self.columns["group"]
         for commit, content in read_blobs(view, encoded, b"commit"):
             header, _, message = content.partition(b"\n\n")

@@ -21,7 +21,7 @@ from hush_core.corpus.git.history_log import EMPTY, FILE
 SHARE = 0.1
 """Least part of what a file lost, or of the new one, that must be the other's, in bytes. Git asks for half."""
 COPIED = 0.5
-"""Least part of the new file that must stand in a file which keeps it."""
+"""Least part of the new file that another file must hold to keep it."""
 ENOUGH_PIECES = 4
 """So many lines in common tie whatever the share, if few files of the commit have them."""
 ENOUGH_BYTES = 12

@@ -30,7 +30,7 @@ over 512 MiB, and blobs over the limit of a job are never read: only a trap need
 
 MEMORY_BYTES = 8 << 30
 """Most memory of one git, packs mapped from disk aside: `git log` holds all that one commit changes before it
-writes a line. Where the system cannot set it (it is no Linux) ALLOCATION alone stands."""
+writes a line. Where the system cannot set it (not on Linux) only ALLOCATION limits."""
 
 _HINT = "run git fsck --full there; clone it afresh to a local disk (git clone --no-local) and give the clone"
 
@@ -129,7 +129,7 @@ def whole(command: Sequence[str], where: str, stdin: bytes, most: int) -> bytes:
 def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator[Callable[[], None]]:
     """One git that writes to the file open at `out`, while its caller does something else.
 
-    What is yielded waits for its end, as long as it goes on writing. The process ends with the context, waited
+    What is yielded waits for its end, as long as it continues writing. The process ends with the context, waited
     for or not, and is killed where it would write beyond byte `most` of the file.
 
     Raises:
@@ -187,7 +187,7 @@ def _silent(where: str) -> InputError:
 
 
 def parted(pieces: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
-    """What stands between the separators of a stream in pieces, the last of it only if it is not empty."""
+    """What is between the separators of a stream in pieces, the last of it only if it is not empty."""
     rest: list[bytes] = []  # of one part, which may be as long as a message can be
     for piece in pieces:
         first, *more = piece.split(separator)

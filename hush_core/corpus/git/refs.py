@@ -26,7 +26,7 @@ _AFRESH = "clone it afresh (git clone --no-local) and give the clone"
 
 
 def repository_around(folder: Path) -> Path | None:
-    """The repository that the folder is, or lies in: the root of its work tree, or a bare one."""
+    """The repository that holds the folder: the root of its work tree, or a bare repository."""
     here = folder.resolve()
     for each in (here, *here.parents):
         if os.path.lexists(each / ".git") or ((each / "HEAD").is_file() and (each / "objects").is_dir()):
@@ -39,7 +39,7 @@ def git_directory(path: Path) -> Path:
     main repository.
 
     Raises:
-        InputError: there is none, or it belongs to another repository (a submodule).
+        InputError: no repository is there, or it belongs to another repository (a submodule).
     """
     if not path.exists():
         raise InputError(
@@ -62,7 +62,7 @@ def git_directory(path: Path) -> Path:
 
 
 def linked_worktree(path: Path) -> Path | None:
-    """The folder with the HEAD of a linked worktree, in the main repository's `.git/worktrees`; None if it is none.
+    """The folder with the HEAD of a linked worktree, in the main repository's `.git/worktrees`; None for others.
 
     A `.git` file may name any repository. Followed is one whose own files name this worktree in turn: its owner
     made it.
@@ -222,7 +222,7 @@ def _loose(source: Path, name: str) -> str | None:
 
 
 def _plain(file: Path, most: int) -> bytes | None:
-    """At most so many bytes of a plain file; None where there is none. Never waits, never follows a link."""
+    """At most so many bytes of a plain file; None without one. Never waits, never follows a link."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

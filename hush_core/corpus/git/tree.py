@@ -39,7 +39,7 @@ class Tree:
     """The readable files of one repository, in columns; `contents` holds each distinct content once.
 
     path, blob: int32 by file, numbers in `paths` and in `contents`. A file of history is a distinct
-    (path, blob) pair: every content at every path where it ever stood.
+    (path, blob) pair: every content at every path where it ever was.
     """
 
     source: str

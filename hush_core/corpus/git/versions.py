@@ -20,7 +20,7 @@ from hush_core.errors import InputError
 
 SQUASHED_SHARE = 0.5
 SQUASHED_FILES = 20
-"""A commit that brings in half of all files, and this many, hides who wrote them and what stood before."""
+"""A commit that brings in half of all files, and this many, hides who wrote them and what was before."""
 
 
 def read_versions(
@@ -32,7 +32,7 @@ def read_versions(
     contents: BlobStore,
     paths: Paths,
 ) -> Tree:
-    """Read all contents that the view's commit reaches, each once, at all paths where it ever stood.
+    """Read all contents that the view's commit reaches, each once, at all paths where it ever was.
 
     Args:
         walk: begun before the history was read (`walking`), so that git did both at once.
@@ -80,20 +80,20 @@ def warnings_of(history: History) -> list[str]:
     """What the history cannot tell: it was cut off, or one commit brought most of it in."""
     warnings = []
     if history.cut:
-        warnings.append("shallow clone: what stood before it was cut is neither read nor known")
+        warnings.append("shallow clone: what came before the cut is neither read nor known")
     log = history.log
     counts = np.bincount(log.change_commit[log.change_kind == FILE], minlength=max(1, history.commits))
     largest, paths = int(counts.max()), len(log.paths)
     if largest >= SQUASHED_FILES and largest > SQUASHED_SHARE * paths:
         warnings.append(
             f"squashed history: one commit brings in {largest} of {paths} files; who wrote them, and what "
-            "stood there before, cannot be known"
+            "was there before, cannot be known"
         )
     return warnings
 
 
 def _ages(view: CleanView, history: History) -> np.ndarray:
-    """By commit of the log, its place when they are told from the oldest to the newest.
+    """By commit of the log, its place from the oldest to the newest.
 
     Git's order depends on dates and parents alone, and not on how much of the log was kept from an earlier run.
     """

@@ -112,7 +112,7 @@ def _unpaired(piece: str) -> str:
 
 
 def _text_of(data: bytes) -> str | None:
-    """Bytes as text if they are words in UTF-8, or nine tenths of them stand in printable runs; else None."""
+    """Bytes as text if they are words in UTF-8, or nine tenths of them are in printable runs; else None."""
     if data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
         try:
             data = zlib.decompressobj(47).decompress(data, _UNPACKED)

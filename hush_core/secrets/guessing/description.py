@@ -1,8 +1,8 @@
 """The shortest description of a text by words, walks, counting, repeats and dates: what is left over is random.
 
-Every kind of piece has a code length in bits, and the shortest division is found by dynamic programming, so (Kraft)
-a text drawn uniformly is described k bits below its length with probability 2^-k at most: random values lose little
-and what people choose is told by how much shorter it gets.
+Every kind of piece has a code length in bits, and dynamic programming finds the shortest division. By Kraft's
+inequality a text drawn uniformly is described k bits below its length with probability at most 2^-k. So random
+values lose little, and what people choose shows by how much shorter it gets.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _ROT13 = str.maketrans(
 
 
 STRONG = 10.0
-"""Bits that a piece must save to divide what stands beside it: by chance one does in every thousandth place."""
+"""Bits that a piece must save to divide its neighbours: by chance one does in every thousandth place."""
 TOLERATED = (8.0, 0.1)
 """Bits, and share of its length, that a stretch without such pieces may save and still count as drawn."""
 LEAST_RUN = 8
-"""Characters that must stand together without a piece to count, where a stretch saves more."""
+"""Characters that must be together without a piece to count, where a stretch saves more."""
 
 
 @dataclass(frozen=True)

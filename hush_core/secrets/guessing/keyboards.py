@@ -24,7 +24,7 @@ def unshifted(text: str) -> str:
 
 @cache
 def neighbours() -> dict[tuple[str, str], int]:
-    """Two keys → a set of bits, one a layout and direction in which the second lies beside the first."""
+    """Two keys → a set of bits, one a layout and direction in which the second is next to the first."""
     found: dict[tuple[str, str], int] = {}
     for layout, rows in enumerate(_LAYOUTS):
         # the row of digits begins one key further left than the row below it

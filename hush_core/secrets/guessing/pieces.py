@@ -86,7 +86,7 @@ def _case(written: str) -> float:
 
 
 def letters(text: str) -> list[float]:
-    """By character, the bits of a letter after the two before it; infinite for what is none."""
+    """By character, the bits of a letter after the two before it; infinite for other characters."""
     table, costs = letter_bits(), []
     a = b = 26
     before = ""
@@ -170,7 +170,7 @@ STEPS = {
 
 
 def repeats(text: str) -> list[Piece]:
-    """At each place, the longest that stood before it already, in either case or mirrored, or in known digits."""
+    """At each place, the longest that was before it already, in either case or mirrored, or in known digits."""
     found, lower = [], text.lower()
     n, mirrored = len(text), text.lower()[::-1]
     for i in range(1, n - 2):
@@ -184,7 +184,7 @@ def repeats(text: str) -> list[Piece]:
             length += 1
         if length:
             found.append((i - 1, i - 1 + length, 14.0))
-        # what stood before i, backwards, is mirrored from n - i on
+        # what was before i, backwards, is mirrored from n - i on
         length = 3 if mirrored.find(lower[i : i + 3], n - i) >= 0 else 0
         while length and i + length < n and mirrored.find(lower[i : i + length + 1], n - i) >= 0:
             length += 1

@@ -1,9 +1,10 @@
 """Examples of vendors' documentations and of standards, each as the first twelve digits of `published.key`.
 
-AWS, Azure, Stripe, jwt.io, Twilio, Slack, Telegram, Discord, Google, reCAPTCHA, Mailgun, Vault, Elastic, Docker,
-Kubernetes, OpenWeather, Flask, FastAPI, Symfony, Windows; Hardhat's and Ganache's accounts; UUIDs of RFC 4122 and
-9562, Python and PostgreSQL; keys of RFC 2617, 4226, 5849, 6238, 6455, 6749, 6750, 7515, 7519, 7616, 7617,
-7636 and of FIPS 197; one-time passwords of the manuals of Google's and Python's libraries.
+- AWS, Azure, Stripe, jwt.io, Twilio, Slack, Telegram, Discord, Google, reCAPTCHA, Mailgun, Vault, Elastic, Docker,
+  Kubernetes, OpenWeather, Flask, FastAPI, Symfony, Windows; Hardhat's and Ganache's accounts
+- UUIDs of RFC 4122 and 9562, Python and PostgreSQL
+- keys of RFC 2617, 4226, 5849, 6238, 6455, 6749, 6750, 7515, 7519, 7616, 7617, 7636 and of FIPS 197
+- one-time passwords of the manuals of Google's and Python's libraries
 """
 
 PUBLISHED = frozenset(

@@ -94,7 +94,7 @@ def heads() -> frozenset[str]:
 
 
 def letter_bits() -> list[float]:
-    """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 stands for "no letter"."""
+    """-log2 P(letter | the two before it), at [(a·27 + b)·27 + c]; 26 represents "no letter"."""
     return _tables()[2]
 
 
@@ -135,7 +135,7 @@ COMMONEST = 1000
 
 @cache
 def commonest_passwords() -> frozenset[bytes]:
-    """The COMMONEST that were leaked most often: they stand in texts of all kinds, as examples and numbers."""
+    """The COMMONEST that were leaked most often: they are in texts of all kinds, as examples and numbers."""
     return frozenset(word.encode() for word in _lists()["passwords"][:COMMONEST])
 
 

@@ -1,6 +1,6 @@
-"""Blocks: runs of characters that stand for other bytes, group by group; what they hold is a new layer.
+"""Blocks: runs of characters that represent other bytes, group by group; what they hold is a new layer.
 
-Hexadecimal, base32 and base64 are one code: k bits a character. Where a run begins is not known (a word may stand
+Hexadecimal, base32 and base64 are one code: k bits a character. Where a run begins is not known (a word may be
 before it), so all phases are decoded: what makes no sense holds no value. All runs of one code in a text are
 decoded as one, so that few long texts are searched, not many short ones. A decimal integer is one group.
 """
@@ -31,13 +31,13 @@ _VALUE32 = np.zeros(256, dtype=np.uint8)
 _VALUE32[list(BASE32)] = _VALUE32[list(BASE32.lower())] = np.arange(32)
 _TEXT = bytes(range(32, 127)) + b"\t\n\r\0"
 _MOST_DIGITS = 1240
-"""Of an integer that is decoded: it stands for 512 bytes."""
+"""Of an integer that is decoded: it represents 512 bytes."""
 _DIGIT = re.compile(rb"[0-9]")
 _SMALL32_ROW = re.compile(rb"[a-z2-7]{32}")
 
 
 def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
-    """The layers of all codes whose runs stand in a text.
+    """The layers of all codes whose runs are in a text.
 
     Args:
         kinds: what `gate.kinds` sees in it.
@@ -89,13 +89,13 @@ def _integers(below: Layer, seeds: Sequence[int]) -> Iterator[Layer]:
 
 
 def _is_text(text: bytes, place: int) -> bool:
-    """Whether three groups of base64 hold text, in which NULs may stand (UTF-16)."""
+    """Whether three groups of base64 hold text, in which NULs may be (UTF-16)."""
     return not _base64(text[place : place + 11].replace(b"=", b"A") + b"A")[:8].translate(None, _TEXT)
 
 
 @dataclass(frozen=True)
 class Code:
-    """group: characters that stand for a whole number of bytes. decode: whole groups to bytes. characters: which
+    """group: characters that represent a whole number of bytes. decode: whole groups to bytes. characters: which
     hold bytes [start, end) of what is decoded. zero: a character."""
 
     form: str
@@ -132,7 +132,8 @@ class Blocks:
     def layer(self, below: Layer) -> Layer:
         """Not kept here: the two would hold each other, and all below, until garbage is collected."""
         code = self._code
-        # NULs: what a run holds does not go on in what the next one holds; more than UTF-32 has (`escapes.utf16`)
+        # NULs: what a run holds does not continue in what the next one holds; more than UTF-32 has
+        # (`escapes.utf16`)
         apart = code.zero * max(2 * code.group, 12)
         characters = [run.characters(below.text) + apart for run in self._runs]
         self._before, self._apart = [0, *accumulate(map(len, characters))], len(apart)

@@ -20,7 +20,7 @@ _BEGINS = (b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x01", b"x\
 
 
 def unpacked(below: Layer) -> Layer | None:
-    """What all of it unfolds to; None where there is none. A longer value changes all of what is compressed."""
+    """All of it, unpacked; None if it is not compressed. A longer value changes all of what is compressed."""
     if below.kind != BLOCK:
         return None
     texts, starts = [], []

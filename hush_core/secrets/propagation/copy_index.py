@@ -1,14 +1,13 @@
-"""Where else tagged code stands: regions of a file that copy code of a tagged one, edited or not.
+"""Where else tagged code is: regions of a file that copy code of a tagged one, edited or not.
 
 A secret such as a path covers whole files; a function pasted out of them into another file is the secret too.
-MinHash over files cannot see it. Winnowed fingerprints can (`docs/architecture.md`): a region
-is a copy where enough neighbouring fingerprints of the FILE stand anywhere in the tagged code of one secret.
-So the unit that is scored is the pasted region, however large the file that it came from, and containment is
-the share of the region's fingerprints that the tagged code holds.
+MinHash over files cannot see it. Winnowed fingerprints can (`docs/architecture.md`): a region is a copy if enough
+neighbouring fingerprints of the FILE are anywhere in the tagged code of one secret. So the unit that is scored is
+the pasted region, for any size of the original file. Containment is the share of the region's fingerprints that the
+tagged code holds.
 
-Fingerprints that stand in many untagged documents (licence headers, idioms) would tie every file to every
-secret. They are dropped, and counted by secret: they are holes, through which a copy of exactly such text
-goes unseen.
+Fingerprints that are in many untagged documents (licence headers, idioms) would tie every file to every secret.
+They are dropped, and counted by secret: copies of exactly such text go unseen.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ COMMON = 16
 SHARED = 4
 """Different shared fingerprints that make a copy; a tagged document with fewer needs only all of its own."""
 WITHIN = 16
-"""The fingerprints among which they must stand: a containment of at least a quarter."""
+"""The fingerprints among which they must be: a containment of at least a quarter."""
 GAP = 8
 """Unshared fingerprints (about 70 bytes without blanks) taken for an edit, inside a region or at its border."""
 
@@ -37,10 +36,9 @@ _PENDING = 1 << 20  # fingerprints gathered before they are merged into the sort
 class Copy:
     """Bytes [start, end) of the content copy tagged code of secret number `index`.
 
-    The range reaches as far as copied bytes possibly can, and on both sides GAP fingerprints further: what
-    is edited at the border of a copied function is tied to the secret as an edit inside it is.
-    containment: of the fingerprints from the first shared one to the last, common ones aside, the share in
-    (0, 1] that is shared.
+    The range reaches as far as copied bytes possibly can, and GAP fingerprints further on both sides. So an edit at
+    the border of a copied function is tied to the secret as an edit inside it is. containment: from the first
+    shared fingerprint to the last, common ones aside, the share in (0, 1] that is shared.
     """
 
     index: int
@@ -55,13 +53,13 @@ class CopyIndex:
 
     Build it with `CopyIndex.build`.
 
-    What `find` is sure to find, as far as no fingerprint in it is common or repeats: every verbatim run of
-    87 bytes (whitespace aside) of a tagged document, and every whole tagged document of 39 bytes or more,
-    whatever stands around it. For winnowing keeps at least 4 grams of the one and 1 of the other, the same
-    ones in both places, and none between them that is not shared. Of edited copies nothing is sure.
+    Unless a fingerprint in it is common or repeats, `find` is sure to find every verbatim run of 87 bytes of a
+    tagged document. It also finds every whole tagged document of 39 bytes or more, in any surroundings. Whitespace
+    does not count. For winnowing keeps at least 4 grams of the one and 1 of the other, the same ones in both
+    places, and all grams kept between them are shared. Of edited copies nothing is sure.
 
     Attributes:
-        kept: secret → distinct fingerprints that are sought for it.
+        kept: secret → distinct fingerprints by which it is found.
         dropped_common: secret → distinct fingerprints dropped for being common. Only those above 0.
         too_short: secret → tagged documents below 39 bytes (whitespace aside), whose copies may go unseen.
     """

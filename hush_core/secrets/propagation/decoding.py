@@ -3,9 +3,9 @@
     content ─ escapes (escapes.py) ─ blocks: base64, hex, … (blocks.py) ─ escapes ─ blocks
             └ without joints (layouts.py), at every step
 
-Whoever looks for values looks for them as they are, in every layer. Two blocks deep, and twice through each kind of
-escape; of one content at most BUDGET × its size + SPARE bytes are decoded, the nearest layers first, so that time
-and memory are linear in its size whatever it holds.
+Every layer is searched for values as they are. At most two blocks deep, and twice through each kind of escape. Of
+one content at most BUDGET × its size + SPARE bytes are decoded, the nearest layers first, so time and memory are
+linear in its size for any content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPARE = 4 << 20
 
 
 class TooMuch(Exception):
-    """Several contents decode to what is limited for each, or told by all of it: to be looked at one by one."""
+    """Several contents decode to what is limited or judged for each of them: look at them one by one."""
 
 
 def layers(

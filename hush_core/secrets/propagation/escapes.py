@@ -1,9 +1,10 @@
-r"""Escapes: a few characters that stand for one, in text that otherwise stays as it is.
+r"""Escapes: a few characters that mean one, in text that otherwise stays as it is.
 
-Backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`,
-`\U00000041`, `\101`, a line continued); percent signs (`%41`, `%u0041`); HTML and XML entities (named, decimal,
-hexadecimal); quoted-printable with its soft line breaks; characters that look like others or like none: full-width
-and mathematical letters (NFKC), soft hyphens, zero-width characters, odd blanks; and the NULs of UTF-16.
+- backslashes as JSON, C, Python, JavaScript, shells and SQL write them (`\n`, `\x41`, `\u0041`, `\u{41}`,
+  `\U00000041`, `\101`, a line continued); percent signs (`%41`, `%u0041`)
+- HTML and XML entities (named, decimal, hexadecimal); quoted-printable with its soft line breaks
+- characters that look like others or like none: full-width and mathematical letters (NFKC), soft hyphens,
+  zero-width characters, odd blanks; and the NULs of UTF-16
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ SOFT_LINE = range(66, 80)
 """Place of the sign of a soft line break in its line."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _NULS = re.compile(rb"\0(?:(?<=\0[^\0\xff]\0)\0{0,2}(?!\0)|(?<!\0\0)\0{0,2}(?=[^\0\xff]\0))")
-"""Of UTF-16 and UTF-32, as the next are one byte away; others stand between runs (`blocks`, `layers.BETWEEN`). It
-begins with a NUL, which `re` seeks by memchr."""
+"""Of UTF-16 and UTF-32, as the next are one byte away; others are between runs (`blocks`, `layers.BETWEEN`). It
+begins with a NUL, which `re` finds by memchr."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
@@ -96,7 +97,7 @@ def _is_soft(match: re.Match[bytes]) -> bool:
 
 @cache
 def _plain(token: bytes) -> bytes:
-    """What an odd character stands for: NFKC, a blank, or nothing where it cannot be seen."""
+    """What an odd character represents: NFKC, a blank, or nothing where it cannot be seen."""
     try:
         character = token.decode()
     except UnicodeDecodeError:
@@ -123,7 +124,7 @@ def _undone(
     form: str,
     widen: Callable[[int], int] = lambda end: end,
 ) -> Layer | None:
-    """The layer in which every token is what it stands for (None: nothing); None where that changes nothing."""
+    """The layer in which every token is what it represents (None: nothing); None where that changes nothing."""
     text = token.sub(stands_for or b"", below.text)
     if text == below.text:
         return None
@@ -182,13 +183,13 @@ def odd_characters(below: Layer) -> Layer | None:
 
 
 def utf16(below: Layer) -> Layer | None:
-    """Without the NULs of wide characters: each is told by what stands beside it. They come out of what was
-    decoded, as text with a NUL is not trained on."""
+    """Without the NULs of wide characters: its neighbours identify each. They come out of decoded text, as text
+    with a NUL is not trained on."""
     return _undone(below, _NULS, None, "utf-16")
 
 
 def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
-    """Of a text whose escapes are undone, what stands within AROUND bytes of those that are left, as escapes of
+    """Of a text whose escapes are undone, what is within AROUND bytes of those that are left, as escapes of
     escapes are (`\\\\n`, `%2541`, `&amp;#65;`); None without any.
 
     Args:
@@ -224,7 +225,7 @@ _TOKENS = {BACKSLASH: _BACKSLASH, PERCENT: _PERCENT, ENTITY: _ENTITY}
 
 
 def quoted_printable(below: Layer) -> Layer | None:
-    """Mail. Where a line is longer, its soft breaks move: a value goes on to the end of its line."""
+    """Mail. Where a line is longer, its soft breaks move: a value continues to the end of its line."""
     text = below.text
     if not is_quoted(text):
         return None
@@ -237,7 +238,7 @@ def quoted_printable(below: Layer) -> Layer | None:
 
 
 class _Lines:
-    r"""Where the lines of a text end, with those that a sign before the break goes on in; read once.
+    r"""Where the lines of a text end, with those that a sign before the break continues in; read once.
 
     >>> _Lines(b"a= \nb\r\nc").end(0), _Lines(b"a").end(0)
     (5, 1)
@@ -262,7 +263,7 @@ class _Lines:
                 self._last[n] = self._last[n + 1]
 
     def end(self, at: int) -> int:
-        """Where the line ends that `at` stands in."""
+        """Where the line of `at` ends."""
         n = bisect_right(self._starts, at) - 1
         return self._last[n] if self._signs[n] >= at else max(at, self._ends[n])
 
@@ -275,7 +276,7 @@ def is_quoted(text: bytes) -> bool:
 
 
 def _pads(text: bytes, match: re.Match[bytes]) -> bool:
-    """Whether what stands before a `=` may be base64 that it pads."""
+    """Whether what is before a `=` may be base64 that it pads."""
     before = text[max(0, match.start() - 76) : match.start()]
     run = len(before) - len(before.rstrip(_BASE64))
     return run >= 12 and run % 4 == 3
@@ -290,5 +291,5 @@ def unescaped(value: bytes) -> bytes:
 
 
 def plain_characters(value: bytes) -> bytes:
-    """The value with odd characters as what they stand for."""
+    """The value with odd characters as what they represent."""
     return (odd_characters(Layer(value)) or Layer(value)).text

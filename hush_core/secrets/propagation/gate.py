@@ -1,10 +1,10 @@
-"""What a text may hold that decodes: which escapes, and where encoded runs may stand.
+"""What a text may hold that decodes: which escapes, and where encoded runs may be.
 
-Of escapes and what is rare it is told whether there are any, in one pass of hyperscan; of runs where, for all codes
-at once, in one pass of numpy. A run shows by characters of its alphabet in a row. Names and paths are such rows for
-base64, and hashes for hexadecimal; but where text that is ASCII is encoded, the first three characters of each
-group of base64 are of 32 of 64, and the first of two hexadecimal digits is from 2 to 7: several such groups are
-rare elsewhere. Other bytes show by longer rows.
+For escapes and other rare forms one pass of hyperscan says whether there are any. For runs one pass of numpy says
+where, for all codes at once. A run shows by characters of its alphabet in a row. Names and paths are such rows for
+base64, and hashes for hexadecimal. But encoded ASCII has a pattern that is rare elsewhere: the first three
+characters of a base64 group are among 32 of 64, and the first of two hexadecimal digits is from 2 to 7. Several
+such groups count. Other bytes show by longer rows.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Seeds:
 
 
 def seeds(text: bytes) -> Seeds | None:
-    """None where there are none."""
+    """None for an empty list."""
     if len(text) < _LEAST:
         return None
     places, kinds = [], []

@@ -1,4 +1,4 @@
-"""Where a hash stands in a sorted table of them: by its upper bits, in two or three looks instead of twenty."""
+"""The place of a hash in a sorted table of them: by its upper bits, in two or three looks instead of twenty."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HashTable:
         return len(self.hashes)
 
     def find(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(where in the table, which of the hashes) of those that stand there; `which` ascending."""
+        """(where in the table, which of the hashes) of those that are there; `which` ascending."""
         bucket = hashes >> np.uint64(64 - self._bits)
         at, end = self._first[bucket], self._first[bucket + np.uint64(1)]
         left = np.flatnonzero(at < end)

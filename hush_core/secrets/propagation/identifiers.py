@@ -1,7 +1,7 @@
 """Names that protected files define, and the other files that mention one of them.
 
-A file that mentions a rare name defined in a protected file tells about it: a `path` secret may spread to
-those. Rare means: the name stands in at most N files of the whole corpus, the defining ones among them.
+A file that mentions a rare name defined in a protected file reveals something of it: a `path` secret may spread to
+those. Rare means: at most N files of the whole corpus hold the name, the defining ones among them.
 
 Names under MIN_LENGTH characters, and names that every project has (UNIVERSAL), never count.
 """
@@ -71,7 +71,7 @@ _DEFINES = {
     "cpp": _COMMON_C
     + " class_specifier.name namespace_definition.name alias_declaration.name concept_definition.name",
 }
-"""node.field whose identifier is a definition, wherever it stands."""
+"""node.field whose identifier is a definition, wherever it is."""
 
 _DEFINES_OUTSIDE = {
     "python": "assignment.left",
@@ -185,7 +185,7 @@ def _is_function(node: Node, kind: str) -> bool:
 
 
 def counts(word: bytes) -> bool:
-    """Whether a word is long and telling enough to be sought.
+    """Whether a word is long and telling enough to be searched for.
 
     >>> counts(b"main"), counts(b"toString"), counts(b"hedge_ratio")
     (False, False, True)
@@ -205,11 +205,11 @@ class Spread:
 
 
 class Mentions:
-    """In which files of the corpus the sought names stand: one pass over all files serves every secret.
+    """In which files of the corpus the names occur: one pass over all files serves every secret.
 
     Args:
         sought: the definitions of all protected files of all secrets.
-        at_most: no name that stands in more files than this will count; bounds the memory too.
+        at_most: no name that occurs in more files than this will count; bounds the memory too.
     """
 
     def __init__(self, sought: Iterable[bytes], at_most: int) -> None:
@@ -231,16 +231,16 @@ class Mentions:
         """The files outside `tagged` that mention a rare one of `names`.
 
         Args:
-            names: what the tagged files define; must be among the sought.
+            names: what the tagged files define; must be in `sought`.
             at_most: rare is in at most so many files; must not exceed the one given at construction.
 
         Raises:
-            ValueError: a larger `at_most` than at construction, or names that were not sought.
+            ValueError: a larger `at_most` than at construction, or names that were not searched for.
         """
         if at_most > self._at_most:
             raise ValueError(f"at_most = {at_most} exceeds {self._at_most}, up to which files were recorded")
         if not names <= self._sought:
-            raise ValueError("some of the names were not sought when the files were read")
+            raise ValueError("some of the names were not searched for when the files were read")
         found: Counter[int] = Counter()
         common = 0
         for name in names:
@@ -261,7 +261,7 @@ def words(content: bytes) -> set[bytes]:
     """The words of a content: runs of letters, digits and `_`; one linear pass.
 
     Every other byte separates, `$` too. Bytes from 128 on are read both ways, as letters and as separators:
-    a name may hold them, and a typographic quotation mark may stand next to it.
+    a name may hold them, and a typographic quotation mark may be next to it.
 
     >>> sorted(words(b"a1.b_2 $x"))
     [b'a1', b'b_2', b'x']

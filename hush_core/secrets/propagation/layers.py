@@ -29,7 +29,7 @@ class Layer:
     back: Callable[[int, int | None], Place | None] = field(default=lambda start, end: (start, end, False))
 
     def place(self, start: int, end: int) -> tuple[int, int, str] | None:
-        """Where bytes [start, end) stand in the content, and in which forms, the outermost first ("" for none)."""
+        """Where bytes [start, end) are in the content, and in which forms, the outermost first ("" for none)."""
         layer, forms = self, []
         while layer.below is not None:
             below = layer.back(start, end)
@@ -43,7 +43,7 @@ class Layer:
 
 
 BETWEEN = b"\xff\0"
-"""Stands between parts of a layer that are not together below."""
+"""Separates parts of a layer that are not together below."""
 
 
 def joined(
@@ -56,7 +56,7 @@ def joined(
     """A layer of several parts.
 
     Args:
-        place: of a part, by number, and of bytes [start, end) of it: where they stand below.
+        place: of a part, by number, and of bytes [start, end) of it: where they are below.
     """
     starts = [0, *accumulate(len(part) + len(BETWEEN) for part in parts)]
 

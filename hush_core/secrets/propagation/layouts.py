@@ -1,6 +1,6 @@
 r"""How a value is laid out: over lines, with a comment's or a quote's prefix, in pieces, each a string of its own.
 
-What stands between the pieces of one value is no letter and no digit, whatever the language: `"a" + "b"`,
+What is between the pieces of one value is no letter and no digit, whatever the language: `"a" + "b"`,
 `'a' . 'b'`, `["a", "b"]`, `# a⏎# b`, `> a⏎> b`, a diff's `+a⏎+b`, two blanks. So values and texts are compared
 without everything but letters and digits: long values match so; short ones with blanks in them only where they are
 the same words.
@@ -16,13 +16,13 @@ import numpy as np
 from hush_core.secrets.propagation.layers import SQUEEZED, Layer, Place
 
 MIN_SPLIT = 16
-"""Bytes of the shortest value that is also sought in pieces."""
+"""Bytes of the shortest value that is also searched for in pieces."""
 MIN_ALONE = 12
 """… and how many letters and digits it has,"""
 MIN_DISTINCT = 6
 """… different ones: a row of noughts is in every table."""
 MIN_WORDS = 5
-"""Letters and digits of the shortest value of several words that is sought over line breaks."""
+"""Letters and digits of the shortest value of several words that is searched for over line breaks."""
 
 GONE = bytes(c for c in range(128) if not chr(c).isalnum())
 _KEPT = ~np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(GONE, np.uint8))
@@ -47,18 +47,18 @@ def squeeze(text: bytes) -> bytes:
 
 
 def words(text: bytes) -> bytes:
-    """The same for the same words in the same order, whatever stands between them."""
+    """The same for the same words in the same order, whatever is between them."""
     return b" ".join(_WORD.findall(text))
 
 
 def is_split(value: bytes) -> bool:
-    """Whether a value is sought in pieces."""
+    """Whether a value is searched for in pieces."""
     alone = squeeze(value)
     return len(value) >= MIN_SPLIT and len(alone) >= MIN_ALONE and len(set(alone)) >= MIN_DISTINCT
 
 
 def is_words(value: bytes) -> bool:
-    """Whether a value is sought as several words."""
+    """Whether a value is searched for as several words."""
     return len(squeeze(value)) >= MIN_WORDS and len(value.split()) > 1
 
 
@@ -73,7 +73,7 @@ MARKS = (b"+", b"-", b">", b"#", b"*")
 
 
 def gap(mark: bytes = b"") -> bytes:
-    """An expression for what stands between two pieces of one encoded run.
+    """An expression for what is between two pieces of one encoded run.
 
     Args:
         mark: a character that all its lines begin with, as those of diffs and quotes do.
@@ -83,7 +83,7 @@ def gap(mark: bytes = b"") -> bytes:
 
 
 def mark_of(text: bytes, start: int) -> bytes:
-    """What stands first on the line of a run that begins at `start`, where the next line begins with it, too."""
+    """What is first on the line of a run that begins at `start`, where the next line begins with it, too."""
     line = text.rfind(b"\n", max(0, start - 16), start) + 1
     first = text[line : line + 1]
     if first not in MARKS or (line == 0 and start > 16):

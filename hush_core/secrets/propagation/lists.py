@@ -34,7 +34,7 @@ _NUMBER_CALL = linear.compile(
     rb"\([ \t]*(?:0[xX]|&[hH])?[0-9A-Fa-f]{1,6}[ \t]*\)"
     rb"[^0-9A-Za-z\n]{1,8}\n?[^0-9A-Za-z\n]{0,40}[A-Za-z]{3,6}\$?[ \t]*\("
 )
-"""What stands between two numbers of such a list."""
+"""What is between two numbers of such a list."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,7 +27,7 @@ def mentioners(
 ) -> Iterator[tuple[int, Labels]]:
     """The files, in all repositories, that mention a name; the versions of one file count as one.
 
-    A tagged content that stands in no file has no language, and defines nothing here.
+    A tagged content that is in no file has no language, and defines nothing here.
     """
     asking = [one for one in seeds(corpus, config, found, labels) if one.spread.identifiers]
     if not asking:

@@ -30,7 +30,7 @@ def near_copies(
     labels: LabelTable,
     context: DetectorContext,
 ) -> Iterator[tuple[int, Labels]]:
-    """The copied regions in all contents. Where a secret is lines, their blocks in each content are sought,
+    """The copied regions in all contents. Where a secret is lines, their blocks in each content are searched for,
     but not in the contents where they were found, or that the detector went through."""
     asking = [one for one in seeds(corpus, config, found, labels) if one.spread.copies]
     if not asking:

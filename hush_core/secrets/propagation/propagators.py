@@ -2,11 +2,10 @@
 
 A propagator gets the corpus, the config, the secrets found so far and their labels, and yields (number of the
 secret, what else holds it). They run in the order of PROPAGATORS, each on the labels of those before; then every
-sought value is searched for, and exact copies are labelled (`LabelTable.held`).
+value is searched for, and exact copies are labelled (`LabelTable.held`).
 
-Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added: a
-file that imports a tagged one is no reason to look for copies of the importer. Reasons begin with
-"propagated:".
+Each of ours is a file and begins with what the detectors gave (`seeds.py`), not with what the others added. A file
+that imports a tagged one is no reason to look for copies of the importer. Reasons begin with "propagated:".
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Values:
         self.search_terms += search_terms
 
     def counted(self, without: Set[int]) -> tuple[int, int]:
-        """How many values, and byte strings, are sought for other secrets than these."""
+        """How many values, and byte strings, are searched for on account of other secrets than these."""
         kept = [found not in without for found in self.found]
         patterns = self.value_search.patterns_of(kept.__getitem__) if self.value_search is not None else 0
         return sum(kept), patterns
@@ -77,13 +76,13 @@ class Values:
         context: DetectorContext,
         exact: Set[int] = frozenset(),
     ) -> None:
-        """Look for every value in every content, in all usual encodings, and label where it stands. A content of
-        which the search was given up is a secret's, with bits of 0, that is left out of training, and named.
+        """Search every content for every value, in all usual encodings, and label each place. A content whose
+        search took too long becomes a secret with 0 bits: it is left out of training, and named.
 
         Args:
-            found: the secrets; the one of what was given up comes behind them.
-            exact: secrets of which the value's own bytes are labelled and no more, as they are to be replaced;
-                around a line of a private key others are labelled with a margin.
+            found: the secrets; that of the contents given up comes after them.
+            exact: secrets of which only the value's own bytes are labelled, as they are to be replaced. For others
+                a line of a private key is labelled with a margin.
         """
         if not self.search_terms:
             return

@@ -1,4 +1,4 @@
-"""Where encoded runs stand in a text: characters of one alphabet in a row, over lines and string joints."""
+"""Where encoded runs are in a text: characters of one alphabet in a row, over lines and string joints."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from itertools import accumulate
 from hush_core.secrets.propagation.layouts import gap, mark_of
 
 _REST = rb"(?=[^0-9A-Za-z\n]*+(?:\n|\Z))"
-"""A line that goes on with a run holds nothing else."""
+"""A line that continues with a run holds nothing else."""
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """Characters that stand in `pieces` (start, end) of a text; with what pads them, the last ends at `end`."""
+    """Characters at `pieces` (start, end) of a text; with its padding, the last ends at `end`."""
 
     pieces: Sequence[tuple[int, int]]
     end: int
@@ -30,7 +30,7 @@ class Run:
         return [0, *accumulate(end - start for start, end in self.pieces)]
 
     def place(self, character: int) -> int:
-        """Where a character stands in the text, by its number."""
+        """Where a character is in the text, by its number."""
         piece = bisect_right(self._before, character) - 1
         return self.pieces[piece][0] + character - self._before[piece]
 
@@ -54,7 +54,7 @@ class Alphabet:
         self._made: dict[bytes, tuple[re.Pattern[bytes], re.Pattern[bytes]]] = {}
 
     def _expressions(self, mark: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-        """Of a run whose lines begin with the mark, and of what stands between its pieces."""
+        """Of a run whose lines begin with the mark, and of what is between its pieces."""
         if mark not in self._made:
             piece, pad = b"[" + self._characters + b"]++", b"[" + self._pads + b"]*+" if self._pads else b""
             between = gap(mark)
@@ -63,7 +63,7 @@ class Alphabet:
         return self._made[mark]
 
     def run_at(self, text: bytes, start: int) -> Run:
-        """The run that begins at `start`, where one of the characters stands."""
+        """The run that begins at `start`, where one of the characters is."""
         mark = mark_of(text, start)
         if mark and text[start : start + 1] == mark and text[start - 1 : start] in (b"", b"\n"):
             start += 1
@@ -84,7 +84,7 @@ class Alphabet:
     def runs(
         self, text: bytes, seeds: Sequence[int], is_seed: Callable[[int], bool] = lambda _: True
     ) -> Iterator[Run]:
-        """The runs that the places in `seeds`, ascending, stand in, if they are; each once."""
+        """The runs that hold the places in `seeds`, ascending; each once."""
         done = 0
         for seed in seeds:
             if seed < done or not is_seed(seed):

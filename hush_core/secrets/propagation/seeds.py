@@ -15,7 +15,7 @@ from hush_core.secrets.propagation.copy_index import COMMON
 from hush_core.secrets.propagation.winnowing import WHITESPACE, WINDOW, K
 
 MIN_BYTES = K + WINDOW - 1
-"""A content with fewer, whitespace aside, is anybody's: that it stands elsewhere says nothing."""
+"""A content with fewer, whitespace aside, is anybody's: that it is elsewhere says nothing."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Seeds:
     """What the detector gave to one secret whole, ascending; nothing that a propagator added.
 
     found: the secret's number. entry: its entry's id. files: by number, and the files elsewhere with exactly
-    such a content, unless that is short, or stands in more than COMMON other files. blobs: the contents of the
-    files as the detector gave them, and those that it gave as such, which need not stand in a file.
+    such a content, unless that is short, or is in more than COMMON other files. blobs: the contents of the
+    files as the detector gave them, and those that it gave as such, which need not be in a file.
     """
 
     found: int

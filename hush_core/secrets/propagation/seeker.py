@@ -1,4 +1,4 @@
-"""Many byte strings sought at once: hyperscan's databases of literals, and which of them stands where."""
+"""A search for many byte strings at once: hyperscan's databases of literals, and the place of each hit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Seeker:
         return [*self._whole(text, found)] if self._long else found
 
     def _whole(self, text: bytes, found: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-        """What was found; of byte strings longer than LONGEST where all of one stands."""
+        """What was found; of byte strings longer than LONGEST where all of one is."""
         for number, start, end in found:
             if number in self._long:
                 pattern, folded = self.patterns[number]

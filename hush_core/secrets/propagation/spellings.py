@@ -1,5 +1,5 @@
-"""How a value itself may be spelled, whatever the text around it is written in: few byte strings a value, sought in
-every layer of a text (`layers.py`)."""
+"""How a value itself may be spelled, whatever the text around it is written in: few byte strings a value, searched
+for in every layer of a text (`layers.py`)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hush_core.secrets.propagation.escapes import plain_characters, unescaped
 from hush_core.secrets.propagation.layouts import GONE, is_split, is_words, squeeze, words
 
 MIN_TURNED = 8
-"""Shortest value that is also sought backwards and in rot13."""
+"""Shortest value that is also searched for backwards and in rot13."""
 MAX_TURNED = 512
 MIN_BYTES = 12
-"""Fewest bytes that an encoded value decodes to, for these to be sought."""
+"""Fewest bytes that an encoded value decodes to, for these to be searched for."""
 
 _HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){12,}")
 _BASE64 = re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9+/_-]{22,}={0,2}")
@@ -27,12 +27,12 @@ _BASE32 = re.compile(rb"[A-Z2-7]{26,}={0,6}")
 
 @dataclass(frozen=True)
 class Spelling:
-    """Bytes to seek.
+    """Bytes to search for.
 
-    form: "raw" for the value as it is. folded: letters of either case. squeezed: it is sought in text without
-    joints; then where `words` is not empty, only the same words count, and `edges` are the signs that the value
-    begins and ends with. apart: it counts only where no letter or digit goes on beside it. bare: the bytes
-    that an encoded value stands for; that they are found where the value itself stands says nothing new.
+    form: "raw" for the value as it is. folded: letters of either case. squeezed: it is searched for in text without
+    joints; if `words` is not empty, only the same words count, and `edges` are the signs that the value
+    begins and ends with. apart: it counts only without a letter or digit beside it. `bare`: the bytes that an
+    encoded value means; finding them where the value itself is says nothing new.
     """
 
     text: bytes = field(repr=False)
@@ -123,7 +123,7 @@ def _reversed(value: bytes) -> bytes:
 
 
 def _held(value: bytes) -> bytes | None:
-    """The bytes that a value in hexadecimal, base64 or base32 stands for."""
+    """The bytes that a value in hexadecimal, base64 or base32 represents."""
     try:
         if _HEX.fullmatch(value):
             return bytes.fromhex(value.decode())

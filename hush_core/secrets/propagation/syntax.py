@@ -1,15 +1,15 @@
 """Source code as syntax trees: one place that loads the tree-sitter grammars, parses and walks.
 
-Repositories are hostile input. What was seen of tree-sitter 0.26.1, and how it is met:
+Repositories are hostile input. What was seen of tree-sitter 0.26.1, and what is done about it:
 
-- a parse can take seconds for 20 kB, in ONE action at the end of the file, where much is still open (Java
-  `x<x<x<…`, brackets): no callback can stop that, so what is open at once is counted beforehand;
-- other inputs are slow action by action (Python, a long run of `\\` line ends): steps and processor time are
-  limited while the parse runs;
-- a query takes quadratic time over a long run of `*`, and crashes the process if it is given a callback that
-  could stop it: there are no queries here, trees are walked with a cursor, which is linear.
+- A parse can take seconds for 20 kB, in ONE action at the end of the file, if much is still open (Java `x<x<x<…`,
+  brackets). No callback can stop that, so what is open at once is counted beforehand.
+- Other inputs are slow action by action (Python, a long run of `\\` line ends): steps and processor time are
+  limited while the parse runs.
+- A query takes quadratic time over a long run of `*`, and crashes the process if a callback could stop it. So there
+  are no queries here: trees are walked with a cursor, which is linear.
 
-What exceeds a limit comes back without a tree and names the limit; callers count it and go on without. The
+A content over a limit has no tree, only the name of the limit; callers count it and continue without. The
 versions are pinned: 0.25.2 crashes in `parse` under the callback that 0.26.1 bears.
 """
 
@@ -61,7 +61,7 @@ _QUOTED = {
     "c": "comment string_literal",
     "cpp": "comment string_literal raw_string_literal",
 }
-"""Nodes that are no code; what is interpolated into a string lies beside these, not within."""
+"""Nodes that are no code; what is interpolated into a string is beside these, not within."""
 
 _GENERIC = frozenset(("java", "cpp", "rust", "typescript"))
 """Grammars in which `<` may open something."""
@@ -162,7 +162,7 @@ def in_code(grammar: str, content: bytes, positions: Iterable[int]) -> tuple[set
 def _outside(parsed: Parsed, positions: list[int]) -> Iterator[int]:
     """Those of the sorted positions that no comment or string covers.
 
-    The cursor only ever moves forward, and goes below a node only where a position lies in it.
+    The cursor only moves forward, and goes below a node only if a position is in it.
     """
     assert parsed.tree is not None
     quoted = _quoted(parsed.grammar)
@@ -212,7 +212,7 @@ class _Guard:
 
 
 def _too_deep(grammar: str, content: bytes) -> bool:
-    """Whether too many brackets are open at once, strings and comments not told apart.
+    """Whether too many brackets are open at once, counting those in strings and comments.
 
     A `<` may be a bracket or a comparison; no bracket of that kind reaches beyond `;`, `{` or `}`.
     """

@@ -1,8 +1,8 @@
-"""Where else a found value stands: every file is searched for every value in every usual encoding.
+"""Where else a found value is: every file is searched for every value in every usual encoding.
 
-Detectors see a value where its context gives it away; its copies stand in tests, logs, notebooks and base64. What
-is encoded is decoded and searched for all values at once (`decoding.py`), so that an encoding costs one decoder,
-not a byte string a value. Few spellings are left that are the value's own (`spellings.py`).
+Detectors see a value where its context gives it away; its copies are in tests, logs, notebooks and base64. Encoded
+text is decoded and searched for all values at once (`decoding.py`), so an encoding costs one decoder, not a byte
+string a value. Few spellings are left that are the value's own (`spellings.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from hush_core.secrets.propagation.seeker import Seeker
 from hush_core.secrets.propagation.spellings import Spelling, spellings, stands_apart
 
 MIN_DECODED = 6
-"""Shorter values are not sought in base64 and its like: all texts of three bytes stand there by chance."""
+"""Shorter values are not searched for in base64 and its like: all texts of three bytes are there by chance."""
 TOGETHER = 1 << 18
 APART = b"\n\x01Zq\x02\n"
-"""Stands between contents that are looked at together."""
+"""Separates contents that are looked at together."""
 RARE = frozenset((PERCENT, ENTITY, STRANGE, CALLS))
 PIECE = 16
 """Bytes of a piece: every stretch of a value of twice as many less one holds one."""
@@ -39,11 +39,11 @@ ARMOUR_MARGIN = 80
 class SearchTerm:
     """One value to search for.
 
-    `any_case`: ASCII letters match in either case. `apart`: it counts only where it is no part of a longer word or
+    `any_case`: ASCII letters match in either case. `apart`: it counts only if it is no part of a longer word or
     number. `fragments`: parts that give the value away by themselves
     (the lines of a private key). `ends`: parts that do not (its first line, which keys share, and a short last
-    one), but belong to the value where they stand beside a fragment. `reason`: of an edge where the value stands as
-    it is; "propagated:raw" if empty.
+    one), but belong to the value next to a fragment. `reason`: of an edge where the value is as written;
+    "propagated:raw" if empty.
     """
 
     value: bytes = field(repr=False)
@@ -55,7 +55,7 @@ class SearchTerm:
 
 
 class Hit(NamedTuple):
-    """Value number `index` stands in bytes [start, end) of the content, in the encoding `form`.
+    """Value number `index` is in bytes [start, end) of the content, in the encoding `form`.
 
     TOO_SLOW as the form: the search was given up, and this is the only hit of the content; no value's.
     """
@@ -71,7 +71,7 @@ class Hit(NamedTuple):
         return max(0, self.start - margin), min(len(content), self.end + margin)
 
     def ends(self, content: bytes, search_term: SearchTerm) -> Iterator[tuple[int, int]]:
-        """Where the value's `ends` stand within a margin of a fragment, in one piece."""
+        """Where the value's `ends` are within a margin of a fragment, in one piece."""
         for part in search_term.ends if self.form == "fragment" else ():
             reach = ARMOUR_MARGIN + len(part)
             place = content.rfind(part, max(0, self.start - reach), self.start)
@@ -88,7 +88,7 @@ class ValueSearch:
         search_terms: the values; a hit's `index` counts them from 0.
 
     Attributes:
-        patterns: how many distinct byte strings are sought.
+        patterns: how many distinct byte strings are searched for.
         cut: how many contents decode to more than was searched.
         threads: several may call `find` at once.
     """
@@ -111,7 +111,7 @@ class ValueSearch:
         return len(self._cut)
 
     def patterns_of(self, wanted: Callable[[int], bool]) -> int:
-        """How many of the byte strings are sought for a value whose index is wanted."""
+        """How many of the byte strings belong to a value whose index is wanted."""
         seekers = (self._whole, self._alone)
         return sum(any(map(wanted, owners)) for seeker in seekers for owners in seeker.owners)
 
@@ -173,8 +173,8 @@ class ValueSearch:
             return [Hit(-1, 0, len(content), deadline.TOO_SLOW)], True
 
     def places(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """Where in a text, of several contents in one, anything is to be seen: hits, and pieces of what may go on
-        outside.
+        """Where in a text, of several contents in one, anything is to be seen: hits, and pieces of what may
+        continue outside.
 
         Raises:
             TooMuch: more was decoded than of one content, or one of them may be mail.
@@ -236,7 +236,7 @@ def is_slow(hits: Sequence[Hit]) -> bool:
 
 def _together(contents: Sequence[bytes]) -> Iterator[list[int]]:
     """The contents, by number, in groups of about TOGETHER bytes, those that need the same decoders together; mail
-    and what is large stands alone."""
+    and what is large is alone."""
     groups: dict[tuple[bool, ...], list[int]] = {}
     sizes: dict[tuple[bool, ...], int] = {}
     for number, content in enumerate(contents):
@@ -254,8 +254,8 @@ def _together(contents: Sequence[bytes]) -> Iterator[list[int]]:
 
 
 def stands_below(layer: Layer, spelling: Spelling, start: int, end: int) -> tuple[int, int] | None:
-    """Where bytes of a squeezed layer stand in the text below, with the signs that the value begins and ends with;
-    None where other words stand there."""
+    """Where bytes of a squeezed layer are in the text below, with the signs that the value begins and ends with;
+    None if other words are there."""
     first, last, _ = layer.back(start, end)
     text = layer.below.text
     if spelling.words:
@@ -290,7 +290,7 @@ def _hit(layer: Layer, index: int, spelling: Spelling, start: int, end: int) -> 
 
 
 def _new(weak: Sequence[tuple[Hit, bool]], strong: Iterable[Hit]) -> Iterator[Hit]:
-    """What was found in pieces, unless it lies in a hit of the same value; and the bytes of an encoded value,
+    """What was found in pieces, unless it is in a hit of the same value; and the bytes of an encoded value,
     unless they touch one."""
     found: dict[int, list[tuple[int, int]]] = {hit.index: [] for hit, _ in weak}
     for hit in strong:

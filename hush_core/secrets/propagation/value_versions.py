@@ -1,23 +1,23 @@
 r"""The next version of a content that was searched for values: it is searched where it changed.
 
-Nearly all versions of a file differ from the one before in a few lines. Where the text near a change holds nothing
-that is sought, and nothing was found there before, the version has what the one before had, at its new place; else
-it is searched as a whole. So this decides which versions are searched, never what a search finds.
+Nearly all versions of a file differ from the one before in a few lines. If the text near a change holds nothing
+that is searched for, and nothing was found there before, the version has what the one before had, at its new place.
+Else all of it is searched. So this decides which versions are searched, never what a search finds.
 
-What makes it safe. Around a change lies a zone, and around that a part of the text:
+What makes it safe. Around a change is a zone, and around that a part of the text:
 
-- A zone ends, above and below, with a line that holds two words with one blank between, the first ending in a
-  letter that is no hexadecimal digit and no mark of a comment (`REM`, `dnl`), and has an unchanged line between
-  that and the change. No run of encoded text goes over such a blank (`layouts.gap` wants a line break, such marks
-  or quotes), no list of numbers or calls over the words. What is encoded in the zone is there as a whole, and what
-  is encoded outside is as it was.
-- A part goes on for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
-  that, in whatever spelling, shows in the part by one of its pieces of PIECE bytes, which are sought, too.
-- What takes in more (quoted-printable, in the text or in what it decodes to, ASCII85, compressed text) is
-  looked at as a whole where a part holds it, and so is what follows a version that does.
+- A zone ends, above and below, with a line that holds two words with one blank between. The first ends in a letter
+  that is no hexadecimal digit and no mark of a comment (`REM`, `dnl`). An unchanged line is between it and the
+  change. No run of encoded text crosses such a blank (`layouts.gap` wants a line break, such marks or quotes), and
+  no list of numbers or calls crosses the words. So encoded text in the zone is whole, and encoded text outside is
+  unchanged.
+- A part extends for LITERAL letters and digits that are no escape. A value that touches the zone and is longer than
+  that, in any spelling, shows in the part by one of its pieces of PIECE bytes, which are searched for, too.
+- Encodings that take in more are searched as a whole if a part holds one: quoted-printable (in the text or in what
+  it decodes to), ASCII85, compressed text. So is what follows a version that does.
 
-It leaves open what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of escapes
-in a value over `escapes.AROUND` bytes.
+It does not cover what is bounded by the size of a content: more than `decoding.BUDGET` decoded, and escapes of
+escapes in a value over `escapes.AROUND` bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MIN_BYTES = 1024
 LITERAL = 48
 """Letters and digits, that are no escape, from a zone to the end of its part."""
 REACH = 160
-"""Bytes that a blank or so many literal characters are sought in first; then eight times as many."""
+"""Bytes that a blank or so many literal characters are searched for in first; then eight times as many."""
 _BLANK = re.compile(rb"(?<!RE)(?<!dn)[g-wyzG-WYZ] [A-Za-z]")
 _LITERAL = re.compile(rb"(?<![\\%&#A-Za-z0-9])[A-Za-z0-9]+")
 
@@ -220,6 +220,6 @@ def _literal(text: bytes, first: int, last: int) -> bool:
 
 
 def _is_far(text: bytes) -> bool:
-    """Whether what is told of a text may depend on any other place of it."""
+    """Whether what is found of a text may depend on any other place of it."""
     held = kinds(text)
     return FRAMED in held or (QUOTED in held and is_quoted(text))

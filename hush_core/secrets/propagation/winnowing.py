@@ -1,10 +1,10 @@
 """Fingerprints of a document by winnowing: two documents that share a passage share a fingerprint.
 
-Of the hashes of all k-grams of the content without its whitespace, each window of `window` neighbouring ones
-keeps its smallest (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003, §3). What is kept depends only on the
-window's own bytes, whence the guarantee: a run of k + window - 1 bytes (whitespace aside) that stands in two
-documents gives both a fingerprint of the same hash, and in each of them one that lies inside the run.
-Whitespace does not count, so new indentation and new line breaks leave the fingerprints as they are.
+Of the hashes of all k-grams of the content without its whitespace, each window of `window` neighbouring ones keeps
+its smallest (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003, §3). What is kept depends only on the window's
+own bytes. This gives the guarantee: a run of k + window - 1 bytes (whitespace aside) in two documents gives both a
+fingerprint of the same hash, and in each of them it is inside the run. Whitespace does not count, so new
+indentation and new line breaks leave the fingerprints as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WHITESPACE = b" \t\n\r\v\f"
 _BLOCK = 1 << 15  # grams hashed at a time: the arrays of a block stay in the cache
 _SOLID = ~np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(WHITESPACE, np.uint8))
 # Fixed random words, so that two runs agree and no short family of strings collides by construction. Nobody
-# outside the process sees a hash, so there is no key. `random_raw` is the generator's bare, stable stream.
+# outside the process sees a hash, so there is no key. `random_raw` is the generator's stable stream.
 _WORDS = np.random.PCG64(0x6875_7368).random_raw(256 + 64)
 _BYTE = _WORDS[:256]
 _ODD = _WORDS[256:] | np.uint64(1)
@@ -33,7 +33,7 @@ _SHIFT = np.uint64(29)
 
 @dataclass(frozen=True, repr=False)
 class Fingerprints:
-    """The kept grams of one document, in the order in which they stand.
+    """The kept grams of one document, in the order in which they are.
 
     hashes: uint64 (f,); 64 bits of a fixed hash, the same in every run.
     starts, ends: int64 (f,); gram i is bytes [starts[i], ends[i]) of the content, with whitespace inside it.

@@ -1,4 +1,4 @@
-"""What stood where at the last run, in a file that tells nothing: so that a reviewer sees only what changed.
+"""What was where at the last run, in a file that reveals nothing, so a reviewer sees only what changed.
 
 >>> old = read_baseline(Path("baseline.json"), key)                       # doctest: +SKIP
 >>> changes(old, baseline_of(secrets, edges, examples, key))              # doctest: +SKIP
@@ -8,8 +8,8 @@ An item is a secret in a file: (name, source, path). It does not depend on lines
 revision or on the mode: the items of a tree are among those of its history. Of a name that ends in a keyed
 digest only the entry's id and that digest count, as rules and lines of a literal file are renamed.
 
-The file holds one token an item: HMAC-SHA256 of the item under a key derived from the identity key, and 16
-digits more, by which who holds the key can tell the config's entry. Without the key it tells how many items
+The file holds one token an item: HMAC-SHA256 of the item under a key derived from the identity key, and 16 digits
+more, by which the holder of the key can identify the config's entry. Without the key it reveals how many items
 there are, and which of them two baselines share.
 """
 
@@ -185,4 +185,4 @@ def _validate(baseline: Any, where: str) -> None:
 
 def _wrong_key(where: str) -> InputError:
     what = "was made under another identity key, so everything would look new"
-    return InputError(where, what, "use the HUSH_HOME of that run, or go on without a baseline")
+    return InputError(where, what, "use the HUSH_HOME of that run, or continue without a baseline")

@@ -1,11 +1,11 @@
-"""Where every secret stands, as a SARIF 2.1.0 log: what code hosts and editors show beside the code.
+"""Where every secret is, as a SARIF 2.1.0 log: what code hosts and editors show beside the code.
 
 >>> log = sarif(g.examples, g.secrets, g.edges, g.occurrences, tool_version="0.1.0")   # doctest: +SKIP
 
-One result is one edge of the graph: an example that holds a secret; or a place where a redacted value stood, which
+One result is one edge of the graph: an example that holds a secret; or a place where a redacted value was, which
 is trained on no more. Nothing in the log is text of the user's:
 no value, no snippet, no commit id and no hash of a content, against which guesses at a value could be tried.
-Names, reasons and fingerprints come from keyed names. Paths stand as they are in the
+Names, reasons and fingerprints come from keyed names. Paths are as they are in the
 repository: a value inside a file's NAME would be shown.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.14 run, 3.27 result, 3.30 region).
@@ -28,9 +28,9 @@ from hush_core.secrets.report.sarif_regions import Place, Region, regions_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 MOST_RESULTS = 100
-"""Results a secret, unless told otherwise; the others are counted."""
+"""Default of results a secret; the others are counted."""
 MOST_IN_ALL = 25_000
-"""Results in all, unless told otherwise: what GitHub takes of one run. Every secret's first come first."""
+"""Default of results in all: what GitHub takes of one run. Every secret's first come first."""
 FINGERPRINT = "hushSecretPlace/v1"
 
 REDACTED = "redacted."
@@ -66,7 +66,7 @@ def sarif(
 ) -> dict[str, Any]:
     """The log, JSON-able; the same frames give the same log.
 
-    A result's region is the lines on which the value first stands in its chunk, or else its chunk
+    A result's region is the lines on which its chunk first holds the value, or else its chunk
     (`sarif_regions`). Detected secrets are warnings; recognised copies of them are notes.
 
     Args:
@@ -189,9 +189,9 @@ def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) ->
 
 def _rule(rule: str, kind: str) -> dict[str, Any]:
     says = _SAYS.get(kind, f"a secret of kind {kind}")
-    text = f"{says[:1].upper()}{says[1:]} stands in text that is trained on."
+    text = f"{says[:1].upper()}{says[1:]} is in text that is trained on."
     if rule.startswith(REDACTED):
-        text = f"{says[:1].upper()}{says[1:]} stood here and is replaced in what is trained on."
+        text = f"{says[:1].upper()}{says[1:]} was here and is replaced in text that is trained on."
     return {"id": rule, "shortDescription": {"text": _plain(text)}, "properties": {"kind": kind}}
 
 
@@ -220,7 +220,7 @@ def _result(
 
 
 def _fingerprint(row: dict[str, Any]) -> str:
-    """Of the secret's name (keyed where it names a value) and the file; `nth` tells its chunks apart."""
+    """Of the secret's name (keyed if it names a value) and the file; `nth` distinguishes its chunks."""
     place = json.dumps([row["source"], row["path"]]).encode()
     return f"{hmac.new(row['name'].encode(), place, hashlib.sha256).hexdigest()[:32]}:{row['nth'] + 1}"
 
@@ -245,7 +245,7 @@ def _raw_path(shown: str) -> bytes:
 
 
 def _bases(sources: list[str]) -> dict[str, str]:
-    """Source → the symbol that stands for its top; the usual one where there is one source."""
+    """Source → the symbol that represents its top; the usual one where there is one source."""
     if len(sources) == 1:
         return {sources[0]: "%SRCROOT%"}
     bases: dict[str, str] = {}

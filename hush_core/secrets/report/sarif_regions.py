@@ -1,4 +1,4 @@
-"""Where in a file a result of the SARIF log stands, in lines where they can be counted.
+"""Where in a file a result of the SARIF log is, in lines where they can be counted.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0 (3.30 region).
 """
@@ -20,12 +20,12 @@ def regions_of(
 ) -> dict[Place, Region]:
     """A region by edge, for those whose lines can be counted; one file in memory at a time.
 
-    Where the value stands in the chunk: its first lines there, whole (columns would tell its length). Elsewhere
-    the chunk: lines, columns and bytes, widened to whole characters, as both must name the same text.
+    If the chunk holds the value: its first lines there, whole, as columns would reveal its length. Otherwise the
+    chunk: lines, columns and bytes, widened to whole characters, as both must name the same text.
 
-    Lines can be counted where the file's text up to there is among the examples, and it is one version of a file:
-    a source with one path twice is a history, whose versions cannot be told apart. In a file in which values were
-    replaced, the lines are those of the repository, and columns and bytes, which are not, are left out.
+    Lines can be counted if the file's text up to there is among the examples, and it is one version of a file. A
+    source with one path twice is a history, whose versions cannot be distinguished. In a file with replaced values,
+    lines are those of the repository; columns and bytes, which are not, are left out.
 
     Args:
         examples, occurrences: as in `docs/reference/certificate_fields.rst`. shown: edges with the columns
@@ -88,7 +88,7 @@ def _as_in_the_repository(region: Region, ranges: list[tuple[int, int]]) -> Regi
 
 
 def _spans(shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[int, list[tuple[int, Place | None]]]:
-    """Example → (secret, where its value first stands in the example, or None)."""
+    """Example → (secret, where its value first is in the example, or None)."""
     first = occurrences.sort("start", "end").unique(["example_id", "secret_id"], keep="first")
     rows = shown.select("example_id", "secret_id").join(first, on=["example_id", "secret_id"], how="left")
     spans: dict[int, list[tuple[int, Place | None]]] = {}

@@ -20,8 +20,8 @@ def files_table(
     occurrences: pl.DataFrame,
     replaced: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), on which line its
-    value first is (0: it is no value, or lines cannot be counted: `sarif_regions`), and why."""
+    """One row a secret in a file: how many of the file's chunks hold it (in all versions read), the line of its
+    first value, and why. The line is 0 if it is no value, or lines cannot be counted (`sarif_regions`)."""
     held = (
         edges.join(examples.select("example_id", "source", "path"), on="example_id")
         .group_by("secret_id", "source", "path")
@@ -54,7 +54,7 @@ def _first_lines(
 
 
 def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
-    """One row a secret in a file: in how many chunks that are left out it stands, and on which line first (0 where
+    """One row a secret in a file: in how many chunks that are left out it is, and on which line first (0 where
     lines cannot be counted); weak ones are the reason."""
     rows = dropped.group_by("name", "kind", "source", "path", "weak").agg(
         pl.len().alias("examples"), pl.col("line").min()
@@ -65,7 +65,7 @@ def dropped_table(items: pl.DataFrame, dropped: pl.DataFrame) -> pl.DataFrame:
 
 
 def redacted_table(redacted: pl.DataFrame, redactions: pl.DataFrame, examples: pl.DataFrame) -> pl.DataFrame:
-    """One row a redacted secret in a file of private examples: how many placeholders stand for it there."""
+    """One row a redacted secret in a file of private examples: how many placeholders represent it there."""
     held = redactions.join(examples.select("example_id", "source", "path"), on="example_id")
     rows = held.group_by("redacted_id", "source", "path").agg(pl.len().alias("places"))
     rows = rows.join(redacted.select("redacted_id", "name", "kind"), on="redacted_id")
@@ -92,7 +92,8 @@ def files_beside(baseline: Path) -> pl.DataFrame | None:
 
 
 def changes_table(new: pl.DataFrame, gone: tuple[str, ...], before: pl.DataFrame | None) -> pl.DataFrame:
-    """One row a pair. A baseline tells nothing: what is gone is named if the files.csv of then is still there."""
+    """One row a pair. A baseline reveals nothing: what is gone has a name only if the earlier files.csv is
+    there."""
     rows = new.select(CHANGED)
     lost = pl.DataFrame({"token": pl.Series(gone, dtype=pl.String)})
     if before is None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sizes import examples
+from sizes import examples, some
 
 from hush_core.accounting import Participation, largest_expected_count, posterior_bound, smallest_noise
 from hush_core.accounting.inverse import PRECISION
@@ -72,7 +72,7 @@ def test_little_more_is_too_much(method, prior, target):
 
 
 @pytest.mark.parametrize("method", ["blow_up", "renyi", "kl"])
-@pytest.mark.parametrize("sigma, rounds", [(1.0, 50), (4.0, 2000), (60.0, 500)])
+@pytest.mark.parametrize("sigma, rounds", some([(1.0, 50), (4.0, 2000), (60.0, 500)], 1))
 def test_the_inverse_of_the_smallest_noise(method, sigma, rounds):
     """The σ that this much participation needs is the σ that it was allowed at."""
     largest = 1e-5

@@ -106,7 +106,7 @@ def test_what_the_disk_refuses_is_told_as_of_the_files(folder, monkeypatch):
 
 def test_a_file_beside_its_tables_is_named(folder):
     (folder / "certificate" / "evil.py").write_text("x = 1\n")
-    with pytest.raises(VerificationError, match=r"evil\.py beside it is none of its tables"):
+    with pytest.raises(VerificationError, match=r"evil\.py beside it is not one of its tables"):
         check_unchanged(folder / "certificate", folder / "model")
 
 
@@ -125,7 +125,7 @@ def test_a_model_that_goes_on_says_which_runs_it_may_hold(folder):
         (path / "runs.parquet").unlink,
     ):
         damaged()
-        with pytest.raises(VerificationError, match="does not say on which earlier runs"):
+        with pytest.raises(VerificationError, match="does not say from which earlier runs"):
             counted_runs(found, path)
 
 

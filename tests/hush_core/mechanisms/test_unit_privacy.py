@@ -118,6 +118,7 @@ def test_a_prior_of_which_nothing_is_promised_is_refused_by_name():
         with_implied_targets(secrets.with_columns(prior=0.7), 2.0, 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism, method",
     some([(HushMechanism, "best"), (DpSgdMechanism, "kl"), (GroupPrivacyMechanism, "best")], 1),

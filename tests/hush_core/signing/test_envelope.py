@@ -81,7 +81,7 @@ def test_another_kind_and_another_key_are_refused(acme, tmp_path):
     with pytest.raises(VerificationError, match="another kind"):
         open_statement(signed(key), "x", trust, "urn:hush:other:1")
     stranger = read_signing_key(write_pair(tmp_path, "stranger")[0])
-    with pytest.raises(VerificationError, match="none of those that are trusted"):
+    with pytest.raises(VerificationError, match="not one of those that are trusted"):
         open_statement(signed(stranger), "x", trust, KIND)
     claimed = edited(signed(stranger), lambda e, p: e["signatures"][0].update(keyid=key.fingerprint))
     with pytest.raises(VerificationError, match="did not sign it so"):

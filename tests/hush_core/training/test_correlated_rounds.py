@@ -22,6 +22,7 @@ from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, fit_private, load_model, save_model
 from hush_core.training.correlated_rows import CorrelatedRows
+from hush_core.training.job import Job
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.sampler import CyclicSampler
 
@@ -211,7 +212,10 @@ def test_two_processes_train_as_one_does(tmp_path):
     alone = load_model(begun)
     fit_private(quiet, TEXTS, alone, settings(rounds=6, optimizer="sgd"), tmp_path / "one")
     fitted = fit_in_processes(
-        2, quiet, TEXTS, begun, settings(rounds=6, optimizer="sgd"), None, tmp_path / "two", tmp_path / "out"
+        2,
+        Job(
+            quiet, TEXTS, begun, settings(rounds=6, optimizer="sgd"), None, tmp_path / "two", tmp_path / "out"
+        ),
     )
     assert fitted.rounds_released == 6
     moved = (parameters(alone) - parameters(load_model(begun))).norm()

@@ -13,7 +13,7 @@ from hush_core.config import ByteGptModel, TrainConfig
 from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, fit_private
+from hush_core.training import OtherTexts, byte_gpt, fit_private
 from hush_core.training.gradient_scale import FLOOR, MARGIN, POWER, GradientScale
 from hush_core.training.mixing import UntaggedMix
 from hush_core.training.module import PrivateModule
@@ -113,7 +113,7 @@ def test_a_round_moves_the_model_by_the_scaled_release(tmp_path, releases):
     model = tiny()
     start = trained(model)
     scale = GradientScale.of(model, UNTAGGED, clip_norm=CLIP, noise=0.5 * CLIP / BATCH)
-    fit_private(plan(), TAGGED, model, config(), tmp_path, untagged=UNTAGGED)
+    fit_private(plan(), TAGGED, model, config(), tmp_path, others=OtherTexts(untagged=UNTAGGED))
     assert len(releases) == ROUNDS
     moved = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in start.items()}
     for _, mean in releases:
@@ -129,14 +129,14 @@ def test_a_single_example_releases_at_most_the_clip_norm_after_scaling(tmp_path,
     rates = np.zeros(40)
     rates[7] = 1.0
     alone = ProtectionPlan(rates, 0.5, ROUNDS, 1, CLIP, "best", pl.DataFrame())
-    fit_private(alone, TAGGED, tiny(), config(batch=1), tmp_path, untagged=UNTAGGED)
+    fit_private(alone, TAGGED, tiny(), config(batch=1), tmp_path, others=OtherTexts(untagged=UNTAGGED))
     norms = [float(total.norm()) for total, _ in releases]
     assert all(0.99 * CLIP < norm <= CLIP for norm in norms)
 
 
-def scale_of_run(folder, texts, **given):
+def scale_of_run(folder, texts):
     """The scale in the checkpoint of a run on these texts."""
-    fit_private(plan(), texts, tiny(), config(), folder, **given)
+    fit_private(plan(), texts, tiny(), config(), folder, others=OtherTexts(untagged=UNTAGGED))
     (newest,) = folder.glob("checkpoint.pt")
     with open(newest, "rb") as file:
         file.readline()
@@ -147,8 +147,8 @@ def scale_of_run(folder, texts, **given):
 def test_a_scale_does_not_depend_on_tagged_text(tmp_path):
     """Runs on other tagged text, neighbours in every example, have the same scale to the bit."""
     noise = 0.5 * CLIP / BATCH
-    one = scale_of_run(tmp_path / "a", TAGGED, untagged=UNTAGGED)
-    other = scale_of_run(tmp_path / "b", [text[::-1] + b"#" for text in TAGGED], untagged=UNTAGGED)
+    one = scale_of_run(tmp_path / "a", TAGGED)
+    other = scale_of_run(tmp_path / "b", [text[::-1] + b"#" for text in TAGGED])
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
     assert all(
         torch.equal(one[name], tensor)
@@ -161,7 +161,7 @@ def test_a_scale_does_not_depend_on_tagged_text(tmp_path):
 def test_without_untagged_text_it_is_refused_before_a_round_is_spent(tmp_path):
     for texts in ((), (b"",)):
         with pytest.raises(InputError, match="there is none that predicts anything"):
-            fit_private(plan(), TAGGED, tiny(), config(), tmp_path / "w", untagged=texts)
+            fit_private(plan(), TAGGED, tiny(), config(), tmp_path / "w", others=OtherTexts(untagged=texts))
     assert not (tmp_path / "w" / "releases.jsonl").exists()
 
 
@@ -176,11 +176,13 @@ def test_a_resume_keeps_the_scale_and_refuses_another(tmp_path, monkeypatch):
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr(ReleaseLedger, "count", dies)
-        fit_private(plan(), TAGGED, tiny(), config(), tmp_path, untagged=UNTAGGED)
+        fit_private(plan(), TAGGED, tiny(), config(), tmp_path, others=OtherTexts(untagged=UNTAGGED))
     with pytest.raises(InputError, match="another scale of gradients"):
-        fit_private(plan(), TAGGED, tiny(), config(), tmp_path, untagged=[b"other text"])
+        fit_private(plan(), TAGGED, tiny(), config(), tmp_path, others=OtherTexts(untagged=[b"other text"]))
     with pytest.raises(InputError, match="does not fit"):
-        fit_private(plan(), TAGGED, tiny(), config(optimizer="sgd"), tmp_path, untagged=UNTAGGED)
+        fit_private(
+            plan(), TAGGED, tiny(), config(optimizer="sgd"), tmp_path, others=OtherTexts(untagged=UNTAGGED)
+        )
     used, update = [], GradientScale.update
     monkeypatch.setattr(
         GradientScale, "update", lambda self, *given: (used.append(self), update(self, *given))[1]
@@ -189,7 +191,7 @@ def test_a_resume_keeps_the_scale_and_refuses_another(tmp_path, monkeypatch):
     begun = {name: tensor * (1 + 1e-4) for name, tensor in scale.tensors.items()}
     resume = GradientScale.resume
     monkeypatch.setattr(GradientScale, "resume", lambda self, _, where: resume(self, begun, where))
-    done = fit_private(plan(), TAGGED, tiny(), config(), tmp_path, untagged=UNTAGGED)
+    done = fit_private(plan(), TAGGED, tiny(), config(), tmp_path, others=OtherTexts(untagged=UNTAGGED))
     assert done.resumed and done.rounds_applied == ROUNDS
     assert all(torch.equal(used[0].tensors[name], tensor) for name, tensor in begun.items())
 

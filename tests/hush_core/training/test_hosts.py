@@ -30,6 +30,7 @@ from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, meeting, processes, save_model
 from hush_core.training.failed_ranks import raise_failure
 from hush_core.training.hosts import Hosts, elsewhere
+from hush_core.training.job import Job
 from hush_core.training.processes import fit_in_processes
 from hush_core.training.ranks import Ranks
 from hush_core.training.worker import _meet
@@ -100,7 +101,7 @@ def job(folder):
         save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=5), folder / "model")
     plan = ProtectionPlan(np.full(len(TEXTS), 0.3), 0.5, ROUNDS, 8, 1.0, "best", pl.DataFrame())
     settings = TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
-    return plan, TEXTS, folder / "model", settings, None, folder / "work", folder / "out"
+    return Job(plan, TEXTS, folder / "model", settings, None, folder / "work", folder / "out")
 
 
 def ranks():
@@ -121,14 +122,14 @@ def test_a_machine_that_never_comes_is_waited_for_so_long_and_no_longer(tmp_path
     with pytest.raises(
         SetupError, match=r"HUSH_HOSTS: `.*sleep.*` has not begun rank 1 within 1 s.* by hand"
     ):
-        fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
+        fit_in_processes(2, job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
     assert not ranks() and not list((tmp_path / "work").glob("processes-*"))
     monkeypatch.setattr(meeting, "PATIENCE", 1e9)
     threading.Thread(target=lambda: until(ranks, "a rank") and os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
+        fit_in_processes(2, job(tmp_path), hosts=Hosts(((), WAITS), "lo"))
     with pytest.raises(SetupError, match=r"HUSH_HOSTS: `.*` ended with status 255 before rank 1 had begun"):
-        fit_in_processes(2, *job(tmp_path), hosts=Hosts(((), FAILS), "lo"))
+        fit_in_processes(2, job(tmp_path), hosts=Hosts(((), FAILS), "lo"))
     assert not ranks() and not (tmp_path / "work" / "releases.jsonl").exists()
 
 
@@ -142,7 +143,7 @@ def test_an_interrupt_amid_the_start_of_a_rank_leaves_none(tmp_path, monkeypatch
 
     monkeypatch.setattr(processes, "_start", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fit_in_processes(1, *job(tmp_path))
+        fit_in_processes(1, job(tmp_path))
     assert not ranks()
 
 
@@ -247,5 +248,5 @@ def test_a_first_rank_without_its_parents_pipe_releases_nothing(tmp_path):
     close = "import os, sys; os.closerange(3, 4096); os.execvp(sys.argv[1], sys.argv[1:])"
     alone = (sys.executable, "-c", close)
     with pytest.raises(RuntimeError, match="rank 0 failed"):
-        fit_in_processes(1, *job(tmp_path), hosts=Hosts((alone,), "lo"))
+        fit_in_processes(1, job(tmp_path), hosts=Hosts((alone,), "lo"))
     assert not (tmp_path / "work" / "releases.jsonl").exists()

@@ -20,6 +20,7 @@ from hush_core.errors import InputError
 from hush_core.history import RunHistory, RunText
 from hush_core.plan import ProtectionPlan
 from hush_core.training import byte_gpt, save_model
+from hush_core.training.job import Job
 from hush_core.training.processes import fit_in_processes
 
 KILLED, OTHER = "a" * 64, "b" * 64
@@ -63,7 +64,7 @@ def main(folder):
     save_model(byte_gpt(ByteGptModel(layers=1, width=16, heads=2), 32, seed=0), model)
     with history.training(KILLED, a_run(), history.earlier(KILLED, a_run())) as lock:
         fit_in_processes(
-            2, plan, TEXTS, model, settings, None, work, folder / "out", witness=witness, lock=lock
+            2, Job(plan, TEXTS, model, settings, None, work, folder / "out", witness=witness), lock=lock
         )
 
 

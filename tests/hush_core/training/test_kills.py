@@ -317,6 +317,7 @@ def test_killed_at_random_moments(ask, tmp_path):
     check_end(folder, rounds, every, result)
 
 
+@pytest.mark.slow
 def test_killed_at_every_write_of_a_round(ask, tmp_path):
     """Before each os.write, fsync and replace, and in the middle of writes: from the opening of the ledger to
     the first count in a new folder, and from there into the next round where there is a checkpoint."""
@@ -403,6 +404,7 @@ def test_a_release_is_on_the_disk_before_it_is_drawn_and_a_checkpoint_before_it_
     ]
 
 
+@pytest.mark.slow
 def test_a_file_limit_stops_a_checkpoint_and_the_one_before_serves(ask, tmp_path):
     folder, rounds, every = tmp_path / "run", 20, 4
     assert ask("train", folder=folder, rounds=rounds, every=every, kill=(9, 1e-6))[0] == -signal.SIGPROF

@@ -13,7 +13,7 @@ from hush_core.config import ByteGptModel, LoraConfig, TrainConfig
 from hush_core.errors import InputError
 from hush_core.history.ledger import ReleaseLedger
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, fit_private, save_model, with_lora
+from hush_core.training import Job, OtherTexts, byte_gpt, fit_private, save_model, with_lora
 from hush_core.training.averaging import KeptWeights
 from hush_core.training.freezing import frozen
 from hush_core.training.mixing import UntaggedMix
@@ -67,7 +67,9 @@ def test_untagged_text_never_reaches_a_release(tmp_path, released):
     model = tiny()
     before = model.evaluate(UNTAGGED)
     settings = config(untagged_batch=16)
-    done = fit_private(plan(0.5, rate=0.0), TAGGED, model, settings, tmp_path / "w", untagged=UNTAGGED)
+    done = fit_private(
+        plan(0.5, rate=0.0), TAGGED, model, settings, tmp_path / "w", others=OtherTexts(untagged=UNTAGGED)
+    )
     assert len(released) == ROUNDS == lines(tmp_path / "w") == done.rounds_released
     assert all(not total.any() for total, _ in released)
     noise = torch.cat([mean.double() for _, mean in released]) * BATCH / 0.5
@@ -89,7 +91,14 @@ class BeforeTheNoise(PrivateModule):
 
 def test_a_mix_before_the_noise_is_seen(tmp_path, released, monkeypatch):
     monkeypatch.setattr("hush_core.training.run.PrivateModule", BeforeTheNoise)
-    fit_private(plan(rate=0.0), TAGGED, tiny(), config(untagged_batch=16), tmp_path, untagged=UNTAGGED)
+    fit_private(
+        plan(rate=0.0),
+        TAGGED,
+        tiny(),
+        config(untagged_batch=16),
+        tmp_path,
+        others=OtherTexts(untagged=UNTAGGED),
+    )
     assert any(total.any() for total, _ in released)
 
 
@@ -152,7 +161,9 @@ def test_masked_models_and_adapters_mix(tmp_path, name):
     before = model.evaluate(words[:3])
     texts = [b"liquor jugs"] * 40
     settings = config(untagged_batch=16)
-    fit_private(plan(0.05, rate=0.0), texts, model, settings, tmp_path / "w", untagged=words)
+    fit_private(
+        plan(0.05, rate=0.0), texts, model, settings, tmp_path / "w", others=OtherTexts(untagged=words)
+    )
     assert model.evaluate(words[:3]) < before - 0.05  # the adapters' gain: 0.108 ± 0.006 over the draws
 
 
@@ -165,25 +176,26 @@ def test_several_processes_and_a_resume_with_every_lever(tmp_path):
     save_model(tiny(), tmp_path / "start")
     settings = config(checkpoint_every=4, **KEYS)
 
+    others = OtherTexts(untagged=UNTAGGED[6:], validation=UNTAGGED[:6])
+
     def stop(stage, done, total):
         if done == 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fit_in_processes(
-            2, plan(), TAGGED, tmp_path / "start", settings, None, tmp_path / "w", tmp_path / "out", stop,
-            untagged=UNTAGGED[6:], validation=UNTAGGED[:6],
+            2, Job(plan(), TAGGED, tmp_path / "start", settings, None, tmp_path / "w", tmp_path / "out", others),
+            stop,
         )  # fmt: skip
     spent = lines(tmp_path / "w")
     assert 6 <= spent < ROUNDS
     model = tiny(3)
-    texts = {"untagged": UNTAGGED[6:], "validation": UNTAGGED[:6]}
-    done = fit_private(plan(), TAGGED, model, settings, tmp_path / "w", **texts)
+    done = fit_private(plan(), TAGGED, model, settings, tmp_path / "w", others=others)
     assert done.resumed and done.rounds_released == done.rounds_applied == lines(tmp_path / "w") == ROUNDS
     losses = [row["validation_loss"] for row in done.log if "validation_loss" in row]
     assert len(losses) == 4 and model.evaluate(UNTAGGED[:6]) == pytest.approx(min(losses), rel=1e-6)
     again = tiny(4)
-    fit_private(plan(), TAGGED, again, settings, tmp_path / "w", **texts)  # all spent: the same model
+    fit_private(plan(), TAGGED, again, settings, tmp_path / "w", others=others)  # all spent: the same model
     assert torch.equal(flat(model.network), flat(again.network))
 
 
@@ -214,7 +226,9 @@ def test_what_is_kept_is_the_best_of_what_was_evaluated(tmp_path):
     """The rounds teach other letters than the validation text's: an early state is best there, and not the last."""
     start = tiny()
     settings = config(keep="best", evaluate_every=2, learning_rate=3e-2, average="ema", average_decay=0.5)
-    done = fit_private(plan(0.05), TAGGED, start, settings, tmp_path, validation=UNTAGGED[:8])
+    done = fit_private(
+        plan(0.05), TAGGED, start, settings, tmp_path, others=OtherTexts(validation=UNTAGGED[:8])
+    )
     losses = [row["validation_loss"] for row in done.log if "validation_loss" in row]
     assert len(losses) == ROUNDS // 2
     assert done.model.evaluate(UNTAGGED[:8]) == pytest.approx(min(losses), rel=1e-6)
@@ -225,7 +239,9 @@ def test_public_text_decides_where_there_is_no_validation_text(tmp_path):
     settings = config(keep="best", evaluate_every=4)
     with pytest.raises(InputError, match="train.keep"):
         fit_private(plan(), TAGGED, tiny(), settings, tmp_path / "a")
-    done = fit_private(plan(), TAGGED, tiny(), settings, tmp_path / "b", public=UNTAGGED[:8])
+    done = fit_private(
+        plan(), TAGGED, tiny(), settings, tmp_path / "b", others=OtherTexts(public=UNTAGGED[:8])
+    )
     losses = [row["public_loss"] for row in done.log if "public_loss" in row]
     assert done.model.evaluate(UNTAGGED[:8]) == pytest.approx(min(losses), rel=1e-6)
 
@@ -308,7 +324,9 @@ def test_the_variance_that_is_taken_off_is_the_updates_own(tmp_path, monkeypatch
 
     monkeypatch.setattr(NoisyAdam, "step", spy)
     settings = config(optimizer="adamw_bc", untagged_batch=1, learning_rate=1e-12)
-    fit_private(plan(30.0, rate=0.0), TAGGED, tiny(), settings, tmp_path, untagged=UNTAGGED[:1])
+    fit_private(
+        plan(30.0, rate=0.0), TAGGED, tiny(), settings, tmp_path, others=OtherTexts(untagged=UNTAGGED[:1])
+    )
     (said,) = {variance for variance, _ in taken}
     noise = torch.stack([g for _, g in taken])
     measured = float(noise.var(dim=0).mean())  # over rounds: the plain part is the same in all
@@ -324,7 +342,12 @@ def test_what_is_frozen_stays_and_takes_no_noise(tmp_path, released, freeze):
     model = tiny()
     before = {name: p.detach().clone() for name, p in model.network.named_parameters()}
     done = fit_private(
-        plan(), TAGGED, model, config(freeze=freeze, untagged_batch=4), tmp_path, untagged=UNTAGGED
+        plan(),
+        TAGGED,
+        model,
+        config(freeze=freeze, untagged_batch=4),
+        tmp_path,
+        others=OtherTexts(untagged=UNTAGGED),
     )
     moved = {n for n, p in done.model.network.named_parameters() if not torch.equal(p, before[n])}
     matrices = {n for n, p in before.items() if p.dim() > 1 and n not in TABLES}

@@ -47,6 +47,7 @@ from hush_core.training import (
 )
 from hush_core.training.data import IGNORED, Objective
 from hush_core.training.gradient_scale import GradientScale
+from hush_core.training.job import Job
 from hush_core.training.loop import run_rounds
 from hush_core.training.module import make_optimizer
 from hush_core.training.noise import add_noise
@@ -344,12 +345,11 @@ ROUNDS = 24
 
 
 def job(folder, rounds=ROUNDS):
-    """The arguments of fit_in_processes after the first."""
     if not (folder / "model").exists():
         save_model(gpt(seed=5), folder / "model")
     plan = ProtectionPlan(np.full(40, 0.2), 0.5, rounds, 8, 1.0, "best", pl.DataFrame())
     settings = TrainConfig(rounds=rounds, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
-    return plan, LONG, folder / "model", settings, None, folder / "work", folder / "out"
+    return Job(plan, LONG, folder / "model", settings, None, folder / "work", folder / "out")
 
 
 def released(folder):
@@ -424,7 +424,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         assert folder.stat().st_mode & 0o077 == 0
         assert not any(MARK in path.read_bytes() for path in folder.iterdir())
         with pytest.raises(InputError, match="another process"):
-            fit_in_processes(1, *job(tmp_path))
+            fit_in_processes(1, job(tmp_path))
 
     def interrupt():
         look()
@@ -435,7 +435,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         processes, "_GRACE", 0.0
     )  # for those that fail: who writes the checkpoint takes its time
     with pytest.raises(KeyboardInterrupt):  # after the round, with a checkpoint: no round is lost
-        fit_in_processes(2, *job(tmp_path), at(3, interrupt))
+        fit_in_processes(2, job(tmp_path), at(3, interrupt))
     monkeypatch.setattr(processes, "_GRACE", grace)
     first = released(tmp_path)
     assert 3 <= first < ROUNDS and not any(map(alive, found))
@@ -446,7 +446,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
         ranked(found, 1).kill()
 
     with pytest.raises(RuntimeError, match="rank 1 was ended by SIGKILL.*start again.*checkpoint"):
-        fit_in_processes(2, *job(tmp_path), at(first + 3, kill))
+        fit_in_processes(2, job(tmp_path), at(first + 3, kill))
     second = released(tmp_path)
     assert first + 3 <= second < ROUNDS and not any(map(alive, found))
     nothing_is_left(tmp_path)
@@ -458,7 +458,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     parent = os.fork()  # cheaper than a new interpreter, which would import everything once more
     if parent == 0:
         try:
-            fit_in_processes(2, *job(tmp_path), at(second + 2, die))
+            fit_in_processes(2, job(tmp_path), at(second + 2, die))
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == -signal.SIGKILL
@@ -469,7 +469,7 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     assert second + 2 <= released(tmp_path) < ROUNDS
 
     rows = []
-    fitted = fit_in_processes(2, *job(tmp_path), watch=rows.append)
+    fitted = fit_in_processes(2, job(tmp_path), watch=rows.append)
     assert fitted.resumed and fitted.cut == 0
     assert rows and rows == fitted.log[-len(rows) :]  # this attempt's, each once, as it was made
     assert fitted.rounds_released == released(tmp_path) == ROUNDS
@@ -477,11 +477,11 @@ def test_stopped_in_every_way_it_goes_on_and_leaves_no_process(tmp_path, monkeyp
     assert [row["round"] for row in fitted.log[:first]] == list(range(first))
     nothing_is_left(tmp_path)
     # the same run to one process, which finds nothing left to do
-    plan, texts, model, settings, _, work, out = job(tmp_path)
-    alone = fit_private(plan, texts, load_model(model), settings, work)
+    done = job(tmp_path)
+    alone = fit_private(done.plan, done.texts, load_model(done.model_dir), done.settings, done.work_dir)
     assert alone.rounds_applied == fitted.rounds_applied
     for one, other in zip(
-        alone.model.network.parameters(), load_model(out).network.parameters(), strict=True
+        alone.model.network.parameters(), load_model(done.out_dir).network.parameters(), strict=True
     ):
         assert torch.equal(one, other)
 
@@ -505,10 +505,10 @@ def test_a_refusal_comes_through_and_a_second_signal_kills(tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        fit_in_processes(1, *job(tmp_path), at(2, stop_hard))
+        fit_in_processes(1, job(tmp_path), at(2, stop_hard))
     assert not workers() and 2 <= released(tmp_path) < ROUNDS
     with pytest.raises(InputError, match="belong to another plan") as refused:
-        fit_in_processes(1, *job(tmp_path, rounds=30))
+        fit_in_processes(1, job(tmp_path, rounds=30))
     assert refused.value.where == str(tmp_path / "work" / "releases.jsonl")
     assert not workers()
     nothing_is_left(tmp_path)

@@ -18,7 +18,15 @@ from hush_core.config import ByteGptModel, LoraConfig, TrainConfig, UntaggedConf
 from hush_core.corpus.prompted import PromptedText, ends_of, text_frame, texts_of
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, clipped_gradient_sum, fit_plain, fit_private, fit_untagged, with_lora
+from hush_core.training import (
+    OtherTexts,
+    byte_gpt,
+    clipped_gradient_sum,
+    fit_plain,
+    fit_private,
+    fit_untagged,
+    with_lora,
+)
 from hush_core.training.data import IGNORED, Objective, PromptedTokens, micro_batches
 from hush_core.training.prompts import prompted_tokens
 from hush_core.training.rounds import fixed_batches
@@ -254,10 +262,9 @@ def test_a_text_keeps_its_completions_on_every_way():
 
 
 def test_processes_are_handed_the_completions(tmp_path):
-    from hush_core.training.processes import _write_texts
-    from hush_core.training.worker import Texts
+    from hush_core.training.job import Texts, write_texts
 
-    _write_texts(tmp_path / "texts.arrow", TEXTS)
+    write_texts(tmp_path / "texts.arrow", TEXTS)
     again = Texts(tmp_path / "texts.arrow")
     assert [ends_of(text) for text in again] == [ends_of(text) for text in TEXTS] and list(again) == TEXTS
     assert [ends_of(again[i]) for i in range(len(again))] == [ends_of(text) for text in TEXTS]
@@ -293,9 +300,11 @@ def test_nothing_to_learn_within_the_context_is_said():
             pytest.raises(InputError, match="text: holds no completion within"),
             TemporaryDirectory() as work,
         ):
-            fit_private(plan_of(4), [short] * 4, model, config, Path(work), **measured)
+            fit_private(plan_of(4), [short] * 4, model, config, Path(work), others=OtherTexts(**measured))
     with TemporaryDirectory() as work:
-        fitted = fit_private(plan_of(4), [short] * 4, model, config, Path(work), public=[long, short])
+        fitted = fit_private(
+            plan_of(4), [short] * 4, model, config, Path(work), others=OtherTexts(public=[long, short])
+        )
     assert len(fitted.log) == 3 and all(math.isfinite(row["public_loss"]) for row in fitted.log)
 
 

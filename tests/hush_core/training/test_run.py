@@ -153,6 +153,7 @@ def test_sigterm_finishes_the_round_and_then_reaches_who_listened_before(tmp_pat
     assert fitted.rounds_applied == fitted.rounds_released == ROUNDS
 
 
+@pytest.mark.slow
 def test_two_sigints_stop_at_once_and_the_ledger_still_holds(tmp_path):
     def interrupt(stage, done, total):
         if done == 7:
@@ -188,6 +189,7 @@ def test_only_public_quantities_leave_and_nothing_is_littered(tmp_path, monkeypa
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_two_runs_never_share_keys(tmp_path):
     models = []
     for name in "ab":

@@ -11,7 +11,7 @@ import pytest
 from hush_core.config import ByteGptModel, EarlyStopping, TrainConfig
 from hush_core.errors import InputError
 from hush_core.plan import ProtectionPlan
-from hush_core.training import byte_gpt, fit_private
+from hush_core.training import OtherTexts, byte_gpt, fit_private
 from hush_core.training.schedule import learning_rate_at, should_stop
 
 TEXTS = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
@@ -70,10 +70,10 @@ def test_a_run_stops_on_public_loss_keeps_its_count_and_does_not_go_on(tmp_path)
         evaluate_every=4,
         early_stopping=EarlyStopping(patience=2, min_delta=0.01),
     )
-    fitted = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, public=TEXTS[:5])
+    fitted = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, others=OtherTexts(public=TEXTS[:5]))
     assert fitted.rounds_released == fitted.rounds_applied == 12
     assert [row["round"] for row in fitted.log if "public_loss" in row] == [3, 7, 11]
-    again = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, public=TEXTS[:5])
+    again = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, others=OtherTexts(public=TEXTS[:5]))
     assert again.rounds_released == 12 and again.resumed
     assert len((tmp_path / "releases.jsonl").read_bytes().splitlines()) == 13
     with pytest.raises(InputError, match="40 public"):
@@ -82,7 +82,9 @@ def test_a_run_stops_on_public_loss_keeps_its_count_and_does_not_go_on(tmp_path)
 
 def test_the_curve_is_of_public_text_and_falls(tmp_path):
     config = settings(rounds=30, learning_rate=1e-2, evaluate_every=10)
-    fitted = fit_private(make_plan(), TEXTS, tiny(), config, tmp_path, public=[b"aaaa", b"bbbb"])
+    fitted = fit_private(
+        make_plan(), TEXTS, tiny(), config, tmp_path, others=OtherTexts(public=[b"aaaa", b"bbbb"])
+    )
     curve = [row["public_loss"] for row in fitted.log if "public_loss" in row]
     assert len(curve) == 3 and curve[2] < curve[0]
     assert curve[2] == pytest.approx(fitted.model.evaluate([b"aaaa", b"bbbb"]))

@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from sizes import some
 
 from hush_core.accounting import Participation, posterior_bound
 from hush_core.errors import InputError
@@ -53,14 +54,14 @@ def test_the_attack_lies_below_the_certificate_and_close_to_it(case):
     assert found.lower.verdict(certified) != "refuted"
 
 
-@pytest.mark.parametrize("case", [CASES[0], *CASES[3:7]], ids=str)
+@pytest.mark.parametrize("case", some([CASES[0], *CASES[3:7]], 2), ids=str)
 def test_two_thirds_of_the_noise_are_refuted(case):
     count, rate, sigma, rounds, candidates = case
     found = attacked(count, rate, sigma * 2 / 3, rounds, candidates)
     assert found.lower.verdict(certificate(*case)) == "refuted"
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", some(CASES, 3), ids=str)
 def test_two_thirds_of_the_noise_by_the_computed_success(case):
     count, rate, sigma, rounds, candidates = case
     assert attacked(count, rate, sigma * 2 / 3, rounds, candidates).success > certificate(*case)

@@ -1,6 +1,7 @@
 """Cache keys and cached tasks, run by a real Prefect engine against its embedded server."""
 
 import errno
+import json
 from enum import Enum
 from pathlib import Path
 
@@ -8,10 +9,11 @@ import pytest
 from prefect import flow
 from pydantic import BaseModel
 
+from tasks.models import Model
 from tasks.runtime.caching import cached_task, content_key
 from tasks.runtime.environment import home
 from tasks.runtime.shared_store import SharedStore, SharedStoreError
-from tasks.runtime.store import Ref, Store
+from tasks.runtime.store import Ref, Store, open_store
 
 
 class One(BaseModel):
@@ -98,6 +100,25 @@ def test_a_dead_reference_is_never_handed_out(prefect_harness, damage):
     assert Store(home().store).holds(result.parts[0])
     run(step, 7)
     assert calls == [7, 7]
+
+
+@pytest.mark.parametrize("older", ['"unit"', "models.Model", "tasks.models"])
+def test_a_result_of_an_older_hush_is_computed_again(prefect_harness, older):
+    """A field, a type or a module that this one does not have."""
+    calls = []
+
+    @cached_task(name=f"cache-older-{older}", version=1)
+    def step() -> Model:
+        calls.append(older)
+        return Model(files=open_store().put_bytes(b"model"), bits=None, unit="byte")
+
+    before = set(home().results.iterdir())
+    result = run(step)
+    (record,) = set(home().results.iterdir()) - before
+    quoted = json.dumps(older)[1:-1]
+    assert quoted in record.read_text()
+    record.write_text(record.read_text().replace(quoted, quoted[:-3] + "o" + quoted[-3:]))
+    assert run(step) == result == run(step) and calls == [older, older]
 
 
 @pytest.mark.parametrize("wrong", ["away", "full"])

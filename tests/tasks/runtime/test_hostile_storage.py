@@ -348,7 +348,7 @@ def test_an_address_is_read_as_others_read_it(tmp_path, monkeypatch):
     assert len(InFolder.files(Found(tmp_path / "shared of blanks"))) == 1
     (tmp_path / "link").symlink_to(home().store)
     for address, said in (
-        (f"file://{tmp_path}/link", "lies in HUSH_HOME"),
+        (f"file://{tmp_path}/link", "is in HUSH_HOME"),
         (f"file:///{home().store}", "is no storage"),
         (f"file://{tmp_path}/%2e%2e", "is no storage"),
         (f"file://{tmp_path}/%00", "is no storage"),

@@ -330,8 +330,8 @@ def test_a_storage_that_does_not_keep_what_it_is_given_is_told(tmp_path):
         ("/mnt/shared", "is no storage that hush can use"),
         ("file://host/mnt", "is no storage that hush can use"),
         ("file:///mnt/../home", "is no storage that hush can use"),
-        ("file://{home}/store", "lies in HUSH_HOME, or has it inside"),
-        ("file://{above}", "lies in HUSH_HOME, or has it inside"),
+        ("file://{home}/store", "is in HUSH_HOME, or has it inside"),
+        ("file://{above}", "is in HUSH_HOME, or has it inside"),
     ],
 )
 def test_what_is_no_storage_is_refused_before_anything_starts(monkeypatch, tmp_path, address, said):

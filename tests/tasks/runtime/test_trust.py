@@ -76,7 +76,7 @@ def test_stock_model_signing_verifies_the_whole_folder(package, acme, tmp_path):
 def test_hush_says_who_signed(package, acme, monkeypatch):
     assert "signed by acme (key" in verify_target(str(package)).signature
     alone = verify_target(str(package / "certificate"))
-    assert alone.signature.startswith("signed by acme") and "model's files NOT looked at" in alone.signature
+    assert alone.signature.startswith("signed by acme") and "model's files NOT checked" in alone.signature
     for name in ("HUSH_SIGNING_KEY", "HUSH_TRUST"):
         monkeypatch.delenv(name)
     unknown = verify_target(str(package))
@@ -107,9 +107,9 @@ def test_a_self_made_certificate_is_refused(package, tmp_path):
     with pytest.raises(VerificationError, match="no organisation signed"):
         verify_target(str(package))
     sign_package(package, read_certificate(package / "certificate"), stranger)
-    with pytest.raises(VerificationError, match="none of those that are trusted"):
+    with pytest.raises(VerificationError, match="not one of those that are trusted"):
         verify_target(str(package))
-    with pytest.raises(VerificationError, match="none of those that are trusted"):
+    with pytest.raises(VerificationError, match="not one of those that are trusted"):
         verify_target(str(package / "certificate"))
 
 
@@ -121,7 +121,7 @@ def test_half_a_signature_is_none(package, part, tmp_path):
     shutil.rmtree(other / "signature")
     sign_package(other, read_certificate(other / "certificate"), stranger)
     shutil.copy(other / "signature" / part, package / "signature" / part)
-    with pytest.raises(VerificationError, match="none of those that are trusted"):
+    with pytest.raises(VerificationError, match="not one of those that are trusted"):
         verify_target(str(package))
     (package / "signature" / part).unlink()
     with pytest.raises(VerificationError, match="is missing"):
@@ -201,7 +201,7 @@ def test_who_may_not_sign_is_told_before_anything_is_made(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="names no key"):
         signing_key()
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(write_pair(tmp_path / "keys", "stranger")[0]))
-    with pytest.raises(InputError, match="none of the keys"):
+    with pytest.raises(InputError, match="not one of the keys"):
         signing_key()
     monkeypatch.setenv("HUSH_SIGNING_KEY", str(private))
     assert signing_key().fingerprint == trust_root().keys[0].fingerprint

@@ -2,8 +2,8 @@
 
 Kinds: `quote`, `angle`, `macro` (an include by macro: cannot be known), `module` (declared), `import` (of one).
 
-A quoted name is sought beside the file; else, and for `<…>`, every file whose path ends so is taken, whatever
-its case (search paths are the build's, and not all file systems tell cases apart).
+A quoted name is searched for beside the file. Otherwise, and for `<…>`, every file whose path ends so is taken, in
+any case: search paths are the build's, and some file systems ignore case.
 """
 
 from __future__ import annotations

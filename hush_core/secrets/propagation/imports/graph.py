@@ -38,9 +38,9 @@ class ImportGraph:
     when it is asked whether they import something (those in Rust at once): for a few targets that is a few files.
 
     `counts` says what was found: files (of a language that is read), references (as written, in comments and
-    strings too), resolved, unresolved (external, or computed at run time); of the files parsed so far, errors
-    (those with syntax errors, whose comments and strings were read too) and, where a limit of
-    `corpus.syntax` was met, its name; `unparsed` sums those.
+    strings too), resolved, unresolved (external, or computed at run time). Of the files parsed so far it counts
+    errors (those with syntax errors, whose comments and strings were read too) and, by name, the limits of
+    `corpus.syntax` that were met; `unparsed` sums those.
     """
 
     def __init__(self, files: Sequence[tuple[str, str, bytes]]) -> None:

@@ -39,7 +39,7 @@ _UNREAD = linear.compile(
     rb"//[^\n]*|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/|\"(?:[^\"\\\n]|\\[^\n])*\"|'(?:[^'\\\n]|\\[^\n]){1,8}'"
 )
 _OPEN = linear.compile(rb"//[^\n]*|\"(?:[^\"\\\n]|\\[^\n])*\"")
-"""The same behind the last end of a comment: a comment that begins there has none, and is none."""
+"""The same behind the last end of a comment: a comment that begins there has no end, and is not one."""
 _JVM = (".java", ".kt", ".scala", ".groovy")
 
 

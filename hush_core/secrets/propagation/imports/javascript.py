@@ -3,9 +3,10 @@
 Kinds: `import` (a specifier), `url` (relative without a leading dot, for workers),
 `folder` (the fixed beginning of one that is computed: all files in it).
 
-A specifier is resolved as the usual bundlers do, and every file that fits is taken: with each extension, as a
-folder's index or package.json entry, by the name of a package in the repository, by `paths` and `baseUrl` of
-each tsconfig above the importer, by `imports` of package.json, and by the custom `@/` and `~/`.
+A specifier is resolved as the usual bundlers do, and every file that fits is taken:
+
+- with each extension, as a folder's index or package.json entry, or by the name of a package in the repository
+- by `paths` and `baseUrl` of each tsconfig above the importer, by `imports` of package.json, and by `@/` and `~/`
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class Modules:
         return found or self._folder(place)
 
     def _entry(self, target: str) -> list[str]:
-        """The files that a path can stand for."""
+        """The files that a path can represent."""
         found = self._direct(target)
         for entry in self._manifests.entries(target):
             found += self._direct(entry)

@@ -46,7 +46,7 @@ class Manifests:
             self._read_config(path, configs)
 
     def packages(self, name: str) -> Iterator[tuple[str, str]]:
-        """Folders of the packages that a bare specifier names, with what follows the name."""
+        """Folders of the packages that a specifier without a path names, with what follows the name."""
         parts = name.split("/")
         count = 2 if name.startswith("@") else 1
         for folder in self._packages.get("/".join(parts[:count]), ()):
@@ -57,7 +57,7 @@ class Manifests:
         return self._entries.get(folder, [])
 
     def aliases(self, folder: str, name: str) -> Iterator[str]:
-        """Paths that a specifier stands for under the aliases in force in a folder."""
+        """Paths that a specifier represents under the aliases in force in a folder."""
         if len(name) > 1024:
             return
         for place in above(folder):

@@ -2,10 +2,10 @@
 
 Kinds: `import`, `from` (name with its leading dots, `names` what it takes), `dynamic`.
 
-A module is sought in the importer's own folder (a script's) and under every root: the repository itself,
-folders called src or lib, folders with a pyproject.toml or setup file, and the folder above each regular
-package. Only where none has the module itself, any file whose path ends so is taken, since a search path may
-be set anywhere. Importing a module runs the packages that it is in: they are imported too.
+A module is searched for in the importer's own folder (a script's) and under every root. Roots are the repository
+itself, folders called src or lib, folders with a pyproject.toml or setup file, and the folder above each regular
+package. If none has the module, any file whose path ends so is taken, as a search path may be set anywhere.
+Importing a module runs the packages that it is in: they are imported too.
 """
 
 from __future__ import annotations

@@ -41,13 +41,13 @@ class Source:
 
 
 Found = tuple[int, Reference]
-"""A candidate: where its first keyword stands, and the reference."""
+"""A candidate: where its first keyword is, and the reference."""
 
 
 def confirmed(
     grammar: str, content: bytes, found: Iterable[Found], sure: bool
 ) -> tuple[list[Reference], str]:
-    """The candidates that stand in code, in order and without repeats, and the status of the parse.
+    """The candidates in code, in order and without repeats, and the status of the parse.
 
     Not `sure`: all candidates, those in comments and strings too, without a parse.
     """
@@ -97,7 +97,7 @@ class Skipper:
         return "too_many_steps" if self.budget <= 0 else ""
 
     def spend(self) -> bool:
-        """Take one from the budget; false once there is none."""
+        """Take one from the budget; false once it is empty."""
         self.budget -= 1
         return self.budget > 0
 

@@ -3,8 +3,8 @@
 Kinds: `use` (one path of the tree, `*` and `self` as written), `mod`, `inline` (a module with a body),
 `path` (`#[path]`; `names` the module), `include`, `qualified` (a path elsewhere in the code).
 
-Modules are resolved by the folders that their files stand in. A path stands for the file of its longest
-beginning that is a module; where all of it is one, for the parent too, which may hold an item of that name.
+Modules are resolved by the folders of their files. A path means the file of its longest beginning that is a module;
+if all of it is one, also the parent, which may hold an item of that name.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _candidates(content: bytes, skip: Skipper) -> Iterator[Found]:
 
 
 def _use_tree(content: bytes, at: int, skip: Skipper) -> Iterator[str]:
-    """The paths of one use declaration; ends at the first token that cannot stand there."""
+    """The paths of one use declaration; ends at the first token that cannot be there."""
     stack: list[list[str]] = []
     path: list[str] = []
     after_name = renaming = False
@@ -242,7 +242,7 @@ def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _load(content: bytes) -> dict[str, Any]:
-    """TOML as a mapping; empty where it is none (the file is hostile input)."""
+    """TOML as a mapping; empty if it is no TOML (the file is hostile input)."""
     try:
         return tomllib.loads(content.decode("utf-8")) if len(content) <= 1 << 16 else {}
     except (ValueError, RecursionError):

@@ -192,7 +192,7 @@ def test_a_mistake_in_the_config_is_refused_in_one_line(tmp_path, table, what):
 
 def test_messages_in_a_format_that_has_none_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("m\nx\n")
-    with pytest.raises(InputError, match="cannot stand in a csv"):
+    with pytest.raises(InputError, match="cannot be in a csv"):
         read_documents(tmp_path / "t.csv", text="m", chat_template=PLAIN, max_bytes=9, where="t")
 
 
@@ -258,4 +258,4 @@ for name in sys.argv[1:]:
     )  # fmt: skip
     own, plain, missing, also_plain = done.stdout.splitlines()
     assert own == "{{ messages[0]['content'] }}!" and plain == also_plain == PLAIN
-    assert "tables.chat" in missing and "could not be had from the hub" in missing
+    assert "tables.chat" in missing and "the hub did not give" in missing

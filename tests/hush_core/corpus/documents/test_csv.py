@@ -62,7 +62,7 @@ def test_any_bytes_are_read_the_same_in_pieces_of_any_size_or_refused(raw, piece
     ("content", "line", "what"),
     [
         ('text,who\na,b\n"open,c\nd,e\n', 3, "never closed"),
-        ('text,who\na,b\n"closed" hunter2,c\n', 3, "goes on after"),
+        ('text,who\na,b\n"closed" hunter2,c\n', 3, "continues after"),
         ("text,who\na,b\n\nhunter2\n", 4, "1 of the 2 fields"),
         ('text,who\n"a\nb",c\nhunter2,c,d\n', 4, "more than the 2 fields"),
         ("text,who,text\na,b,c\n", 1, "2 columns named 'text'"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sizes import examples
+from sizes import examples, some
 
 from hush_core.secrets.detectors import credential_passwords, credential_rules, credentials
 from hush_core.secrets.detectors.credential_names import RANDOM_TOKEN
@@ -249,7 +249,7 @@ def test_a_hostile_line_takes_linear_time():
         assert len(list(own_findings(content, []))) < 300_000  # returns at all: one long line
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shared", some([True, False], 1))
 def test_compiled_rules_are_kept_in_a_private_folder_and_find_the_same(
     tmp_path, monkeypatch, scanner, shared
 ):
