@@ -11,8 +11,8 @@ DEBIAN := chromium postgresql git
 demo: setup
 	$(BIN)/hush demo
 
-# Compiled first, and what is compiled is kept, whatever Python is told elsewhere: each worker would rewrite the asserts
-# of all test files, nine seconds of work. Three at once on two cores, as tests wait for servers.
+# Compiled first, and kept also where PYTHONDONTWRITEBYTECODE is set: each worker would rewrite the asserts of all test
+# files, nine seconds of work. Three at once on two cores, as tests wait for servers.
 test: setup browser
 	$(BIN)/python -m compileall -q hush hush_core flows tasks lab
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3

@@ -15,7 +15,7 @@ log_in() {
     PREFECT_API_AUTH_STRING="hush:$(secret prefect_password)"
     MLFLOW_TRACKING_USERNAME=hush
     MLFLOW_TRACKING_PASSWORD="$(secret mlflow_password)"
-    HUSH_WEBHOOK_URL="$(secret webhook_url)"  # empty: nobody is told (what signs it lies in /data/keys)
+    HUSH_WEBHOOK_URL="$(secret webhook_url)"  # empty: no messages (their signing secret is in /data/keys)
     export PREFECT_API_AUTH_STRING MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD HUSH_WEBHOOK_URL
 }
 
@@ -35,7 +35,7 @@ prefect)
 mlflow)
     MLFLOW_BACKEND_STORE_URI="$(mlflow_database)"
     export MLFLOW_BACKEND_STORE_URI
-    # a login for everyone; hush's account is the first user, and alone may crown a model (registry_guard)
+    # a login for everyone; hush's account is the first user, and alone may promote a model (registry_guard)
     MLFLOW_AUTH_CONFIG_PATH=/data/mlflow_login.ini
     MLFLOW_AUTH_ADMIN_PASSWORD="$(secret mlflow_password)"
     MLFLOW_FLASK_SERVER_SECRET_KEY="$(printf 'session %s' "$MLFLOW_AUTH_ADMIN_PASSWORD" | sha256sum | cut -d ' ' -f 1)"

@@ -1,11 +1,11 @@
 """Everything of a HUSH_HOME in one folder, and back: both databases, the store, the artifacts, the keys.
 
->>> hush backup /backups/monday                     # in a shell; the servers and a training may go on meanwhile
+>>> hush backup /backups/monday                     # in a shell; the servers and a training may run meanwhile
 >>> HUSH_HOME=/new hush restore /backups/monday
 
-The databases are taken first and what they name after them, so that nothing is named and missing; decisions and
-the messages of them are taken together with the databases, while nobody decides. A backup is as private as the
-home: it holds protected text and keys. Servers that are not of this home are their owner's to back up.
+The databases are copied first and what they name after them, so that nothing that they name is missing. Decisions
+and their messages are copied together with the databases, under the lock of decisions. A backup is as private as
+the home: it holds protected text and keys. Servers outside this home are their owner's to back up.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The parts of the main job: what is planned, what the rounds begin with, the rounds, the attacks.
+"""The parts of the main job: the plan, the model before the rounds, the rounds, the attacks.
 
-Every step is a task, reused where its inputs have not changed.
+Every step is a task, reused if its inputs have not changed.
 """
 
 from __future__ import annotations

@@ -42,8 +42,9 @@ class LoadedModel:
 def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
     """Load `models:/NAME/VERSION` or `models:/NAME@ALIAS`.
 
-    `trust`: a public key of the organisation, or a folder of them; by default HUSH_TRUST, or that of HUSH_HOME.
-    Without any, only the home that reviewed a model can load it.
+    Args:
+        trust: a public key of the organisation, or a folder of them; by default HUSH_TRUST, or that of HUSH_HOME.
+            Without any, only the home that reviewed a model can load it.
 
     Guarantee: certificate and files verify as `hush verify` does it. A trusted key signed them, and the approval of
     this version with this certificate. No audit in the registry or in this home refuted it. Anyone who may write to
@@ -51,7 +52,7 @@ def load(model_uri: str, *, trust: str | Path | None = None) -> LoadedModel:
     (docs/certificates.md).
 
     Raises:
-        VerificationError: one of these is not so; nothing is loaded.
+        VerificationError: one of these does not hold; nothing is loaded.
         InputError: there is no such version, no registry is named, or the keys cannot be read.
     """
     _prepare()

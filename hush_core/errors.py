@@ -27,8 +27,8 @@ class InputError(HushError):
 
 
 class Unavailable(HushError):
-    """What the work needs is away: a storage, an object of the store. It says nothing of what was being worked out,
-    so nobody may take it for a refusal of that and continue."""
+    """Something that the work needs is away: a storage, an object of the store. It says nothing of the computation,
+    so it must not count as a refusal of it."""
 
 
 class SetupError(InputError, Unavailable):

@@ -1,4 +1,4 @@
-"""How independent parts of one computation are worked out: one after the other, or as a caller lends it.
+"""How independent parts of one computation are mapped: one after the other, or by a mapper that a caller lends.
 
     with parts_by(cluster_map):          # the orchestrator's; the core knows none
         calibrate(...)

@@ -1,6 +1,6 @@
 """ProtectionPlan: the one frozen value that couples sampling rates, noise, rounds, batch, clip norm and bounds.
 
-Training takes a plan and nothing looser, so that what is run cannot drift from what was certified.
+Training takes a plan and nothing looser, so a run cannot drift from what was certified.
 
 >>> plan = make_plan(weights, edges, secrets, rounds=300, expected_batch=128, clip_norm=1.0)  # doctest: +SKIP
 >>> plan.noise_multiplier, plan.certificates                                                 # doctest: +SKIP
@@ -31,14 +31,14 @@ class ProtectionPlan:
         rates: (n,) float64, ρ_i, the probability of example i in each round; read-only; Σρ = expected_batch.
         noise_multiplier: σ; the noise on the SUM of clipped gradients is N(0, σ²C²I).
         rounds: T, the most releases ever made under this plan, lost ones included.
-        expected_batch: B, what the noisy sum is divided by.
+        expected_batch: B, the divisor of the noisy sum.
         clip_norm: C.
-        method: the certificate method that was asked for.
+        method: the requested certificate method.
         certificates: one row a secret (`hush_core.accounting.calibrate` documents the columns).
         records: k, the most records of an item whose gradients a round averages before it clips (docs/training.md,
-            "Items of several records"); 1 where an item is one example.
-        cycle: who takes part in which round, and how the noise of rounds is correlated, where nothing is sampled
-            (docs/mathematics.md): `rates` then say how often an item takes part. None: weighted Poisson.
+            "Items of several records"); 1 if an item is one example.
+        cycle: None for weighted Poisson sampling. Otherwise who takes part in which round, and how the noise of
+            rounds is correlated (docs/mathematics.md); `rates` then say how often an item takes part.
     """
 
     rates: Array
@@ -84,8 +84,8 @@ class ProtectionPlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over everything that training depends on: rates, σ, T, B, C and, where it is not 1, k, and the
-        cycle where there is one."""
+        """SHA-256 over everything that training depends on: rates, σ, T, B, C, k if it is not 1, and the cycle if
+        there is one."""
         hasher = hashlib.sha256(self.rates.astype("<f8").tobytes())
         for value in (self.noise_multiplier, self.rounds, self.expected_batch, self.clip_norm):
             hasher.update(float(value).hex().encode() + b"\n")
@@ -107,10 +107,13 @@ def make_plan(
     method: Method = "best",
     progress: Progress | None = None,
 ) -> ProtectionPlan:
-    """The plan with the smallest noise for which every secret's bound is certified (Algorithm 2, lines 3-5).
+    """The plan with the smallest noise for which every secret's bound is certified (paper, Algorithm 2, lines 3-5).
 
     Args:
-        weights: (n,) from `solve_weights`. edges, secrets: as in docs/mathematics.md.
+        weights: (n,) from `solve_weights`.
+        edges: example_id, secret_id.
+        secrets: secret_id, name, prior, posterior.
+        rounds: T. expected_batch: B. clip_norm: C.
 
     Guarantee: for every row of `certificates`, bound ≤ posterior, evaluated at the returned σ itself.
 

@@ -42,7 +42,7 @@ def in_percent(progress: Progress) -> Progress:
 
 
 class WholeJob:
-    """How much of a job is done, by the time that each of its stages took where it was measured.
+    """How much of a job is done, by the measured time of each of its stages.
 
     >>> job = WholeJob([("read", 1), ("train", 6), ("attack", 1), ("attack", 2)], now=0)
     >>> job.done("read", 1, 1), job.done("train", 3, 6), round(job.seconds_left(8))
@@ -57,8 +57,8 @@ class WholeJob:
         self._at, self._part, self._worked = -1, 0.0, 0.0
 
     def done(self, stage: str, done: int, total: int) -> float:
-        """The share of the whole that is done. A stage that is not heard of takes no time; of one that the job does
-        not list nothing is learned."""
+        """The share of the whole that is done. A stage without a report takes no time; a stage that the job does
+        not list is ignored."""
         part = done / max(1, total)
         if self._at < 0 or stage != self._stages[self._at][0] or part < self._part or self._part >= 1:
             later = (i for i, (name, _) in enumerate(self._stages) if i > self._at and name == stage)

@@ -1,8 +1,8 @@
 """Ways to the law of all rounds' loss: what is composed, on which grid, and under which tilt.
 
-Each attempt is valid whatever its grid, tilt and window are; `blow_up.py` takes the least bound, and continues
-until one is near enough. By FFT under a share of the saddle's tilt (composition.py), or, where the secret is drawn
-so rarely that no tilt suits, on two grids without FFT (two_scales.py).
+Each attempt is valid for any grid, tilt and window; `blow_up.py` takes the least bound, and continues until one is
+near enough. The usual way is an FFT under a share of the saddle's tilt (composition.py). If the secret is drawn so
+rarely that no tilt suits, two grids without FFT serve (two_scales.py).
 """
 
 from __future__ import annotations

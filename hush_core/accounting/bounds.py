@@ -103,12 +103,12 @@ def posterior_bound(
     Args:
         participation: how the secret's examples enter a round.
         noise_multiplier: σ > 0, relative to the clip norm. rounds: T ≥ 1. prior: p in (0, 1).
-        method: "kl" (the paper's), "renyi" (Lemma 3.2), "renyi_preservation", "blow_up" (tight), or "best":
-            blow_up; where it refuses or is not tight, the least of all, with a note.
+        method: "kl" (the paper's), "renyi" (Lemma 3.2), "renyi_preservation", "blow_up" (tight), or "best". "best"
+            is blow_up; if that refuses or is not tight, the least of all, with a note.
         lower: also compute the lower bound, by the power of an attack (docs/mathematics.md §5).
 
-    Guarantee: Definition 3.1 of Hush! for arbitrary changes of the secret's examples (docs/mathematics.md
-    §2-3). All error of discretisation is upwards; what is cut is added.
+    Guarantee: Definition 3.1 of Hush! for arbitrary changes of the secret's examples (docs/mathematics.md §2-3).
+    All error of discretisation is upwards; truncated mass is added.
 
     Raises:
         InputError: an argument out of range. CertificationError: the method cannot certify here.
@@ -146,8 +146,13 @@ def curve_of_runs(
     lower: bool = False,
     coarser: float = 1.0,
 ) -> PosteriorCurve:
-    """`bound_of_runs` for many priors (k,) at once. coarser: grids of losses that add so many times the usual share
-    of 1e-4 or so to the tight bound will do; as valid, and several times faster."""
+    """`bound_of_runs` for many priors at once.
+
+    Args:
+        priors: (k,) in (0, 1).
+        coarser: 1 or more; a coarser grid of losses adds that many times the usual share (1e-4 or so) to the tight
+            bound. The bound stays valid and is several times faster.
+    """
     priors = np.atleast_1d(np.asarray(priors, dtype=np.float64))
     wrong = ~((priors > 0) & (priors < 1))
     if priors.ndim != 1 or not len(priors) or wrong.any():

@@ -20,9 +20,13 @@ PRECISION = 1e-5
 def smallest_noise(
     participation: Participation, *, rounds: int, prior: float, posterior: float, method: BoundMethod = "best"
 ) -> float:
-    """The smallest σ whose bound is at most `posterior`, to PRECISION; 0 where nothing is ever sampled.
+    """The smallest σ whose bound is at most `posterior`, to PRECISION; 0 if nothing is ever sampled.
 
-    Guarantee: `posterior_bound` was evaluated at the very σ that is returned, and met the target.
+    Args:
+        participation, rounds, prior, method: as for `posterior_bound`.
+        posterior: the target, above the prior and below 1.
+
+    Guarantee: `posterior_bound` was evaluated at the returned σ itself, and met the target.
 
     Raises:
         InputError: posterior ≤ prior or out of range.
@@ -59,8 +63,8 @@ def falling_root(
     """The log of a σ where the gap, which falls, is at most 0, at most `precision` above one where it is not.
 
     `step` is the first one from the guess; it doubles. Then regula falsi with halved weights (Illinois); plain
-    halving where the upper side refuses. The answer is a point that was itself evaluated, so noise in the gap costs
-    precision and not validity.
+    bisection if the upper side refuses. The answer was itself evaluated, so noise in the gap costs precision and
+    not validity.
     """
     least, most = float(np.log(LEAST_NOISE)), float(np.log(MOST_NOISE))
     high = float(np.clip(guess, least, most))

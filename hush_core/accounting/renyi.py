@@ -182,8 +182,8 @@ def renyi_posteriors(
     """The posteriors that so many rounds of these pairs allow at most, for every prior (k,): the least over a grid
     of orders, refined around the best.
 
-    M(α) is of the pairs, and every order is valid for every prior. The orders are searched for a few priors,
-    and each of the others takes those that are best for its two neighbours among them.
+    M(α) is of the pairs, and every order is valid for every prior. Only a few priors get their own search; each
+    other prior takes the best orders of its two neighbours among them.
     """
     if sum(rounds * pair.mean**2 / (2 * pair.sigma**2) for pair, rounds in parts) >= -np.log(priors.min()):
         return np.ones(len(priors))  # M(α) ≥ (α−1)·T·KL ≥ (α−1)·T·E[K]²/2σ², which already allows everything

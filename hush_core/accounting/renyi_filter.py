@@ -31,7 +31,10 @@ from hush_core.errors import CertificationError, InputError
 def spent(runs: Sequence[Run], order: float) -> float:
     """M = Σ T·log E_Q[(P/Q)^α] in nats, from above: what these runs take from the budget of one secret.
 
-    A tail of K that the moments do without (below 1e-25 in all rounds) is no part of it; `tail_of` says how much.
+    A tail of K that the moments leave out (below 1e-25 in all rounds) is not in it; `tail_of` says how much.
+
+    Args:
+        order: α > 1.
 
     Raises:
         InputError: α ≤ 1. CertificationError: the order is too large for the numerics here.
@@ -47,10 +50,14 @@ def tail_of(runs: Sequence[Run]) -> float:
 
 
 def budget(prior: float, target: float, order: float) -> float:
-    """The largest M found with a posterior of at most `target` at this order: what may be spent, in nats.
+    """A budget M in nats that all runs together may spend: the largest found with a posterior of at most `target`.
 
-    Lemma 3.2 of Hush! backwards: e^M = r^α·p^{1−α} + (1−r)^α·(1−p)^{1−α}, less 1e-9 of itself. `filter_bound` of
-    what is returned is at most `target`.
+    Source: Lemma 3.2 of Hush!, inverted: e^M = r^α·p^{1−α} + (1−r)^α·(1−p)^{1−α}, less 1e-9 of itself.
+
+    Args:
+        prior, target: p < r, in (0, 1). order: α > 1.
+
+    Guarantee: `filter_bound` of the returned M is at most `target`.
     """
     _check_order(order)
     check_target("target", prior, target)
@@ -62,7 +69,7 @@ def budget(prior: float, target: float, order: float) -> float:
 
 
 def filter_bound(prior: float, order: float, spent: float) -> float:
-    """The posterior that `spent` nats at this order allow at most."""
+    """The posterior that `spent` nats at this order allow at most (Lemma 3.2 of Hush!)."""
     _check_order(order)
     if spent <= 0:
         return prior
@@ -70,7 +77,7 @@ def filter_bound(prior: float, order: float, spent: float) -> float:
 
 
 def best_order(planned: Sequence[Run], *, prior: float) -> float:
-    """The α at which the planned runs have the least Rényi bound: to be fixed before the first of them.
+    """The α at which the planned runs have the least Rényi bound. Fix it before the first of them.
 
     A wrong plan costs tightness and not validity.
 

@@ -39,7 +39,7 @@ class Run:
 
 
 def merged(runs: Sequence[Run]) -> list[Run]:
-    """The same with equal runs as one, without those that never draw the secret; in an order of their own."""
+    """The same runs in a canonical order: equal ones as one, without those that never draw the secret."""
     rounds: dict[tuple[float, Participation], int] = {}
     for run in runs:
         if run.participation.mean > 0:

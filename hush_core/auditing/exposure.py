@@ -2,12 +2,12 @@
 
     exposure(model, texts, occurrences, secrets, alternatives=1000, seed=0)      # one row a secret
 
-Source: Carlini et al. 2019, "The Secret Sharer", exposure by sampling; extraction by greedy decoding. What a
-score is, for a causal and for a masked model: `scores`; what a rank says of the exposure among all strings of the
-form: `exposure_estimates`. With `stop_after` a value that is surely not near the top is given up early (Besag and
-Clifford 1991): its rank is then one among those tried.
+Source: Carlini et al. 2019, "The Secret Sharer", exposure by sampling; extraction by greedy decoding. `scores`
+defines the score of a causal and of a masked model, `exposure_estimates` the exposure among all strings of the
+form. With `stop_after` a value that is surely not near the top is given up early (Besag and Clifford 1991): its
+rank is then one among those tried.
 
-What the attacker is shown never holds the value: before and after it, a text is cut where it is again.
+The attacker is never shown the value: before and after it, a text is cut where it occurs again.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def paired_difference(
 
 
 def of_one_model(success: float, confidence: float = CONFIDENCE) -> Interval:
-    """Each side by itself with the stated confidence: the mean over trainings of a success in [0, 1], of which one
-    training was seen. Of a success of 1 that is Clopper and Pearson's one-sided limit for 1 of 1."""
+    """One-sided limits, each with the stated confidence, of the mean over trainings of a success in [0, 1], from
+    one training. For a success of 1 that is Clopper and Pearson's limit for 1 of 1."""
     error = 1 - confidence
     return Interval(success, error * success, 1 - error * (1 - success))
 

@@ -82,13 +82,13 @@ def _padded(
 
 
 def value_span(model: LanguageModel, before: bytes, value: bytes, after: bytes) -> Span | None:
-    """The tokens of a value between two texts (a causal model does not look at `after`), as one span.
+    """The tokens of a value between two texts (a causal model ignores `after`), as one span.
 
-    Where a tokenizer merges across the border, the span begins with the merged token. Of what is too long for
-    the model's context a causal one is shown its end, a masked one what training shows it, the beginning.
+    If a tokenizer merges across the border, the span begins with the merged token. Of a text longer than the
+    model's context, a causal model is shown the end, a masked one the beginning, as in training.
 
     Returns:
-        None where the value leaves no room for context, or has no token of its own.
+        None if the value leaves no room for context, or has no token of its own.
     """
     head, tail = template(model)
     causal = model.objective.kind == "causal"

@@ -51,11 +51,12 @@ def user_inference(
     """The attack by number of texts that the attacker holds of a unit, and by number of units attacked.
 
     Args:
-        ratios: as of `unit_scores`. samples: texts of a unit. units: members, and as many others, drawn from those
-            that have so many texts; all of them are attacked besides.
+        ratios: as of `unit_scores`.
+        samples: texts of a unit.
+        units: members, and as many others, drawn from those with enough texts; all of them are attacked as well.
 
     Returns:
-        A table of SCHEMA, and (samples, the ROC over all units) where there is a member and another.
+        A table of SCHEMA, and (samples, the ROC over all units) if there is a member and another unit.
     """
     rows, curves = [], []
     for count in samples:

@@ -1,7 +1,7 @@
-"""A certificate against one that was written before it: does its history carry on all that the other knew?
+"""A certificate against an earlier one: does its history contain all that the other knew?
 
-A run that is left out of `runs.parquet` would make every bound of all runs too small, and nothing in one
-certificate can tell. Two can: what the earlier one is of, and every run that it counted, the later one must count.
+A run that is missing in `runs.parquet` would make every bound of all runs too small, and one certificate alone
+cannot show that. Two can: the later one must count the earlier one's run, and every run that it counted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _MOST = 5
 def carried_on(
     before: Certificate, tables: dict[str, pl.DataFrame], verification: Verification, name: str
 ) -> Verification:
-    """The verification with what the comparison with an earlier certificate came to, called `name`.
+    """The verification with the result of comparing it with an earlier certificate, called `name`.
 
     Raises:
-        VerificationError: both are of one store, and a run that the earlier one knew is not counted, or otherwise.
+        VerificationError: both are of one store, and a run that the earlier one knew is missing or differs.
     """
     after = verification.certificate
     if before.facts.store != after.facts.store:
@@ -41,11 +41,11 @@ def check_chain(
     after: Certificate,
     after_tables: dict[str, pl.DataFrame],
 ) -> list[str]:
-    """What `after`, of the same store, does not carry on of `before`; both hold by themselves.
+    """What `after` lacks of `before`; both verify, and both are of one store. Empty if it lacks nothing.
 
-    A run ends once: one that ended in two models was copied amid its rounds. Else looked at are the secrets that
-    both name alike. A run must be there with its σ, T and settings, and with at least as many of the secret's
-    examples: entries that were added since may name more.
+    A run ends once: one that ended in two models was copied during its rounds. Of other runs only secrets that both
+    certificates name are compared. A run must be there with its σ, T and settings, and with at least as many of the
+    secret's examples: later entries may name more.
     """
     which = f"certificate {before.digest[:8]}"
     models = {files_digest(certificate.model_files) for certificate in (before, after)}

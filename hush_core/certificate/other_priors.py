@@ -71,7 +71,7 @@ def own_bounds(facts: Facts, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def own_redacted(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The same of redacted secrets: the model was never shown the value, so every bound is its prior."""
+    """The same for redacted secrets: the model was never shown the value, so every bound is its prior."""
     return tables[REDACTED].select(
         secret_id="redacted_id",
         name="name",

@@ -46,11 +46,15 @@ def privacy_report(
     The neighbouring relation is zero-out of the secret: all examples tagged with it contribute, or none does.
 
     Args:
-        verification: of a certificate that holds. delta: δ in (0, 1). secrets: names whose own profiles are to be
-            composed; by default those that take part most. All others inherit the ε of one dominating profile.
+        verification: of a certificate that verifies.
+        delta: δ in (0, 1).
+        secrets: names whose own profiles are composed; by default those that take part most. All others inherit the
+            ε of one dominating profile.
+
+    Guarantee: ε holds for this run's rounds, at the certificate's σ, rates and T.
 
     Raises:
-        InputError: δ out of range, or no secret of such a name.
+        InputError: δ out of range, or an unknown name.
     """
     if not 0 < delta < 1:
         raise InputError("delta", f"{delta!r} does not lie between 0 and 1", "give δ, as 1e-6")

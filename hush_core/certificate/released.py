@@ -21,8 +21,8 @@ def bounds_again(
 
 
 def without_what_is_not_reached(plan: PlanFacts, together: pl.DataFrame) -> pl.DataFrame:
-    """The bounds of all runs, without `all_runs_lower` where this one's rounds are in a cycle: beside other runs it
-    counts as sampled rounds that tell more, so that what reaches those need not reach it."""
+    """The bounds of all runs. `all_runs_lower` is left out if this run's rounds are in a cycle: beside other runs
+    it counts as sampled rounds that reveal more, so a test that reaches their bound need not reach this one's."""
     if plan.strategy is None:
         return together
     return together.with_columns(all_runs_lower=pl.lit(None, pl.Float64))

@@ -96,7 +96,10 @@ def verify_certificate(
 ) -> Verification:
     """Check the certificate in `directory`, and the model in `model_dir` against it.
 
-    Without `model_dir` the model is not looked at, and `model_seen` says so; everything else is checked.
+    Without `model_dir` the model is not checked, and `model_seen` says so; everything else is checked.
+
+    Guarantee: every bound is recomputed from the tables, and by the second route where that is accurate (`rows`).
+    `Verification.unchecked` names the fields that no table proves (docs/certificates.md).
 
     Raises:
         VerificationError: lists every failure found at the first stage that has one.

@@ -1,8 +1,8 @@
 """Which keys of the config are left out of `settings_digest`, and why; how sources are read, which is in.
 
-A key is in the digest, or in `LEFT_OUT` with its reason; a test refuses one that is in neither. What came later
-(`mechanism`, how sources are read, `max_file_bytes`) is in only where it is not as by default, so that most earlier
-runs of a store stay what they were.
+A key is in the digest, or in `LEFT_OUT` with its reason; a test refuses one that is in neither. Later keys
+(`mechanism`, how sources are read, `max_file_bytes`) are in only if they differ from their defaults, so most
+earlier runs of a store keep their digest.
 """
 
 from __future__ import annotations

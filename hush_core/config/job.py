@@ -262,9 +262,9 @@ class HushConfig(Section):
         return self.train.rounds + (self.runs - 1) * (self.train.later_rounds or self.train.rounds)
 
     def after(self, runs: int) -> HushConfig:
-        """The job of the run that comes after so many others of its promise.
+        """The job of the run that follows so many others of its promise.
 
-        Their number alone decides, never a model that somebody looked at (docs/mathematics.md, Proposition 13).
+        Only their number decides, never a model that somebody looked at (docs/mathematics.md, Proposition 13).
         """
         if not runs or self.train.start == "public":
             return self

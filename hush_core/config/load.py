@@ -34,14 +34,14 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 def load_config(path: Path, changes: Changes | None = None, *, command: str = "run") -> HushConfig:
     """Read one YAML file, with `changes` in place of its values.
 
-    Relative paths in it are taken from the file's own folder. For `hush secrets` a folder represents the git
-    repository that it is, with the default rules for credentials.
+    Relative paths in it start at the file's own folder. For `hush secrets` a folder means the git repository in it,
+    with the default rules for credentials.
 
     Args:
         command: the one that asks; keys that it does not need may be missing.
 
     Raises:
-        InputError: names the file, the key (or the line, where the YAML does not parse) and the hint.
+        InputError: names the file, the key (or the line, if the YAML does not parse) and a hint.
     """
     if command == "secrets" and path.is_dir():
         return parse_config(first_look(path), where=str(path), folder=path, command=command)

@@ -1,8 +1,8 @@
-"""Where a version of a text differs from the one before, and what is to be looked at again for that.
+"""Where a version of a text differs from the one before, and what must be searched again for that.
 
-A history holds each file in dozens of versions that share nearly all their lines. What looks at lines and a few
-around them finds nothing new in a version but near what changed: `changed` says where that is, `around` widens it
-to all that a match may need. Bytes are compared, not hashed, and time is bounded by a multiple of the length.
+A history holds each file in dozens of versions that share nearly all their lines. A search of a few lines finds new
+hits only near a change: `changed` says where that is, `around` widens it to all that a match may need. Bytes are
+compared, not hashed, and time is bounded by a multiple of the length.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A file as chunks of at most a given number of bytes: one chunk is one training example.
 
-A *piece* is a chunk of a distinct content, wherever that is; a *chunk* is a piece in one file. Both are
-numbered without gaps, so that no object a chunk is needed: where it lies is arithmetic, and where a content holds
-secrets, a look into a table (`cuts.py`).
+A *piece* is a chunk of a distinct content, in any file; a *chunk* is a piece in one file. Both are numbered without
+gaps, so no object per chunk is needed: its place is arithmetic, and in a content with secrets a table lookup
+(`cuts.py`).
 """
 
 from __future__ import annotations

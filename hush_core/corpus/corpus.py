@@ -38,8 +38,8 @@ TEXT_BYTES = 1 << 38
 class Corpus:
     """What detectors read. A file is a number, in the order of `trees`; so is a content ("blob").
 
-    trees: one a repository, with its history where that was read; then one a table (mode "table"), whose
-    files are its documents. paths: the distinct paths. contents: each distinct content.
+    trees: one a repository, with its history if that was read; then one a table (mode "table"), whose files are its
+    documents. paths: the distinct paths. contents: each distinct content.
     tree, path, blob: int32 by file. completions: (k, 3) int64, file, start and end of what is learned of the files
     of tables with `loss_on: completions`; sorted.
     """
@@ -183,8 +183,8 @@ def read_corpus(
     """Read every repository at its revision, and every table.
 
     Raises:
-        InputError: an unreadable or unsafe repository, missing objects, a shallow clone where whole
-            histories are needed, a table that is not what it is said to be, or no text at all.
+        InputError: an unreadable or unsafe repository, missing objects, a shallow clone if whole histories are
+            needed, a table of another form than the config says, or no text at all.
     """
 
     with ExitStack() as stack:

@@ -27,13 +27,13 @@ def limits(chunk_bytes: int) -> tuple[int, int]:
 def cells(spans: Sequence[Range], size: int, chunk_bytes: int) -> list[int]:
     """Where the cells of a content of `size` bytes begin, ascending; they tile it, and none is empty.
 
-    A span has no width. Only a long one (a file's lines, a copied passage, a PEM block) has borders of its own at
-    both ends; between them its bytes count, those of shorter spans aside. A cell has `chunk_bytes` untagged bytes
-    where no span is so near, three quarters of them around short spans, a quarter around a middling one, at most
+    A span has no width. Only a long one (a file's lines, a copied passage, a PEM block) has its own borders at both
+    ends; between them its bytes count, except those of shorter spans. A cell has `chunk_bytes` untagged bytes
+    without a span nearby, three quarters of them around short spans, and a quarter around a middling one, at most
     half of that before it.
 
-    Guarantee: the borders, counted in untagged bytes, depend on nothing but these counts and which spans are short,
-    middling or long; those outside of a long span do not depend on what is in it.
+    Guarantee: the borders, counted in untagged bytes, depend only on these counts and on which spans are short,
+    middling or long. Borders outside of a long span do not depend on its text.
 
     >>> cells([], 70, 32), cells([(40, 46)], 100, 32), cells([(40, 41)], 95, 32)
     ([0, 32, 64], [0, 32, 62, 94], [0, 32, 57, 89])

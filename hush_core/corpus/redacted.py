@@ -1,7 +1,7 @@
-"""A corpus in which ranges of bytes are replaced by one fixed placeholder, as if it had been read so.
+"""A corpus in which ranges of bytes are replaced by one fixed placeholder.
 
-Everything that comes after (copies, likeness, cutting, labels) reads the new contents, so that it depends on what
-was replaced only through where that was (`docs/mathematics.md`, Proposition R).
+All later steps (copies, likeness, cutting, labels) read the new contents. So they depend on a replaced text only
+through its place (`docs/mathematics.md`, Proposition R).
 """
 
 from __future__ import annotations

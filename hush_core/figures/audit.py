@@ -85,8 +85,8 @@ def audit_against_certificate(table: pl.DataFrame, path: Path) -> Path:
 
 
 def samples_at_risk(members: pl.DataFrame, others: pl.DataFrame, path: Path) -> Path:
-    """Training texts by how likely the model writes them and how much of that training gave them, beside texts that
-    it never saw (reconstruction_rdp.txt, Figure 5). At risk: on the right, and below the others.
+    """Training texts by their probability under the model and how much of it training added, beside texts that it
+    never saw (reconstruction_rdp.txt, Figure 5). At risk: on the right, and below the others.
 
     Args:
         members, others: `hush_core.auditing.calibrated_loss`.

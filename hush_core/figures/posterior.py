@@ -98,7 +98,7 @@ def posterior_curves(
 
 
 def trade_off(curves: pl.DataFrame, path: Path) -> Path:
-    """The f-DP trade-off: how seldom a test that is seldom wrong about a secret's absence misses its presence.
+    """The f-DP trade-off: the false negatives of a test for a secret's presence, by its false positives.
 
     Args:
         curves: secret_id, name, false_positive_rate, false_negative_rate, as of `privacy_report`.

@@ -91,9 +91,9 @@ def bounds_of_all_runs(
 def by_settings(
     earlier: Earlier, settings: str, *, promised: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of `earlier.profiles` with their runs: of secrets whose runs all had these settings, and promised
-    them what this one does; of others. Under a promise of several runs σ follows from all earlier ones, also from
-    those without the secret: then all of them must have had these settings."""
+    """The rows of `earlier.profiles` with their runs, in two parts. First, secrets whose runs all had these
+    settings and promised them what this run does; then the others. Under a promise of several runs σ follows from
+    all earlier ones, also from those without the secret: then all of them must have had these settings."""
     rows = earlier.profiles.join(earlier.runs, on="run").sort("secret_id", "run")
     alike = (
         pl.lit(bool((earlier.runs["settings"] == settings).all()))

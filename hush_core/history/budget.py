@@ -82,7 +82,7 @@ def plan_for_runs(
 
 
 def bounds_at_priors(edges: pl.DataFrame, secrets: pl.DataFrame, *, method: Method) -> pl.DataFrame:
-    """The rows of `bound_secrets` where no round is made: of nothing drawn, each bound is its prior."""
+    """The rows of `bound_secrets` without any round: nothing is drawn, so each bound is its prior."""
     never = np.zeros(1 + int(edges["example_id"].max() or 0))
     return bound_secrets(
         edges, never, secrets.sort("secret_id"), noise_multiplier=1.0, rounds=1, method=method

@@ -25,10 +25,9 @@ class Earlier:
         runs: run (numbered from 0) · key (a public name) · noise_multiplier · rounds (T of its plan) · released (of
             them, those lost included) · settings.
         profiles: run · secret_id · examples · rate · same_promise. One row if the run trained on the secret: a
-            binomial that dominates how many of the secret's texts a round of that run drew. It has as many examples
-            as there are texts, and the same hazard −log(1 − rate) in all (docs/mathematics.md,
-            Proposition 7). same_promise:
-            it promised this prior and this target of the secret. A run without a row is listed if it had other
+            binomial that dominates how many of the secret's texts a round drew (docs/mathematics.md, Proposition
+            7). It has as many examples as texts and the same hazard −log(1 − rate) in all. same_promise: the run
+            promised this prior and this target of the secret. A run without a row is listed if it had other
             settings and named a secret of today's run, or another secret of these: their noise may have followed
             from it.
         bare: (secrets,) bool by secret_id. A text that is tagged with the secret now was trained on WITHOUT noise,

@@ -63,17 +63,17 @@ class RunFolders:
         return releases_in(self.store / "work" / run / LEDGER, self.witness(run))
 
     def released(self, but: str = "") -> Iterator[tuple[Path, int]]:
-        """Folder and releases of every other run that made any, in the order of their keys. One that has a ledger
-        alone was noted once: its folder is gone, and with it what it says."""
+        """Folder and releases of every other run that made any, in the order of their keys. A run with a ledger
+        alone was noted once: its folder and its record are gone."""
         for name in sorted(self.all()):
             if name != but and (rounds := self.releases(name)):
                 yield self.root / name, rounds
 
     def restored(self) -> list[str]:
-        """Called once when the store was put back to an earlier state: public names of the runs that had not ended
-        then, and count with all their rounds now. What they released since is not known, so they release no more.
+        """Call once after the store was restored to an earlier state. Returns public names of the runs that had not
+        ended then. They count with all their rounds now: their later releases are unknown, so they release no more.
 
-        A run of which nothing was released then is forgotten: one that is begun again is another run.
+        A run that had released nothing is forgotten: if it begins again, it is another run.
         """
         spent = []
         for run in sorted(self.all()):

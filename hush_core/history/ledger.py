@@ -35,10 +35,10 @@ class ReleaseLedger:
 
     Args:
         path: the file, made private to its owner; its folder exists.
-        run: digest of the plan, data and model that the releases are of.
+        run: digest of the plan, data and model of these releases.
         rounds: the releases that the plan certifies, over all attempts.
-        witness: the second file; its folder exists. Beside the ledger unless given, which is no help against a
-            folder that is put back to an earlier state.
+        witness: the second file; its folder exists. By default beside the ledger, which does not help if the folder
+            is restored to an earlier state.
 
     Raises:
         InputError: a file belongs to another run, is damaged, lacks releases that the other has, cannot be
@@ -207,8 +207,8 @@ def _entry(link: str) -> bytes:
 def _attempt_of(line: bytes, release: int, last: int, link: str) -> int | None:
     """The attempt that wrote this line of the release, or the beginning of it; None if it is neither.
 
-    Only the file's last line can be cut: every other ends in a newline, which no beginning does. Where a cut
-    line does not say whose it was, it is taken for an attempt of its own.
+    Only the file's last line can be cut: every other ends in a newline, which no beginning does. A cut line that
+    does not name its attempt counts as a new attempt.
     """
     for attempt in (last + 1, last) if last else (1,):
         if _line(release, attempt, link)[0].startswith(line):

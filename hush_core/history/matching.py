@@ -48,8 +48,8 @@ def texts_held(
 
 
 def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
-    """secret_id · text · rate: of each secret that the run does not name, in a file of which it used text without
-    noise, one such text, which represents what was cut otherwise then."""
+    """secret_id · text · rate: for each secret that the run does not name, in a file of which it used text without
+    noise, one such text. It represents text that was cut otherwise then."""
     late = files.join(record.files, on="hash").filter(
         ~pl.col("secret_id").is_in(known["secret_id"].unique().implode())
     )
@@ -77,9 +77,11 @@ def _for_all_texts(record: RunRecord, secrets: pl.Series) -> pl.DataFrame:
 def let_go(
     record: RunRecord, known: pl.DataFrame, untagged: pl.DataFrame, passages: pl.DataFrame
 ) -> pl.DataFrame:
-    """secret_id · hash: the run's texts of a secret, none of them untagged then, that some run or this one uses
-    untagged (`untagged`: hash), and passages of those that this one does (`passages`: example · hash): what only an
-    edge protected is text like any other there. Importers and copies are not looked at: they come and go."""
+    """secret_id · hash: text that only an edge protected, and that is text like any other in some run.
+
+    These are the run's tagged texts of a secret that some run or this one uses untagged (`untagged`: hash), and
+    passages of those that this one uses so (`passages`: example · hash). Importers and copies are not counted: they
+    change with each edit."""
     direct = record.edges.filter("direct").join(known, on="secret").select("secret_id", "name", "text")
     own = record.texts.with_row_index("text").join(record.untagged_texts(), on="hash", how="anti")
     whole = own.join(untagged, on="hash", how="semi").join(direct, on="text")

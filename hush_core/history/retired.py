@@ -12,7 +12,8 @@ from hush_core.history.run_text import identity_of
 def with_retired(secrets: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
     """The table of secrets, and below it those of `named` (`RunHistory.named`) that it lacks, in no example.
 
-    A run continues from models of its own promise only, so what runs of other settings named is not in them.
+    A run continues only from models of its own promise, so secrets that runs of other settings named are not in
+    them.
     """
     here = [identity_of(kind, name) for kind, name in secrets.select("kind", "name").iter_rows()]
     gone = named.filter(~pl.col("name").is_in(here)).sort("name")

@@ -69,10 +69,10 @@ class RunHistory:
         return self._folders.public_name(run)
 
     def note(self, run: str, text: RunText, *, job: str = "", before: str | None = None) -> Path:
-        """Note the run, durably, before it releases anything; where its ledger's witness belongs.
+        """Note the run, durably, before it releases anything; returns the place for its ledger's witness.
 
-        A run that is noted already keeps what it named before. `before`: what its plan counted in of other runs, to
-        be found again by the name of the `job` (`before`).
+        A run that is noted already keeps what it named before. `before`: what its plan counted of other runs, which
+        the name of the `job` finds again (`before`).
         """
         with self._folders.writing():
             folder = self._folders.begin(run)
@@ -215,13 +215,15 @@ class RunHistory:
 
     @contextlib.contextmanager
     def training(self, run: str, text: RunText, counted: Earlier | None) -> Iterator[int]:
-        """Held while a run trains. Of a run under a promise of several, `counted` is what its plan counted in: no
-        other run trains meanwhile, and nothing was released that the plan does not know of. Yields the lock's
-        descriptor, which a process that makes the releases has to inherit (`RunFolders.training`).
+        """Held while a run trains. Yields the lock's descriptor, which a process that makes the releases has to
+        inherit (`RunFolders.training`).
+
+        `counted`: for a run under a promise of several, what its plan counted. No other run trains at the same
+        time, and nothing was released that the plan does not know.
 
         Raises:
-            InputError: another run trains, or released something since this one was planned. A run that has
-                released anything itself continues: those that came since have counted it in.
+            InputError: another run trains, or released something since this one was planned. A run that has itself
+                released something continues: later runs have counted it.
         """
         why = "another run is training, and one of the two is under a promise of several runs"
         with self._folders.training(exclusive=counted is not None, why=why) as lock:

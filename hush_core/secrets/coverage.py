@@ -1,7 +1,7 @@
 """The coverage report: counts of what was read, skipped, labelled and dropped, and no value.
 
-Tracker and certificate get less of it (`published`): what the graph and untagged text decide. How often something
-was recognised, in which form and by how many byte strings, is decided by the tagged text itself.
+Tracker and certificate get the part that depends on the graph and untagged text only (`published`). How often
+something was recognised, in which form and by how many byte strings depends on the tagged text itself.
 """
 
 from __future__ import annotations

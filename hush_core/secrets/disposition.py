@@ -61,10 +61,10 @@ def disposition_of(
 
 
 def _weak(config: HushConfig, corpus: Corpus, found: list[DetectedSecret], labels: LabelTable) -> np.ndarray:
-    """A mask of the secrets that are to be dropped; refuses those that must not be, naming the place only.
+    """A mask of the secrets to drop; refuses those that must not be dropped, naming the place only.
 
-    `weak: drop` or `refuse` is the entry's, where its model has such a key. Any measured secret whose prior
-    is not below its target is refused otherwise.
+    An entry's `weak: drop` or `refuse` decides, if its model has that key. Otherwise any measured secret whose
+    prior is not below its target is refused.
     """
     weak, refused = np.zeros(len(found), dtype=bool), {}
     for number, one in enumerate(found):

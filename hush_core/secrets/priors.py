@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 
+from hush_core.secrets.guessing.byte_lists import listed_bytes
 from hush_core.secrets.guessing.decoding import fields, reveal
 from hush_core.secrets.guessing.description import LEAST_RUN, Description, describe
 from hush_core.secrets.guessing.published import without_published
 
-VERSION = f"3, zxcvbn {version('zxcvbn')}"
+VERSION = f"4, zxcvbn {version('zxcvbn')}"
 """Changes whenever the same value may get another prior: a kept extraction is not used then."""
 
 PASSWORD_BITS = 10.0
@@ -41,6 +42,8 @@ ASSIGNED_PASSWORD = "hush.assigned-password"
 """The same where the value may be a person's."""
 NEARBY = "hush.nearby-secret"
 """A machine's random value on one line with such a name."""
+KEY_BYTES = "hush.key-bytes"
+"""A key, or a password, that is spelled byte by byte."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,11 @@ def guess_bits(rule: str, value: bytes) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def _bits(name: str, human: bool, value: bytes) -> float:
+    if name == KEY_BYTES and (data := listed_bytes(value)) is not None:
+        readable = data.decode("latin-1")
+        if readable.isprintable() and readable.isascii():
+            return min(PASSWORD_BITS, _bits(name, True, data))
+        return _unknown(data.hex(), human=True)
     text = value.decode("utf-8", "replace").strip()
     rest = without_published(text)
     if rest != text and _unknown(rest, human=True) <= PASSWORD_BITS:

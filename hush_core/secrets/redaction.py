@@ -4,9 +4,9 @@
     redact                                      → another corpus, other labels
     rare words, likeness, copies, cuts, graph   on the text as it will be trained on
 
-So the training data depend on a redacted value only through where it was found (`docs/mathematics.md`,
-Proposition R). Secrets that are protected otherwise keep what is left of them: a span that overlaps a replaced one
-stays labelled up to the placeholder's end.
+So the training data depend on a redacted value only through the places where it was found (`docs/mathematics.md`,
+Proposition R). Secrets under another protection keep their other text: a span that overlaps a replaced one stays
+labelled up to the placeholder's end.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ def _secrets(
 def _refuse_what_is_left(
     new: RedactedCorpus, found: Sequence[DetectedSecret], values: Values, chosen: frozenset[int]
 ) -> list[int]:
-    """Search once more: a value that is part of the placeholder, or arises beside one, cannot be redacted.
+    """Search again: a value that is part of the placeholder, or arises beside one, cannot be redacted.
 
-    Returns the contents of which this search was given up, too.
+    Also returns the contents of which this search was given up.
     """
     slow: list[int] = []
     if values.value_search is None:

@@ -1,9 +1,10 @@
 """How much weight a secret may carry: the right-hand sides c·κ_j of the linear program.
 
-`paper` takes κ_j = KL(Bern(r_j)‖Bern(p_j)) (paper §4). `matched`, ours, takes what the certificate can bear:
-in the Gaussian limit a secret with total rate Σρ needs σ_j ≈ √T·Σρ/κ_j, so equal loads relative to κ_j mean
-equal noise. The limit of the `kl` bound gives κ_j = √(2μ_j); that of the tight and the Rényi bounds gives
-κ_j = Φ⁻¹(r_j) − Φ⁻¹(p_j) (docs/mathematics.md §7). `equalised` takes what the certificate bears (weighing.py).
+`paper` takes κ_j = KL(Bern(r_j)‖Bern(p_j)) (paper §4). `matched`, ours, takes what the certificate allows: in the
+Gaussian limit a secret with total rate Σρ needs σ_j ≈ √T·Σρ/κ_j, so equal loads relative to κ_j mean equal noise.
+The limit of the `kl` bound gives κ_j = √(2μ_j); that of the tight and the Rényi bounds gives κ_j = Φ⁻¹(r_j) −
+Φ⁻¹(p_j) (docs/mathematics.md §7). `equalised` takes what the certificate allows at the noise of the run
+(weighing.py).
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def values_redacted(config: HushConfig) -> HushConfig:
 
 
 def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None = None) -> float | None:
-    """B√T/σ that a job's rounds could have at most, where that is too little whatever the text holds: every entry
-    that may be learned under noise is one secret. None where the graph must be asked.
+    """The largest B√T/σ that a job's rounds could have, if it is too little for any text: every entry that may be
+    learned under noise then counts as one secret. None if the graph must decide.
 
     Args:
         config: with its values redacted. numbers: of the model.

@@ -25,8 +25,8 @@ def paper_weights(
     """Weights (n,) of the paper's program (Σw, capacities c·κ) that sum to `total`, at the c that gives it.
 
     Args:
-        trainable: (n,) bool; the others are never drawn and get 0. total: Σw, more than the examples without a
-            secret sum to.
+        trainable: (n,) bool; the others are never drawn and get 0.
+        total: Σw, above the number of trainable examples without a secret.
 
     Raises:
         InputError: no c keeps so little or so much.

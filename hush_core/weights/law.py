@@ -83,7 +83,8 @@ def shifts(secrets: pl.DataFrame) -> np.ndarray:
 
 
 def signal_of(edges: pl.DataFrame, secrets: pl.DataFrame, *, n_examples: int) -> float:
-    """The largest B√T/σ that the targets allow rounds which draw tagged examples alone: max Σw, Σ_{i∋j} w_i ≤ κ_j.
+    """The largest B√T/σ that the targets allow to rounds that draw only tagged examples: max Σw with Σ_{i∋j} w_i ≤
+    κ_j.
 
     Args:
         edges: example_id, secret_id. secrets: (m,) rows by secret_id, with prior and posterior.

@@ -21,8 +21,8 @@ def lost_examples(weighing: Weighing, edges: pl.DataFrame) -> pl.DataFrame:
     """Every example with a secret and a weight below 1, most lost first.
 
     Columns: example_id · weight · secret_id (the one with the highest price: the main reason) · reasons (how many
-    of its secrets have a price) · price (their sum; of total weight at least 1 but for the
-    solver's tolerance).
+    of its secrets have a price) · price (their sum; at least 1 if the objective is total weight, up to the solver's
+    tolerance).
     """
     return (
         _shares(weighing, edges)

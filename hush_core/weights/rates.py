@@ -10,6 +10,9 @@ from hush_core.errors import InputError
 def sampling_rates(weights: np.ndarray, expected_batch: int) -> np.ndarray:
     """ρ_i = B·w_i / Σw (paper, Algorithm 2, line 3), shape (n,).
 
+    Args:
+        weights: (n,) in [0, 1]. expected_batch: B.
+
     Raises:
         InputError: B is so large that a rate would exceed 1; names the largest batch that works.
     """

@@ -19,11 +19,11 @@ LEAST_C = 1e-6
 
 
 def recommended(frontier: pl.DataFrame) -> int | None:
-    """The row to take by RULE; None where no row has a certified noise multiplier.
+    """The row to take by RULE; None if no row has a certified noise multiplier.
 
     Args:
-        frontier: protected_retained, noise_multiplier (null where none is certified), and, where it is known,
-            drowned (`drowns`).
+        frontier: protected_retained, noise_multiplier (null if none is certified) and, if known, drowned
+            (`drowns`).
     """
     rows = frontier.with_row_index("row").filter(pl.col("noise_multiplier") > 0)
     if rows.is_empty():
@@ -63,9 +63,12 @@ def goes_on_below(frontier: pl.DataFrame) -> tuple[float, ...]:
 
 
 def drowns(noise_multiplier: float, *, rounds: int, expected_batch: int, parameters: int) -> bool:
-    """Whether the noise of all rounds is longer than the longest that their gradients can add up to.
+    """Whether the noise of all rounds is longer than the longest possible sum of their gradients.
 
     T averaged gradients, each of at most the clip norm C, add up to T·C at most; the noise on their sum has length
-    √T·(σC/B)·√d for d parameters. So from σ/B ≥ √(T/d) even rounds that all point the same way are drowned.
+    √T·(σC/B)·√d for d parameters. So from σ/B ≥ √(T/d) on, noise drowns even rounds that all point the same way.
+
+    Args:
+        noise_multiplier: σ. rounds: T. expected_batch: B. parameters: d, those that are trained.
     """
     return noise_multiplier / expected_batch >= (rounds / parameters) ** 0.5

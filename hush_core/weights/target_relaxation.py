@@ -44,13 +44,13 @@ def relaxations(
     levels: Iterable[float],
     noise_multiplier: float | None,
 ) -> pl.DataFrame:
-    """What raising each entry's target to the next level can bring at most, most first.
+    """What raising each entry's target to the next level can gain at most, most first.
 
     An entry is what the user can change: all secrets whose names begin with its id (`creds/…`). Only entries with a
     secret whose capacity has a price are listed. `noise_multiplier`: what the weights need, for `equalised`.
 
-    Columns: entry · secrets · posterior (its least now) · target · at_most (of the
-    objective, weight or distinct examples, above what is reached now).
+    Columns: entry · secrets · posterior (its least now) · target · at_most (of the objective, weight or distinct
+    examples, above the present value).
     """
     levels, rows = sorted(levels), []
     priced = secrets.with_columns(pl.Series("price", weighing.prices), _entry())

@@ -33,18 +33,20 @@ _LARGEST_RATE = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """What step 2 gives.
+    """The result of step 2.
 
     Attributes:
         weights: (n,), 0 for examples that take no part in the certified rounds.
         roles: (n,) `ROLE`, what each example is there for.
         upper_bound: no feasible weights of the certified examples sum to more.
-        capacities: (m,) the right-hand sides, c·c_max·κ. prices: (m,) their dual values: how much more of the
-            objective one more unit of capacity buys.
-        coverage: the objective where it is the number of distinct examples; None where it is Σw.
-        value, value_bound: of the objective, what was reached, and what no feasible weights exceed; gap: the
-            relative distance between the two.
-        c_max: the smallest c at which every weight is 1. c: relative to it.
+        capacities: (m,) the right-hand sides, c·c_max·κ.
+        prices: (m,) their dual values: how much more of the objective one more unit of capacity buys.
+        coverage: the objective, if it is the number of distinct examples; None if it is Σw.
+        value: of the objective, reached by these weights.
+        value_bound: no feasible weights exceed it.
+        gap: the relative distance between the two.
+        c_max: the smallest c at which every weight is 1.
+        c: relative to c_max.
     """
 
     weights: np.ndarray
@@ -96,13 +98,14 @@ def weigh(
     """Weights under a capacity rule, at c (relative to c_max) or for a noise multiplier.
 
     Args:
-        edges: example_id, secret_id. secrets: secret_id, prior, posterior. order: (n,) `text_order` of the texts,
-            by which it is chosen what is measured on.
+        edges: example_id, secret_id.
+        secrets: secret_id, prior, posterior.
+        order: (n,) `text_order` of the texts, by which the examples to measure on are chosen.
 
     Raises:
-        InputError: bad edges, `equalised` without a mechanism, a batch larger than the retained weight (it names
-            the largest that works). CertificationError: the solver failed, or no noise is certified for
-            `equalised`.
+        InputError: bad edges, `equalised` without a mechanism, or a batch larger than the retained weight (it names
+            the largest that works).
+        CertificationError: the solver failed, or no noise is certified for `equalised`.
     """
     roles = assign_roles(
         edges, n_examples=n_examples, without_secret=settings.without_secret, held_back=settings.held_back,

@@ -10,8 +10,8 @@ Result = TypeVar("Result")
 
 
 def within(seconds: float, work: Callable[[], Result]) -> Result:
-    """The result of `work`, or what it raised. What has not ended by then is left to itself, in a thread that ends
-    with the process.
+    """The result of `work`, or what it raised. Work that does not end in time is left in a thread that ends with
+    the process.
 
     Raises:
         TimeoutError: it has not ended in time.

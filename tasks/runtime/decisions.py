@@ -1,8 +1,8 @@
-"""Decisions on a version, a reviewer's, an audit's or the watch's: written to the registry, and the alias moved.
+"""Decisions on a version, by a reviewer, an audit or the watch: written to the registry, and the alias moved.
 
-The order makes a kill at any point harmless. The home notes first what is about to be promoted and what was
-before (`promotions`), then the registry gets the signed tags, and the alias moves last. `finish_decisions`
-completes what was killed in between if all its tags were written; else it restores the earlier state.
+The order makes a kill at any point harmless. The home notes first what will be promoted and what was before
+(`promotions`), then the registry gets the signed tags, and the alias moves last. `finish_decisions` completes a
+killed decision if all its tags were written; else it restores the earlier state.
 """
 
 from __future__ import annotations

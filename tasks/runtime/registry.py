@@ -69,11 +69,10 @@ def record_run(
 ) -> Registered:
     """Log one run and register its model as a new version, status `pending`.
 
-    One process of this home at a time. Idempotent: where a version of `model_name` has this very certificate,
-    that version is returned; one that was logged in other experiments alone is logged in this one, too, and not
-    registered again. `VERSION` in `description`, as in models:/NAME/VERSION, is replaced by the number. What
-    fails midway leaves a FAILED run and no version. `training`: the public name of the run's training; where a
-    run shows its live metrics, that one is taken, and what of them did not reach the tracker is delivered first.
+    One process of this home at a time. Idempotent: a version of `model_name` with this very certificate is
+    returned; if other experiments logged it, it is logged in this one, too. A failure midway leaves a FAILED run
+    and no version. `VERSION` in `description`, as in models:/NAME/VERSION, becomes the number. `training`: the
+    public name of the run's training, whose live metrics are delivered first and whose run is used if it has one.
     """
     with one_at_a_time(home(), "register"), open_store().all_temporary():
         if (logged := logged_version(experiment, model_name, certificate_dir)) is not None:

@@ -41,7 +41,7 @@ def seal(plain: BinaryIO, into: BinaryIO, key: bytes, name: str) -> None:
 
 
 def unseal(sealed: BinaryIO, into: BinaryIO, key: bytes, name: str) -> None:
-    """Decrypt all of `sealed`; what was written before a failure is to be thrown away.
+    """Decrypt all of `sealed`; after a failure, discard what was written.
 
     Raises:
         NotWhole: it is not, to the byte, what was sealed under this name with this key.

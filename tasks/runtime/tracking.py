@@ -55,8 +55,8 @@ def has_tracker() -> bool:
 
 
 def make_database(database: Path) -> None:
-    """MLflow's tables, all or none, where there is no database yet: a first start that is killed amid MLflow's
-    migrations would leave some of them, over which every later start stumbles."""
+    """MLflow's tables, all or none, if there is no database yet: a first start that is killed during MLflow's
+    migrations would leave some of them, and every later start would fail."""
     if _is_made(database):
         return
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore

@@ -61,11 +61,11 @@ def _key() -> SigningKey | None:
 
 
 def _named(variable: str, *files: str) -> Path | None:
-    """What the environment names, there or not; else the first of the home's files that is there. A link is there
-    though its target is not: a share that is not mounted must not read as "nobody is trusted".
+    """The file that the environment names, existing or not; else the first existing file of the home. A link exists
+    even if its target does not: an unmounted share must not read as "nobody is trusted".
 
     Raises:
-        InputError: the variable is set to nothing, or the home's keys are not there or cannot be looked at.
+        InputError: the variable is empty, or the home's keys are missing or unreadable.
     """
     given = os.environ.get(variable)
     if given is not None:

@@ -176,7 +176,7 @@ def _download(model_uri: str, part: str, into: Path) -> Path:
 
 
 def fetch_artifact(source: str, into: Path) -> Path | None:
-    """Copy an artifact to `into`; None where the store answers that it is not there.
+    """Copy an artifact to `into`; None if the store answers that it does not exist.
 
     Any other error is raised as it is. A server that is away, a revoked right or a full disk says nothing of the
     model, so no decision on it may depend on that.

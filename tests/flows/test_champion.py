@@ -172,7 +172,7 @@ def test_the_reviewer_reads_the_bounds_of_all_runs_and_not_of_the_last_alone(tol
     assert says in description and "every bound of all runs so far" in description
     assert "so no bound" not in told[FIRST]["description"]
     lines = verdict(verify_target(str(certificate(told, SECOND))))
-    assert any("of the model itself the bounds of all runs are the promise" in line for line in lines)
+    assert any("the promise for the model itself is the bounds of all runs" in line for line in lines)
 
 
 def test_a_promoted_model_whose_files_are_others_is_refused(told):

@@ -233,7 +233,7 @@ def test_what_a_person_promoted_during_the_look_stays_champion(register, monkeyp
         return real(*arguments)
 
     monkeypatch.setattr(module, "verify_registered", slow)
-    with pytest.raises(VerificationError, match="was decided on during this look, and is let alone"):
+    with pytest.raises(VerificationError, match="was decided on during this check, and is left until"):
         watch(models=["watched-stale"])
     assert str(champion("watched-stale")) == "1"
     assert watch(models=["watched-stale"]).models[0].found == HOLDS

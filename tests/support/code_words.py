@@ -18,8 +18,10 @@ from words import wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("hush_core", "tasks", "flows", "hush")
-NOT_PROSE = re.compile(r"[<>{}\\=$^]|\w\(|^\s*(?:SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|PRAGMA|WITH)\b")
-"""Markup, expressions, commands and SQL in a string literal."""
+NOT_PROSE = re.compile(
+    r"[<>{}\\=$^Ѐ-ӿ぀-鿿]|\w\(|^\s*(?:SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|PRAGMA|WITH)\b"
+)
+"""Markup, expressions, commands, SQL and words of other languages in a string literal."""
 PROSE = {
     "a",
     "an",

@@ -6,7 +6,7 @@
   const body = table.tBodies[0], rows = Array.from(body.rows);
   const value = (row, at) => row.cells[at].dataset.v ?? row.cells[at].textContent.trim().toLowerCase();
   const compare = (a, b) => {
-    if (a === "" || b === "") return (a === "") - (b === "");  // what is not known stands last, either way
+    if (a === "" || b === "") return (a === "") - (b === "");  // unknown values come last, either way
     const x = Number(a), y = Number(b);
     return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
   };

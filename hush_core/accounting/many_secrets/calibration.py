@@ -55,12 +55,16 @@ def calibrate(
 ) -> Calibration:
     """The smallest σ for which every secret's bound is at most its target, and every secret's row at that σ.
 
+    A dominating profile's need cannot be the maximum: the secret's own rates decide. If very many secrets need
+    nearly the same σ, the result is some tenths of a percent above `least`; with up to OWN profiles it is `least`
+    to PRECISION.
+
     Args:
-        edges: example_id, secret_id. rates: (n,) ρ_i by example_id.
+        edges: example_id, secret_id.
+        rates: (n,) ρ_i by example_id.
         secrets: secret_id, prior, posterior, name.
 
-    One that a dominating profile certifies cannot be the maximum. Where very many secrets need nearly the same σ,
-    it ends some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
+    Guarantee: as of `bound_secrets`, at the returned σ itself.
 
     Raises:
         InputError: names the secret; also if no secret has an example.
@@ -104,12 +108,17 @@ def noise_for_runs(
     """The smallest σ of the next run for which every secret's bound is at most its target after all planned runs.
 
     Args:
-        history: the runs before. coming: the next run, whose σ is not looked at.
+        history: the earlier runs.
+        coming: the next run; its σ is ignored.
+        priors, targets: (m,) p and r by secret.
         to_follow: rounds of all further runs, which draw what it draws with the same noise; 0 or more. Runs that
             differ in their rounds alone are one with the sum of them, so the plan is one run more in the history.
 
+    Guarantee: as of `certify_runs`, at the returned σ itself.
+
     Raises:
-        InputError: names what is wrong. TargetsSpent: with the secrets whose target is missed without the next run.
+        InputError: names what is wrong.
+        TargetsSpent: names the secrets whose target is missed without the next run.
         CertificationError: no σ is certified.
     """
     if int(to_follow) != to_follow or to_follow < 0:

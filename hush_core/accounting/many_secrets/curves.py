@@ -54,7 +54,7 @@ def posterior_curves(
 ) -> Curves:
     """A certified curve for every secret, from the least prior of all to 1/2.
 
-    Args: as for `bound_secrets`. Between two priors of a curve the bound at the larger one holds.
+    Arguments and guarantee as of `bound_secrets`. Between two priors the bound at the larger one holds.
 
     Raises:
         InputError: names the secret and the value. CertificationError: no method certifies a profile.

@@ -23,8 +23,8 @@ from hush_core.errors import CertificationError, InputError
 from hush_core.progress import Progress
 
 OWN = 64
-"""Up to so many different histories, every one gets a bound by its own rates; and so many of those that groups
-leave above their target."""
+"""Up to this many different histories, every one gets a bound by its own rates; so do this many of those whose
+group is above their target."""
 _FAR, _FAR_LOOSENESS = 3.0, 0.15
 """Where a secret's bound seems to be below its target by this factor, it may be inherited so much too high."""
 _LOOSENESS, _FINER = 0.04, 0.003

@@ -1,7 +1,7 @@
-"""Every secret's bound after one run: from binomials on a grid, where there are too many for bounds of their own.
+"""Every secret's bound after one run: from binomials on a grid, if there are too many secrets for their own bounds.
 
-Coarse dominating profiles first, finer ones for those that miss their target, their own rates for those that
-still do: each row says which profile its bound was computed for.
+Coarse dominating profiles come first, finer ones for secrets that miss their target, and then their own rates. Each
+row says for which profile its bound was computed.
 """
 
 from __future__ import annotations
@@ -47,11 +47,21 @@ def bound_secrets(
 ) -> pl.DataFrame:
     """The bound of every secret at a given σ, whether or not it meets the target.
 
-    Returns: secret_id · examples (edges with a positive rate) · expected_participation (Σρ) · prior ·
-        posterior (the target) · bound · method · numerical_error · lower (least for proofs from the pair alone, by
-        the own rates or by a binomial that they dominate; null where not computed) · dominating_examples ·
-        dominating_rate · dominating_prior (the binomial whose bound the secret inherits; null where the bound is by
-        its own rates) · noise_needed (null here), by secret_id.
+    Args:
+        edges: example_id, secret_id.
+        rates: (n,) ρ_i by example_id.
+        secrets: secret_id, prior, posterior.
+        noise_multiplier: σ > 0, relative to the clip norm. rounds: T ≥ 1.
+
+    Returns:
+        secret_id · examples (edges with a positive rate) · expected_participation (Σρ) · prior · posterior (the
+        target) · bound · method · numerical_error · lower (least for proofs from the pair alone, by the own rates
+        or by a binomial that they dominate; null if not computed) · dominating_examples · dominating_rate ·
+        dominating_prior (the binomial whose bound the secret inherits; null for a bound by its own rates) ·
+        noise_needed (null here), by secret_id.
+
+    Guarantee: as of `posterior_bound`, for the secret's own rates or a binomial that dominates their count
+    (docs/mathematics.md, Proposition 7).
 
     Raises:
         InputError: names the secret and the value. CertificationError: no method certifies a secret.

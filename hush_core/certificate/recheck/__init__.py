@@ -1,10 +1,12 @@
-"""The second route: every bound again from weights, edges and priors, by mathematics and code of its own.
+"""The second route: every bound again from weights, edges and priors, by its own mathematics and code.
 
-It imports nothing of hush_core.accounting or hush_core.weights (tests/test_architecture.py), so that a mistake
-there does not pass here. `counts`: weights → rates → the law of K. `loss`: one round's loss and its moments at
-complex arguments. `extremes`: where the bound is the prior, or 1.
-`inversion`: the tight bound by Laplace inversion. `check`: what is stated against it; `runs`: the same of all runs;
-`cycle`: all of it where rounds are not sampled.
+It imports nothing of hush_core.accounting or hush_core.weights (tests/test_architecture.py), so a mistake there
+does not pass here.
+
+- `counts`: weights → rates → the law of K; `loss`: one round's loss and its moments at complex arguments
+- `inversion`: the tight bound by Laplace inversion; `extremes`: where the bound is the prior, or 1
+- `check`: stated bounds against it; `runs`: the same for all runs; `cycle`: all of it for rounds that are not
+  sampled
 """
 
 from hush_core.certificate.recheck.check import (

@@ -1,4 +1,4 @@
-"""documents: text tables → documents, each with whose it is; beside git repositories the other kind of source.
+"""documents: text tables → documents, each with its unit; the other kind of source beside git repositories.
 
 >>> from pathlib import Path
 >>> table = Path(__import__("tempfile").mkdtemp(), "mails.jsonl")

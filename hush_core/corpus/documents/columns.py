@@ -41,10 +41,10 @@ class Columns:
 
 
 def missing_column(place: str, column: str, there_are: Iterable[str]) -> InputError:
-    """The refusal for a column that is not there; names those that are.
+    """The refusal for a missing column; it names the existing ones.
 
-    Only short plain names are shown: in a CSV file without a header, or JSON keyed by customer, the others
-    may be data.
+    Only short plain names are shown. In a CSV file without a header, or JSON keyed by customer, other names may be
+    data.
     """
     names = sorted(set(there_are))
     shown = [name for name in names if _PLAIN_NAME.fullmatch(name)][:_NAMES_SHOWN]

@@ -35,11 +35,11 @@ class Document:
     """One row, message or entry: a training text before it is cut into chunks.
 
     Attributes:
-        name: printable, unique in its table: the id, or where the row is; never the text.
+        name: printable, unique in its table: the id, or the row's number; never the text.
         text: UTF-8, no NUL, 1 to `max_bytes` bytes.
-        unit: whose it is. All documents of one unit hold the same secret. None only where no unit was asked
-            of a table of columns. Private, so the repr does not show it.
-        completions: ranges [start, end) of bytes that the assistant says; empty where nothing is known to be.
+        unit: whose it is. All documents of one unit hold the same secret. None only for a table of columns without
+            `unit`. Private, so the repr does not show it.
+        completions: ranges [start, end) of bytes that the assistant says; empty if unknown.
     """
 
     name: str

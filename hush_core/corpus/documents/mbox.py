@@ -20,9 +20,9 @@ _PIECE = 1 << 16
 def read_mbox(path: Path, place: str, max_bytes: int, skipped: Counter[str]) -> Iterator[Document]:
     """The messages of an mbox, named `message-N` from 1; text = subject and inline text/plain parts.
 
-    Every line that begins with `From ` begins a message, as writers escape the others. Where one did not, the
-    rest of that message has no author and is left out: never is it given to someone else. What a mail quotes of
-    another's is in the text as the writer sent it.
+    Every line that begins with `From ` begins a message, as writers escape the others. If a writer did not, the
+    rest of that message has no author and is left out; it is never given to someone else. A quotation of another's
+    mail is part of the text, as its writer sent it.
 
     Counted beside what `admit` counts: `no_unit` (no From address), `several_units`, `malformed`, `attachment`
     (one a part).

@@ -57,8 +57,8 @@ def added_lines(
 def _askable(
     view: CleanView, history: History, commits: np.ndarray, max_bytes: int
 ) -> tuple[list[int], set[bytes]]:
-    """The commits to be asked for, and the blobs too large for it, with all that merges of such ones changed: of
-    these git would hold every version."""
+    """The commits to read, and the blobs too large for that, with all changes of merges of such blobs: git would
+    hold every version of these."""
     log = history.log
     chosen = np.flatnonzero(commits[log.change_commit] & (log.change_kind == FILE))
     sizes = sizes_in_pack_order(view, {log.blobs[b] for b in set(log.change_blob[chosen].tolist())})
@@ -91,9 +91,10 @@ _INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
 
 
 def _hunks(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
-    """(blob after, an added line) for each, as `git diff-tree -c -p -U0` gives them; None for what is no text.
+    """(blob after, an added line) for each, as `git diff-tree -c -p -U0` gives them; None for a blob that is no
+    text.
 
-    A line of a hunk begins with a sign a parent, so that none can be taken for a header.
+    A line of a hunk begins with one sign per parent, so it cannot be mistaken for a header.
     """
     after, parents = b"", 0
     for line in parted(pieces, b"\n"):

@@ -153,10 +153,10 @@ class CleanView:
             yield output
 
     def small(self, blob: bytes, name: bytes) -> bytes:
-        """The content of a blob that steers the reading of others, such as CODEOWNERS.
+        """The content of a blob that decides how others are read, such as CODEOWNERS.
 
         Raises:
-            InputError: it is missing, no blob, or larger than SMALL_BYTES, which is found out without reading it.
+            InputError: it is missing, no blob, or larger than SMALL_BYTES, which is known without reading it.
         """
         size = self.run("cat-file", "-s", blob.decode("ascii"))
         if int(size) > SMALL_BYTES:

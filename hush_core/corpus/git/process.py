@@ -129,12 +129,12 @@ def whole(command: Sequence[str], where: str, stdin: bytes, most: int) -> bytes:
 def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator[Callable[[], None]]:
     """One git that writes to the file open at `out`, while its caller does something else.
 
-    What is yielded waits for its end, as long as it continues writing. The process ends with the context, waited
-    for or not, and is killed where it would write beyond byte `most` of the file.
+    The yielded function waits for its end, as long as it continues writing. The process ends with the context, and
+    is killed before it writes beyond byte `most` of the file.
 
     Raises:
-        GitFailed: from what is yielded, where git did not end with status 0.
-        InputError: likewise, where it was silent for QUIET_SECONDS.
+        GitFailed: from the yielded function, if git did not end with status 0.
+        InputError: likewise, if git was silent for QUIET_SECONDS.
     """
     with contextlib.ExitStack() as stack:
         process = subprocess.Popen(

@@ -125,7 +125,7 @@ def shallow_cuts(source: Path, path: Path) -> list[str] | None:
 
 
 def resolve(source: Path, path: Path, rev: str) -> str | None:
-    """The id that the source's own files give for `rev`; None where it can only be an abbreviated id.
+    """The id that the source's own files give for `rev`; None if it can only be an abbreviated id.
 
     Raises:
         InputError: no such revision, or no plain name; says which names are read.

@@ -35,10 +35,10 @@ def read_versions(
     """Read all contents that the view's commit reaches, each once, at all paths where it ever was.
 
     Args:
-        walk: begun before the history was read (`walking`), so that git did both at once.
+        walk: begun before the history is read (`walking`), so that git does both at the same time.
 
     Raises:
-        InputError: an object is missing, or git's log and its walk over trees disagree on what there is.
+        InputError: an object is missing, or git's log and its walk over trees disagree.
     """
     pairs, skipped = _pairs(history, _ages(view, history))
     log = history.log
@@ -103,10 +103,10 @@ def _ages(view: CleanView, history: History) -> np.ndarray:
 
 
 def _pairs(history: History, age: np.ndarray) -> tuple[np.ndarray, Skipped]:
-    """The distinct (path, blob) pairs of regular files, by path and by when they came in; the others counted.
+    """The distinct (path, blob) pairs of regular files, by path and by first commit; the others counted.
 
-    Not by object id: that is a hash of the content, so another value would give the versions, and thereby the
-    examples without a secret, another order (`docs/secrets.md`, what is public).
+    Not by object id, which is a hash of the content. Another value would give the versions, and so the examples
+    without a secret, another order (`docs/secrets.md`, what is public).
     """
     log = history.log
     columns = np.stack([log.change_path, log.change_blob, log.change_kind, age[log.change_commit]], axis=1)

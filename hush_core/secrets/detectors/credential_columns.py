@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.credential_files import FILE_PASSWORD, FILE_SECRET
-from hush_core.secrets.detectors.credential_near import LOCAL_NAMES
+from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, LOCAL_USERS
 from hush_core.secrets.detectors.credential_public import is_placeholder
 from hush_core.secrets.detectors.credential_randomness import looks_made
 
@@ -27,7 +27,9 @@ COLUMNS_GATE = rb"(?:^|[,;\t|(][ ]?)[\"'`\[]?" + _PASSWORD + rb"[\"'`\]]?[ ]?(?:
 """A cell of a head; hyperscan, without case, by lines."""
 _NAME = linear.compile(rb"(?i)" + _PASSWORD)
 _BESIDE = linear.compile(
-    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database)s?"
+    rb"(?i)(?:[\w .-]{0,24}[ _.-])?(?:user|login|name|username|login_?name|e?mail|host|hostname|server|url|uri|site|website|id|uid|role|account|title|db|database|"
+    + LOCAL_USERS
+    + rb")\w{0,4}"
 )
 """What another column of such a table is called."""
 _HEAD_CELL = re.compile(rb"[A-Za-z_\x80-\xff*][\w .()/*?#\x80-\xff-]{0,40}|")

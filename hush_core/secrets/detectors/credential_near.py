@@ -15,20 +15,13 @@ from collections.abc import Iterator
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
+from hush_core.secrets.detectors.credential_languages import LOCAL_NAMES, RUN, VERBS, said
 from hush_core.secrets.detectors.credential_public import is_identifier, is_placeholder, says_placeholder
 from hush_core.secrets.detectors.credential_randomness import MIN_RANDOM, looks_made, surprise
 from hush_core.secrets.detectors.credential_words import tells
 from hush_core.secrets.guessing.words import OF_TRADE
 from hush_core.secrets.priors import ASSIGNED, ASSIGNED_PASSWORD
 
-LOCAL_NAMES = (
-    rb"pass?wort|kennwort|losungswort|mot_?[ -]?de[ _-]?passe|mdp|contrase(?:\xc3\xb1|n|\xc3\x91)a|clave|senha|palavra[ _-]?passe|parola|wachtwoord"
-    rb"|l(?:\xc3\xb6|o)senord|has(?:\xc5\x82|l)o|heslo|salasana|adgangskode|passord|(?:\xc5\x9f|s)ifre|jelsz(?:\xc3\xb3|o)|parol"
-    rb"|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c|\xd0\x9f\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c|\xe5\xaf\x86\xe7\xa0\x81|\xe5\xaf\x86\xe7\xa2\xbc|\xe5\x8f\xa3\xe4\xbb\xa4"
-    rb"|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf\xe3\x83\xbc\xe3\x83\x89|\xeb\xb9\x84\xeb\xb0\x80\xeb\xb2\x88\xed\x98\xb8"
-)
-"""What a password is called in German, French, Spanish, Portuguese, Italian, Dutch, Swedish, Polish, Czech, Finnish,
-Danish, Norwegian, Turkish, Hungarian, Russian, Chinese, Japanese and Korean."""
 NEAR_GATE = (
     rb"(?:pass(?:word|wd|phrase|code|w\b|\b)|pwd|\bpw\b|psk|secret|cred(?:ential)?s?\b|auth\b|sign in|log ?in\b|sshpass|mysqli|/pass?:|/p:|net use|\bzip\b|ldap|\bbind|"
     + LOCAL_NAMES
@@ -39,7 +32,7 @@ _NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|
 ABOVE, LINES_ABOVE = 160, 3
 """Bytes and lines above a value in which its name may stand: less than `changes.around` takes in."""
 MOST_LINE = 2000
-_RUN = linear.compile(rb"[^\s\"'`<>(){}\[\],;|\\]{8,128}")
+_RUN = linear.compile(RUN + rb"{8,128}")
 _TEMPLATES = (b"${", b"{{", b"$(", b"#{")
 _HEAD = linear.compile(rb"(?:/?[A-Za-z_][\w.-]{0,40}[:=]|--?[a-z][\w-]{0,40}=|-[pPw])")
 """What a run of characters may begin with that is no part of the value: `pw=`, `ada:`, `/p:`, `-p`."""
@@ -159,6 +152,7 @@ _VALUE_LINE = linear.compile(
 def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
     """What a line holds, whatever stands between it and the name."""
     yield from _phrases(line)
+    yield from said(line, is_passphrase)
     if not _STRONG_SIGN.search(line) and not _TURNS.search(line):
         return
     for run in _RUN.finditer(line):
@@ -180,9 +174,13 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
             start = head.end()
 
 
-_GIVEN = re.compile(rb"[=:>(\"'`]\Z|[=:][ \t]{0,4}[&!][\w!/-]{1,24}\Z|\b(?:is|lautet|es)\Z")
+_GIVEN = linear.compile(
+    rb"[=:>(\"'`\x80-\xff]\Z|[=:][ \t]{0,4}[&!][\w!/-]{1,24}\Z|(?:\A|[ \t])(?:is|" + VERBS + rb")\Z"
+)
 _OPTION = linear.compile(rb"(?i)(?:[ \t]-[pwk][ \t]?|[ \t]--?[\w-]{0,24}pass[\w-]{0,12}[ =]|/p(?:ass)?:)\Z")
-_CLOSES = linear.compile(rb"[\"'`<;,)}]|[ \t]*(?:#.*|//.*|,|;)?\r?(?:\n|\Z)|[ \t]+-")
+_CLOSES = linear.compile(
+    rb"[\"'`<;,)}\x80-\xff]|[.!](?:[ \t]|\r?\n|\Z)|[ \t]*(?:#.*|//.*|,|;)?\r?(?:\n|\Z)|[ \t]+-"
+)
 _PASS_BEFORE = linear.compile(
     rb"(?i)(?:pass(?:word|wd|phrase|code)|(?:pass|\bpw)[\"'\]]{0,2}[ \t]*[:=]|pwd|"
     + LOCAL_NAMES

@@ -16,6 +16,7 @@ import re2
 from hush_core import linear
 from hush_core.secrets.detectors import deadline
 from hush_core.secrets.detectors.by_line import by_line
+from hush_core.secrets.detectors.credential_languages import IS_LOCAL, LOCAL_NAMES
 from hush_core.secrets.detectors.credential_names import RUN, is_file, is_path
 from hush_core.secrets.detectors.credential_public import (
     SHOWN,
@@ -36,6 +37,7 @@ _PASS_NAME = (
     rb"|(?:private|access|encryption|signing|session|master|shared|hmac|auth|account|licen[cs]e|app|client|security|storage|sas|service|preshared|pre_shared|secret)[ _-]{0,2}key"
     rb"|salt|pepper|pin(?:[ _-]?code)?|key|cookie|auth|login_?pass(?:word)?|bindpw|rootpw|userpw|community)"
 )
+_NAMES = rb"(?:" + _PASS_NAME + rb"|" + LOCAL_NAMES + rb")"
 _TAIL = rb"[A-Za-z0-9_.-]{0,24}[\"'`\]\)}\\]{0,3}"
 _LONG_SIGNS = rb",?[ \t]{1,4}[\"']?value[\"']?[ \t]{0,4}[:=]|\r?\n[ \t]{0,24}[\"']?value[\"']?:|(?:::?[ \t]?[A-Za-z&*][A-Za-z0-9_.\[\]<>?&*' ]{0,24}=)|===?"
 _SIGNS = rb"is:?[ \t]|=>|:=|\?=|\|\|=|->|::|=|:|,|>|\" value=|' value=|[ \t]?<-"
@@ -50,7 +52,7 @@ _UNQUOTED = (
 )
 _VALUE = _OPENED + rb"(?:" + _MARK + _QUOTED + rb"|" + _UNQUOTED + rb")"
 PASSWORD = linear.compile(
-    rb"(?i)(" + _PASS_NAME + rb")(" + _TAIL + rb")[ \t]{0,16}(?:"
+    rb"(?i)(" + _NAMES + rb")(" + _TAIL + rb")[ \t]{0,16}(?:"
     + (rb"(?:" + _LONG_SIGNS + rb")" + _VALUE)
     + (rb"|\([A-Za-z@]{0,2}[\"']" + _QUOTED)
     + (rb"|(?:" + _SIGNS + rb")" + _VALUE)
@@ -78,7 +80,8 @@ PASSWORD_GATE = (
     + _MARK
     + rb"[^\s\"'`\\<][^\s\"'`\\]{3}|[^\s\"'`<>;,(){}\[\]]{4,128}[ \t]{0,4}(?:\r?\n|\z|[#;<]|[ \t][A-Za-z_./-]|&[a-z]))"
 )
-_AT = re2.compile(b"(?i)" + _PASS_NAME)
+LOCAL_GATE = rb"(?:" + LOCAL_NAMES + rb")" + _TAIL + rb"[ \t]{0,16}[=:>(,|]"
+_AT = re2.compile(b"(?i)" + _NAMES)
 _HUMAN_NAMES = (
     b"pass",
     b"pwd",
@@ -210,8 +213,10 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
             continue
         quoted = group not in _BARE_GROUPS
         name = match[1].lower()
-        human = any(part in name for part in _HUMAN_NAMES) or (
-            name in _SALTS and _HEX16.fullmatch(value) is not None
+        human = (
+            any(part in name for part in _HUMAN_NAMES)
+            or IS_LOCAL.fullmatch(name) is not None
+            or (name in _SALTS and _HEX16.fullmatch(value) is not None)
         )
         sign = line[match.end(2) : start].strip(b" \t\"'`")
         reason = _no_password(match, value, human=human) or _no_setting(line, match, sign, quoted=quoted)
@@ -261,7 +266,7 @@ def _no_password(match: linear.Match, value: bytes, *, human: bool) -> str:
     if _EXPRESSION.search(value):
         return "a template, an expression or a path"
     name = match[1].lower()
-    if value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
+    if IS_LOCAL.match(value) or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
         return "its own name"
     return ""
 

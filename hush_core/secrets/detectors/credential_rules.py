@@ -27,6 +27,7 @@ import hyperscan
 
 from hush_core.secrets.detectors import credential_files, credential_joints, deadline
 from hush_core.secrets.detectors.by_line import by_line
+from hush_core.secrets.detectors.credential_bytes import BYTES_GATE, key_alone, key_bytes
 from hush_core.secrets.detectors.credential_columns import COLUMNS_GATE, in_columns
 from hush_core.secrets.detectors.credential_decoded import DECODED_GATE, decoded
 from hush_core.secrets.detectors.credential_files import (
@@ -40,7 +41,7 @@ from hush_core.secrets.detectors.credential_formats import FORMATS, MAX_BODY, lo
 from hush_core.secrets.detectors.credential_joined import Joined, joined_values
 from hush_core.secrets.detectors.credential_names import machine_values
 from hush_core.secrets.detectors.credential_near import NEAR_GATE, near_names
-from hush_core.secrets.detectors.credential_passwords import PASSWORD_GATE, passwords
+from hush_core.secrets.detectors.credential_passwords import LOCAL_GATE, PASSWORD_GATE, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.kept import keep, kept
 
@@ -53,7 +54,7 @@ _TURN = (
 RANDOM_GATE = _TURN + _T + rb"{0,24}" + _TURN + _T + rb"{0,24}(?:[^A-Za-z0-9_+/.~=-]|\z)"
 """Kinds of characters that change to and fro, twice in the last fifty characters of a run; seldom in names."""
 
-RANDOM, PASSWORD, KUBERNETES, PUTTY, NEAR, COLUMNS, DECODED = range(2000, 2007)
+RANDOM, PASSWORD, KUBERNETES, PUTTY, NEAR, COLUMNS, DECODED, BYTES = range(2000, 2008)
 BLOCK, FAR = 5000, 5001
 """Gates without a rule, which tell how the next version may be looked at (`credential_versions`)."""
 _C = rb"[A-Za-z0-9+/_=.~!@$%^&*:-]+"
@@ -126,6 +127,7 @@ def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterat
     seen, lines = set(), gated.lines
     for found in (
         formats(content, lines),
+        key_bytes(content, lines.get(BYTES, [])),
         *(in_files(content, n, lines[PLACE + n]) for n in range(len(PLACES)) if PLACE + n in lines),
         *(in_files(content, n, [(0, len(content))]) for n in gated.lined),
         kubernetes(content) if KUBERNETES in lines else (),
@@ -135,7 +137,7 @@ def _plain(content: bytes, taken: list[tuple[int, int]], gated: Gated) -> Iterat
         near_names(content, lines.get(NEAR, [])),
         in_columns(content, lines.get(COLUMNS, [])),
         decoded(content, lines[DECODED], rules_within) if DECODED in lines else (),
-        alone(content) if len(content) <= ALONE_BYTES else (),
+        (*alone(content), *key_alone(content)) if len(content) <= ALONE_BYTES else (),
     ):
         deadline.check()
         held = Spans(taken)
@@ -240,9 +242,11 @@ def gates() -> list[tuple[bytes, int, int]]:
     rows += [
         (RANDOM_GATE, RANDOM, 0),
         (PASSWORD_GATE, PASSWORD, caseless),
+        (LOCAL_GATE, PASSWORD, caseless),
         (NEAR_GATE, NEAR, caseless),
         (COLUMNS_GATE, COLUMNS, caseless | lines),
         (DECODED_GATE, DECODED, 0),
+        (BYTES_GATE, BYTES, caseless),
         (credential_files.KUBERNETES_GATE, KUBERNETES, 0),
         (credential_files.PUTTY_GATE, PUTTY, lines),
         *((place.gate, PLACE + n, lines) for n, place in enumerate(PLACES) if not place.lined),

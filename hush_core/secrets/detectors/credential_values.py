@@ -22,6 +22,7 @@ from hush_core.secrets.detectors.credential_randomness import looks_made
 from hush_core.secrets.priors import (
     ASSIGNED,
     ASSIGNED_PASSWORD,
+    KEY_BYTES,
     NEARBY,
     PASSWORD_BITS,
     claims_most,
@@ -31,7 +32,16 @@ from hush_core.secrets.propagation.value_search import SearchTerm
 
 PRIVATE_KEY = "betterleaks.private-key"
 GENERIC = frozenset(
-    (ASSIGNED, ASSIGNED_PASSWORD, NEARBY, RANDOM_TOKEN, FILE_SECRET, DECODED_SECRET, DECODED_PASSWORD)
+    (
+        ASSIGNED,
+        ASSIGNED_PASSWORD,
+        NEARBY,
+        RANDOM_TOKEN,
+        FILE_SECRET,
+        DECODED_SECRET,
+        DECODED_PASSWORD,
+        KEY_BYTES,
+    )
 )
 MIN_HELD = 8
 """A shorter value is not looked for in others."""

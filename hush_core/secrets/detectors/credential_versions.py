@@ -14,7 +14,8 @@ What makes it safe, rule by rule:
 - What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
   version is looked at as a whole. Whether it holds settings is told by its
   head: where that decided, a version whose head changed is looked at as a whole (`Known.head`).
-- What is below the head of a table (`credential_columns`) is looked at as a whole.
+- A content with the head of a table (`credential_columns`) or an array of bytes (`credential_bytes`) is looked at
+  as a whole.
 - Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, stands near a change, all of the
   content is looked at for them; variables that are put together where a change stands in the 4 KiB before them.
 """
@@ -40,6 +41,7 @@ from hush_core.secrets.detectors.credential_passwords import head_of, passwords
 from hush_core.secrets.detectors.credential_places import PLACES
 from hush_core.secrets.detectors.credential_rules import (
     BLOCK,
+    BYTES,
     COLUMNS,
     DECODED,
     FAR,
@@ -85,7 +87,7 @@ class Known:
 
 def known(content: bytes, rows: Sequence[Row], gated: Gated) -> Known | None:
     """What may be said once a whole content was looked at; None: its next version must be, too."""
-    if FAR in gated.lines or gated.lined or len(content) < MIN_BYTES:
+    if not gated.lines.keys().isdisjoint((FAR, BYTES)) or gated.lined or len(content) < MIN_BYTES:
         return None
     if any(rule.endswith(INNER) for _, _, rule in rows):
         return None
@@ -162,7 +164,7 @@ def nearby(
 def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
     """What is in a version, if nothing is to be seen near what changed; None: it is to be looked at as a whole."""
     changes, parts, lines = near.changes, near.parts, near.lines
-    if FAR in lines or near.pinned or (changes and changes[0].start < was.head):
+    if not lines.keys().isdisjoint((FAR, BYTES)) or near.pinned or (changes and changes[0].start < was.head):
         return None
     unsettled: list[int] = []
     if any(True for found in _on_lines(content, lines, unsettled) for _ in found):

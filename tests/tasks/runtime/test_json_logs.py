@@ -49,7 +49,7 @@ def test_an_error_is_told_by_its_type_and_place_and_nothing_that_it_quotes(told)
         logger.error("before: invalid literal for int() with base 10: %r", CANARY)
     first, *rest = lines()
     assert first["error"]["type"] == "RuntimeError" and "test_an_error" in first["error"]["at"][-1]
-    assert CANARY not in json.dumps([first, *rest]) and all("not told" in line["message"] for line in rest)
+    assert CANARY not in json.dumps([first, *rest]) and all("left out" in line["message"] for line in rest)
 
 
 def _raised(error, cause=None):
@@ -68,7 +68,7 @@ def test_words_of_many_lines_and_quotes_are_left_out_where_prefect_quotes_them_a
     logger.error("%r", f"child: Failed({ended!r})")
     logger.error("by name %(error)s", {"error": error})
     assert CANARY not in (all_of_it := json.dumps(lines())) and CANARY[::-1] not in all_of_it
-    assert all("not told" in line["message"] for line in lines())
+    assert all("left out" in line["message"] for line in lines())
 
 
 def test_an_error_is_left_out_of_a_line_that_has_it_as_an_argument_alone(told):
@@ -85,7 +85,7 @@ def test_what_an_error_came_of_is_left_out_however_deep(told):
     group = ExceptionGroup("several", [_raised(RuntimeError("in the middle"), first)])
     logger.error("it ended", exc_info=_raised(KeyError("the outermost"), group))
     logger.error("caused by: read %s", CANARY)
-    assert CANARY not in json.dumps(lines()) and "not told" in lines()[1]["message"]
+    assert CANARY not in json.dumps(lines()) and "left out" in lines()[1]["message"]
 
 
 def test_later_lines_stay_as_they_are_after_an_error_of_few_letters(told):

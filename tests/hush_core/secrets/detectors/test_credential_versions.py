@@ -32,6 +32,7 @@ def code(n: int, first: int = 0) -> list[str]:
 TOKEN = "ghp_" + drawn(36)
 LONG = drawn(160)
 PASSWORD = "Tr0ub4dor&" + drawn(4)
+BYTES = DRAW.randbytes(32)
 PARTS = {
     "assigned": [f'api_key = "{drawn(24)}"'],
     "prefixed": [f"see {TOKEN} for it"],
@@ -65,6 +66,10 @@ PARTS = {
     "putty": ["Private-Lines: 2", drawn(64, LETTERS + "+/"), drawn(64, LETTERS + "+/")],
     "session": ["AWS_SESSION_TOKEN =", "", "", f'  "{drawn(120)}"'],
     "spaced rule": ["# couchbase capella", "# api", "# key", f"x {drawn(64, LETTERS + '+/')}"],
+    "bytes": ["var key = []byte{", *("\t" + "".join(f"0x{b:02x}, " for b in BYTES[n : n + 2]) for n in range(0, 32, 2)), "}"],
+    "vector": ["var key = []byte{" + "".join(f"0x{b:02x}, " for b in BYTES) + "}", *code(8, 700), "output", drawn(32, "0123456789abcdef")],
+    "sentence": [f"数据库密码为“{PASSWORD}”，请勿外传"],
+    "sentence of words": ["Das Passwort für den Server lautet „sommer2024“."],
     "fingerprint": [f"sha256 of it: {drawn(64, '0123456789abcdef')}"],
 }  # fmt: skip
 
