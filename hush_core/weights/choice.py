@@ -217,8 +217,8 @@ def step_for(config: HushConfig) -> dict[str, Any]:
     both.
 
     If all numbers of a model are trained and there is text to train on without noise, that text scales the
-    gradients. Each round then mixes in as many of its examples as it draws (lab/docs/utility.md, "Gradients scaled
-    by untagged text"). Else it is AdamW, and nothing is mixed in: frozen parts and adapters were not measured.
+    gradients. Each round then mixes in as many of its examples as it draws. Else it is AdamW, and nothing is mixed
+    in: frozen parts and adapters were not measured.
     """
     train, chosen = config.train, {}
     if train.optimizer is None:

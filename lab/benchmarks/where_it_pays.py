@@ -4,7 +4,8 @@
         --private arxiv_private_100k.parquet --public arxiv_public_20k.parquet
 
 A row is one training, kept in `rows.jsonl` of the folder as it ends; a stopped run goes on from there. All ways
-go on from the start of their seed. The noise is what `make_plan` needs for p = 1e-10 → r = 1e-4 of each secret;
+go on from the start of their seed. Ways with noise first train on public and untagged text alone, then make their
+rounds, as a job does. The noise is what `make_plan` needs for p = 1e-10 → r = 1e-4 of each secret;
 the draws are fresh. Rates are chosen on validation texts (`--choose`), which are not the ones reported.
 """
 
@@ -12,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pickle
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -40,18 +43,17 @@ from hush_core.weights import WeightSettings
 
 SHAPE = ByteGptModel(layers=1, width=64, heads=4)
 START_STEPS, BATCH = 1600, 16
-EXAMPLES = 8192
+EXAMPLES = 16_384
 """Worked through by every way after the start."""
-ROUNDS, DRAWN = 32, 4096
-"""Of ways with noise: rounds, and tagged records drawn in all of them. As many untagged ones are mixed in, or
-worked through in plain steps after the rounds where nothing is mixed in (post-processing, both)."""
+ROUNDS, DRAWN = 16, 4096
+"""Of ways with noise: rounds, and tagged records drawn in all of them, out of EXAMPLES."""
 UNTAGGED = 16_000
+"""That the step's scale is taken from."""
 RECORDS = 4
 """Of user-wise and group DP-SGD: records of an item, and of a secret."""
 FALLING = ((1.0, 0.5), (0.3, 0.3), (0.1, 0.2))
 """Factor of the learning rate, and share of the steps."""
 PLAIN_RATE = 2e-3
-SWEEP = (20, 60, 200, 600, 1000)
 MICRO_BATCH = 64
 
 
@@ -76,17 +78,19 @@ def _both(rate: float) -> dict[str, float]:
 
 
 FEW = (("optimizer", "adamw"), ("freeze", ("embedding", "matrices")))
-SCALED = (("optimizer", "preconditioned"), ("untagged_batch", DRAWN // ROUNDS))
-NOISE = Way("noise: the new step", "noise", _both(0.02), SCALED)
+SCALED = (("optimizer", "preconditioned"),)
+NEW = _both(0.006)
 WAYS = (
     Way("leave out", "plain untagged", _both(PLAIN_RATE)),
     Way("unprotected", "plain all", _both(PLAIN_RATE)),
-    NOISE,
+    Way("noise: the new step", "once", NEW, SCALED),
     Way("noise: biases and scales, AdamW", "noise", _both(3e-3), FEW),
-    Way("user-wise DP-SGD, the new step", "user_wise", _both(0.02), SCALED),
-    Way("group DP-SGD, the new step", "group_privacy", _both(0.02), SCALED),
-    Way("paper: kl, the new step", "kl", _both(0.02), SCALED),
+    Way("drawn by example: the new step", "noise", NEW, SCALED),
+    Way("user-wise DP-SGD, the new step", "user_wise", NEW, SCALED),
+    Way("group DP-SGD, the new step", "group_privacy", NEW, SCALED),
+    Way("paper: kl, the new step", "kl", NEW, SCALED),
 )
+"""once: a round draws a secret at most once, with as many of its records as make up the round together."""
 
 
 def equal_weights(edges, n: int) -> np.ndarray:
@@ -97,6 +101,7 @@ def equal_weights(edges, n: int) -> np.ndarray:
     return weights
 
 
+@cache
 def planned(place: Place, kind: str, secrets: int) -> tuple[ProtectionPlan, list]:
     """The plan of a way at this promise, and the texts of its items."""
     edges, table = place.edges(secrets)
@@ -106,13 +111,16 @@ def planned(place: Place, kind: str, secrets: int) -> tuple[ProtectionPlan, list
         weights = equal_weights(edges, n) if kind == "noise" else np.ones(n)
         method = "best" if kind == "noise" else "kl"
         return make_plan(weights, edges, table, expected_batch=batch, method=method, **how), texts
-    made = {"user_wise": UserWiseMechanism, "group_privacy": GroupPrivacyMechanism}[kind]
-    mechanism = made(kind=kind, records=RECORDS, select="random")
+    records = max(1, math.ceil(batch / table.height)) if kind == "once" else RECORDS
+    if kind == "group_privacy":
+        mechanism = GroupPrivacyMechanism(kind=kind, records=records, select="random")
+    else:
+        mechanism = UserWiseMechanism(kind="user_wise", records=records, select="random")
     laid = lay_out(
         edges, table, n_examples=n, mechanism=mechanism, settings=WeightSettings(rule="kl", c=None)
     )
     weights = laid.weighing.weights
-    batch = batch // RECORDS if kind == "user_wise" else batch
+    batch = batch if kind == "group_privacy" else batch // records
     plan = plan_of(
         mechanism, weights, laid.edges, table, expected_batch=min(batch, int((weights > 0).sum())), **how
     )
@@ -135,14 +143,24 @@ class Bench:
             save_model(model, path)
         return load_model(path)
 
+    def before_rounds(self, seed: int) -> LanguageModel:
+        """The same for all ways with noise: what they leave of EXAMPLES, on public and untagged text."""
+        path = self.work / f"before rounds {self.place.name} {seed}"
+        if not path.exists():
+            model = self.start(seed)
+            self._plain(model, "plain untagged", (EXAMPLES - DRAWN) // BATCH, PLAIN_RATE, seed + 50)
+            save_model(model, path)
+        return load_model(path)
+
     def trained(
         self, way: Way, secrets: int, seed: int, rate: float | None = None
     ) -> tuple[LanguageModel, dict]:
         """After the start, by this way; what its plan is."""
-        model = self.start(seed)
         if way.kind.startswith("plain"):
+            model = self.start(seed)
             self._plain(model, way.kind, EXAMPLES // BATCH, rate or way.rate[self.place.name], seed + 50)
             return model, {}
+        model = self.before_rounds(seed)
         plan, texts = planned(self.place, way.kind, secrets)
         assert (plan.certificates["bound"] <= plan.certificates["posterior"]).all()
         with tempfile.TemporaryDirectory(dir=self.work) as folder:
@@ -150,8 +168,6 @@ class Bench:
                 plan, texts, model, way.config(plan, self.place.name, rate), Path(folder) / "run",
                 others=OtherTexts(untagged=self._untagged()),
             )  # fmt: skip
-        if way.settings != SCALED:
-            self._plain(model, "plain untagged", (EXAMPLES - DRAWN) // BATCH, PLAIN_RATE, seed + 70)
         signal = plan.expected_batch * plan.rounds**0.5 / plan.noise_multiplier
         return model, {"sigma": plan.noise_multiplier, "batch": plan.expected_batch, "signal": signal}
 

@@ -52,11 +52,22 @@ class Found:
         plain, here = self.of(place, LEAVE_OUT), self.of(place, way, secrets)
         return [plain[seed][kind] - here[seed][kind] for seed in here if seed in plain]
 
+    def share(self, place: str, way: str, secrets: int) -> float:
+        """Of what unprotected training gains over leaving out on tagged text, over the starts of both."""
+        seeds = self.of(place, way, secrets).keys() & self.of(place, UNPROTECTED).keys()
+        means = [
+            np.mean([self.of(place, name)[seed]["tagged"] for seed in seeds])
+            for name in (LEAVE_OUT, UNPROTECTED)
+        ]
+        here = np.mean([self.of(place, way, secrets)[seed]["tagged"] for seed in seeds])
+        return float((means[0] - here) / (means[0] - means[1]))
+
 
 def table(found: Found, place: str) -> str:
     lines = [
-        "| way | secrets | σ | B√T/σ | tagged | untagged | corpus | gain on the corpus | starts |",
-        "|---" * 9 + "|",
+        "| way | secrets | σ | B√T/σ | tagged | untagged | corpus | share of the gain on tagged text | "
+        "gain on the corpus | starts |",
+        "|---" * 10 + "|",
     ]
     for way, secrets in found.ways(place):
         rows, gains = found.of(place, way, secrets), found.gains(place, way, secrets, "corpus")
@@ -64,7 +75,10 @@ def table(found: Found, place: str) -> str:
         plan = [f"{first[key]:,.3g}" if key in first else "" for key in ("sigma", "signal")]
         means = [f"{np.mean([row[kind] for row in rows.values()]):.3f}" for kind in KINDS]
         gain = f"{np.mean(gains):+.4f}" + (f" ± {interval(gains):.4f}" if len(gains) > 1 else "")
-        cells = [way, f"{secrets:,}", *plan, *means, gain if way != LEAVE_OUT else "", str(len(rows))]
+        cells = [
+            way, f"{secrets:,}", *plan, *means, f"{found.share(place, way, secrets):.0%}",
+            gain if way != LEAVE_OUT else "", str(len(rows)),
+        ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
