@@ -97,6 +97,10 @@ def secrets(
             help="say which rules for credentials look at this line, and what takes away what they see",
         ),
     ] = None,
+    *,
+    review: Annotated[
+        bool, typer.Option("--review", help="decide on each new value by one key: is it a credential?")
+    ] = False,
 ) -> None:
     """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
     command_line.one_thread()
@@ -106,6 +110,10 @@ def secrets(
         reasons = why_at(why)
         give(reasons, lambda: render_reasons(reasons, command_line.console()))
         return
+    if review:
+        from flows.reports.decide import needs_terminal
+
+        needs_terminal()
     if baseline is not None and not baseline.is_file():
         raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
@@ -120,6 +128,11 @@ def secrets(
     from flows.reports.secrets import render, render_files
 
     summary = secrets_of(checked, str(config.resolve()), *given)
+    if review:
+        from flows.reports.decide import decide, value_at
+
+        decide(summary, checked, config, command_line.console(), value_of=value_at)
+        return
 
     def shown() -> None:
         render(summary, command_line.console())

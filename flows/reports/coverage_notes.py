@@ -108,13 +108,15 @@ def _documentation(entry: str, states: dict[str, list[str]]) -> list[str]:
     """What became of the values that the config calls examples; by name, which is keyed."""
     words = {
         "left_out": "called documentation by the config, and so no secrets",
+        "decided": "called a placeholder or public by a person, and so no secrets",
         "stands_elsewhere": "named as documentation, but other files hold them too: they stay secrets",
         "not_sought": "named as documentation, but not looked for elsewhere (a common word): they stay "
         "secrets",
         "not_found": "named as documentation, and not found: take them out of it",
     }
     return [
-        f"{entry}: {counted(len(states[state]), 'value')} {said}: {', '.join(map(short_name, states[state]))}"
+        f"{entry}: {counted(len(states[state]), 'value')} {said}: "
+        + ", ".join(short_name(name, 12) for name in states[state])
         for state, said in words.items()
         if states.get(state)
     ]

@@ -24,6 +24,8 @@ MOST_VALUES = 20
 """Values that the terminal lists as left out and as found, most examples first; the files have all."""
 VALUES = ("credentials", "literals", "patterns", "rare_words")
 """Kinds whose secrets are values, which are on a line."""
+DIGITS = 12
+"""Of a value's name, as a config and a file of decisions name it."""
 REDACTED = ["redacted", "in places"]
 """Columns that are only where something was redacted."""
 
@@ -132,7 +134,7 @@ def _places(rows: pl.DataFrame, title: str, caption: str | None, file: str, cons
         )
     order = values.sort("examples", descending=True, maintain_order=True)
     for name, place, files, examples in order.head(MOST_VALUES).iter_rows():
-        table.add_row(escape(short_name(name)), escape(place), f"{files:,}", f"{examples:,}")
+        table.add_row(escape(short_name(name, DIGITS)), escape(place), f"{files:,}", f"{examples:,}")
     console.print(table)
     if values.height > MOST_VALUES:
         console.print(f"[dim]… and {values.height - MOST_VALUES:,} more: {file}[/dim]")
@@ -187,7 +189,7 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
     names = set(rows["name"])
     known = {entry.id for entry in summary.entries} | names
     for shown in asked:
-        meant = [shown] if shown in known else [name for name in names if short_name(name) == shown]
+        meant = [shown] if shown in known else [name for name in names if shown in _shorter(name)]
         name = meant[0] if len(meant) == 1 else shown
         if name not in known:
             raise InputError(
@@ -201,11 +203,15 @@ def render_files(summary: Summary, asked: list[str], console: Console) -> None:
         table.add_column("because", overflow="fold")
         for row in own.head(MOST_FILES).iter_rows(named=True):
             because = short_name(row["reason"].replace(":", "/")).replace("/", ":")
-            cells = (short_name(row["name"]), row["source"], row["path"], row["examples"], because)
+            cells = (short_name(row["name"], DIGITS), row["source"], row["path"], row["examples"], because)
             table.add_row(*(escape(cell or "") for cell in cells))
         console.print(table)
         if own.height > MOST_FILES:
             console.print(f"[dim]… and {own.height - MOST_FILES:,} more: files.csv[/dim]")
+
+
+def _shorter(name: str) -> tuple[str, str]:
+    return short_name(name), short_name(name, DIGITS)
 
 
 def markdown(summary: Summary, url: str | None) -> str:

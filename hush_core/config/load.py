@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from hush_core.config.changes import Changes
 from hush_core.config.chat_template import template_text
+from hush_core.config.decisions import NO_SECRETS, decisions_file, read_decisions
 from hush_core.config.job import HushConfig
 from hush_core.config.mechanism import MECHANISM_KINDS
 from hush_core.config.models import ByteGptModel, HuggingFaceModel
-from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, further_kinds
+from hush_core.config.secrets import ENTRY_ID, SECRET_KINDS, CredentialsSecret, further_kinds
 from hush_core.errors import InputError
 from hush_core.strict_yaml import read_yaml
 
@@ -44,7 +45,8 @@ def load_config(path: Path, changes: Changes | None = None, *, command: str = "r
         InputError: names the file, the key (or the line, if the YAML does not parse) and a hint.
     """
     if command == "secrets" and path.is_dir():
-        return parse_config(first_look(path), where=str(path), folder=path, command=command)
+        config = parse_config(first_look(path), where=str(path), folder=path, command=command)
+        return _decided(config, path)
     folder = "; a repository is named by its folder" if command == "secrets" else ""
     try:
         text = _text(path)
@@ -65,7 +67,21 @@ def load_config(path: Path, changes: Changes | None = None, *, command: str = "r
     for key, value in (changes or Changes()).overrides().items():
         _set(data, key.split("."), value)
     (changes or Changes()).protects(data.get("secrets"))
-    return parse_config(data, where=str(path), folder=path.parent, command=command)
+    return _decided(parse_config(data, where=str(path), folder=path.parent, command=command), path)
+
+
+def _decided(config: HushConfig, path: Path) -> HushConfig:
+    """The config with what the file of decisions beside it calls no secret."""
+    none = [one.digits for one in read_decisions(decisions_file(path)).values() if one.verdict in NO_SECRETS]
+    if not none:
+        return config
+    secrets = tuple(
+        entry.model_copy(update={"not_secrets": tuple(sorted({*entry.not_secrets, *none}))})
+        if isinstance(entry, CredentialsSecret)
+        else entry
+        for entry in config.secrets
+    )
+    return config.model_copy(update={"secrets": secrets})
 
 
 def first_look(repository: Path) -> dict[str, Any]:

@@ -115,10 +115,13 @@ class ContributorsSecret(FileSecret):
     next."""
 
 
+Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+
+
 class DocumentedValue(Section):
     """One value that the rules find and a person has looked at: in these files it is an example, and no secret."""
 
-    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+    fingerprint: Fingerprint
     """The 12 hexadecimal digits after the colon in its name, as `hush secrets` prints it. Keyed, so valid in
     one home only."""
     paths: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -146,6 +149,10 @@ class CredentialsSecret(SecretEntry):
     documentation: Annotated[tuple[DocumentedValue, ...], Field(max_length=10_000)] = ()
     """Values that are examples of a manual: not secrets while they occur in their `paths` alone. Not with
     `protect: redact`."""
+
+    not_secrets: tuple[Fingerprint, ...] = ()
+    """Values that a person decided are placeholders or public, by the 12 digits: not secrets, wherever they occur.
+    `hush secrets --review` writes them into the file `.decisions` beside the config, which adds to this list."""
 
     @model_validator(mode="after")
     def _noised(self) -> CredentialsSecret:

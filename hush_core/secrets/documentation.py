@@ -18,6 +18,8 @@ from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.labels import LabelTable
 
 LEFT_OUT, ELSEWHERE, NOT_SOUGHT, NOT_FOUND = "left_out", "stands_elsewhere", "not_sought", "not_found"
+DECIDED = "decided"
+"""The state of a value of `not_secrets`, which is left out before anything is searched, in whatever file it is."""
 
 
 def leave_out_documentation(

@@ -29,7 +29,7 @@ from hush_core.secrets.detectors.base import DetectedSecret
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.path import Globs
 from hush_core.secrets.detectors.registry import detector_of
-from hush_core.secrets.documentation import leave_out_documentation
+from hush_core.secrets.documentation import DECIDED, leave_out_documentation
 from hush_core.secrets.fingerprints import SCHEMA as FINGERPRINTS
 from hush_core.secrets.fingerprints import fingerprints
 from hush_core.secrets.freed_memory import freed_at_once
@@ -165,6 +165,8 @@ def extract(
         values.search(corpus, found, labels, context)
         found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
         graph, coverage = assemble(config, corpus, found, labels, redaction)
+    for entry, names in context.decided.items():
+        documented.setdefault(entry, {})[DECIDED] = sorted(names)
     for entry, states in documented.items():
         coverage["secrets"][entry]["documentation"] = states
     coverage["propagation"] = {
@@ -228,7 +230,11 @@ def _detect(
     """Run the detectors of these entries; what they find comes behind what is `found`."""
     for number in entries:
         entry = config.secrets[number]
+        decided = frozenset(getattr(entry, "not_secrets", ()))
         for finding in detector_of(entry.kind).detect(corpus, entry, context):
+            if decided and finding.name.rpartition(":")[2] in decided:
+                context.decided.setdefault(entry.id, []).append(f"{entry.id}/{finding.name}")
+                continue
             name = f"{entry.id}/{finding.name}" if finding.name else entry.id
             labels.add(len(found), finding, entry.kind)
             values.add(len(found), finding.search_terms)

@@ -33,6 +33,7 @@ class DetectorContext:
     Attributes:
         counts: what detectors counted, for the coverage report (`blobs_scanned`, `blobs_reused`, …).
         propagation: what propagators counted, for the same report; JSON-able, holds no value.
+        decided: entry → the names of its values that a person decided are no secrets.
     """
 
     key: bytes = field(repr=False)
@@ -41,6 +42,7 @@ class DetectorContext:
     public: Callable[[str], bool] = field(default=lambda path: False, repr=False)
     counts: Counter[str] = field(default_factory=Counter)
     propagation: dict[str, Any] = field(default_factory=dict)
+    decided: dict[str, list[str]] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
     _left_out: set[tuple[int, bytes]] = field(default_factory=set, repr=False)
     _scans: dict[tuple[str, str], Scan] = field(default_factory=dict, repr=False)

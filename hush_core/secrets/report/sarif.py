@@ -175,7 +175,8 @@ def _replaced(redacted: pl.DataFrame, replaced: pl.DataFrame) -> pl.DataFrame:
 def _note(row: dict[str, Any], number: dict[str, int], bases: dict[str, str]) -> dict[str, Any]:
     """A place where a value was replaced, by the lines of the file as it is in the repository."""
     says = _SAYS.get(row["kind"], f"a secret of kind {row['kind']}")
-    region = {"startLine": row["line"], "endLine": row["end_line"]} if row["line"] else None
+    lines = {"startLine": row["line"], "startColumn": 1, "endLine": row["end_line"]}
+    region = lines if row["line"] else None
     return {
         "ruleId": row["rule"],
         "ruleIndex": number[row["rule"]],

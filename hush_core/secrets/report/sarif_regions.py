@@ -20,8 +20,8 @@ def regions_of(
 ) -> dict[Place, Region]:
     """A region by edge, for those whose lines can be counted; one file in memory at a time.
 
-    If the chunk holds the value: its first lines there, whole, as columns would reveal its length. Otherwise the
-    chunk: lines, columns and bytes, widened to whole characters, as both must name the same text.
+    If the chunk holds the value: its lines there from its first column, as the last would reveal its length.
+    Otherwise the chunk: lines, columns and bytes, widened to whole characters, as both must name the same text.
 
     Lines can be counted if the file's text up to there is among the examples, and it is one version of a file. A
     source with one path twice is a history, whose versions cannot be distinguished. In a file with replaced values,
@@ -77,14 +77,14 @@ def _collapsed(replaced: pl.DataFrame | None) -> dict[tuple[str, str], list[tupl
 
 
 def _as_in_the_repository(region: Region, ranges: list[tuple[int, int]]) -> Region:
-    """The lines of a region of the redacted file, as lines of the file that was read."""
+    """The lines of a region of the redacted file, whole, as lines of the file that was read."""
     first, last = region["startLine"], region["endLine"]
     removed = start = end = 0
     for above, below in ranges:
         start += below - above if above - removed < first else 0
         end += below - above if above - removed <= last else 0
         removed += below - above
-    return {"startLine": first + start, "endLine": last + end}
+    return {"startLine": first + start, "startColumn": 1, "endLine": last + end}
 
 
 def _spans(shown: pl.DataFrame, occurrences: pl.DataFrame) -> dict[int, list[tuple[int, Place | None]]]:
@@ -111,7 +111,7 @@ def _regions(data: bytes, spans: list[tuple[Place, int, int, bool]]) -> dict[Pla
         at, line = border, line + breaks
         places[border] = (line, column)
     return {
-        edge: {"startLine": places[a][0], "endLine": places[b][0]}
+        edge: {"startLine": places[a][0], "startColumn": places[a][1], "endLine": places[b][0]}
         if lines
         else {
             "startLine": places[a][0],

@@ -54,7 +54,7 @@ def place(result):
     return result["locations"][0]["physicalLocation"]
 
 
-LINES, BYTES = {"startLine", "endLine"}, {"byteOffset", "byteLength"}
+LINES, BYTES = {"startLine", "startColumn", "endLine"}, {"byteOffset", "byteLength"}
 
 
 def check_form(log):
@@ -125,7 +125,7 @@ def test_every_edge_is_a_result_at_its_place(make_repo):
             lined += 1
             text = texts.get(path, f"again {token()}\n").split("\n")
             assert set(region) == LINES and region["startLine"] == region["endLine"]
-            assert token() in text[region["startLine"] - 1]
+            assert text[region["startLine"] - 1][region["startColumn"] - 1 :].startswith(token())
             continue
         a, b = region["byteOffset"], region["byteOffset"] + region["byteLength"]
         assert row["start"] - 3 <= a <= row["start"] and row["end"] <= b <= row["end"] + 3
@@ -242,7 +242,10 @@ def test_a_value_of_several_lines_is_shown_by_its_first_place_in_each_chunk():
     log = sarif(examples, secrets, edges, stands, tool_version="1")
     check_form(log)
     regions = [place(r)["region"] for r in log["runs"][0]["results"]]
-    assert regions == [{"startLine": 2, "endLine": 3}, {"startLine": 4, "endLine": 5}]
+    assert regions == [
+        {"startLine": 2, "startColumn": 1, "endLine": 3},
+        {"startLine": 4, "startColumn": 2, "endLine": 5},
+    ]
 
 
 def test_a_chunk_whose_beginning_is_missing_has_bytes_only():

@@ -1,0 +1,167 @@
+"""`hush secrets --review`: what is new, one value after the other, with one key for each decision."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+
+from flows.output import OUTPUT
+from flows.reports.secrets import NUMBERS
+from hush_core.config import HushConfig
+from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
+from hush_core.errors import InputError
+from hush_core.figures import short_name
+from tasks.publish_secrets import Summary
+from tasks.wording import counted
+
+KEYS = {"c": "credential", "p": "placeholder", "u": "public", "n": "unsure"}
+ASKS = (
+    "c credential · p placeholder · u public · n not sure (a capital: with your reason) · v show it · q stop"
+)
+
+
+@dataclass(frozen=True)
+class Open:
+    """A value without a decision. place: where it first is. examples: that are left out (`lost`) or tagged."""
+
+    name: str
+    source: str
+    path: str
+    line: int
+    examples: int
+    lost: bool
+
+    @property
+    def digits(self) -> str:
+        return self.name.rpartition(":")[2]
+
+
+def needs_terminal() -> None:
+    """Refuse before any work where nobody can answer.
+
+    Raises:
+        InputError: no terminal, or `--json`.
+    """
+    if OUTPUT.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = "run `hush secrets` without --review, and this one in a terminal"
+        raise InputError("--review", "there is no terminal to ask on", hint)
+
+
+def open_values(summary: Summary, decided: dict[str, Decision]) -> list[Open]:
+    """The credentials that nobody decided on: those that cost the most examples first, undecided ones last."""
+    found: dict[str, list[Open]] = {}
+    for file in ("dropped.csv", "files.csv", "redacted.csv"):
+        if file not in summary.files:
+            continue
+        rows = pl.read_csv(summary.files[file], infer_schema=False)
+        for row in rows.filter(pl.col("kind") == "credentials").iter_rows(named=True):
+            numbers = (int(row.get(key) or 0) for key in NUMBERS)
+            examples, line = numbers
+            one = Open(row["name"], row["source"], row["path"], line, examples, file == "dropped.csv")
+            found.setdefault(one.digits, []).append(one)
+    values = []
+    for digits, places in found.items():
+        if digits in decided and decided[digits].verdict != "unsure":
+            continue
+        first = min(places, key=lambda one: (not one.lost, one.source, one.path, one.line))
+        total = sum(one.examples for one in places if one.lost == first.lost)
+        values.append(Open(first.name, first.source, first.path, first.line, total, first.lost))
+    return sorted(values, key=lambda one: (one.digits in decided, not one.lost, -one.examples, one.name))
+
+
+def decide(
+    summary: Summary,
+    config: HushConfig,
+    config_file: Path,
+    console: Console,
+    *,
+    value_of: Callable[[HushConfig, Open], bytes | None],
+    today: Callable[[], date] = date.today,
+) -> int:
+    """Ask for each open value, and write each answer at once; how many were answered.
+
+    value_of: the value in clear, for this terminal alone; None where it cannot be read.
+    """
+    file = decisions_file(config_file)
+    waiting = open_values(summary, read_decisions(file))
+    console.print(f"{counted(len(waiting), 'value')} without a decision. {ASKS}", soft_wrap=True)
+    done = 0
+    for number, one in enumerate(waiting, 1):
+        place = f"{one.source}:{one.path}" + (f":{one.line}" if one.line else "")
+        cost = f"{counted(one.examples, 'example')} {'left out for it' if one.lost else 'with it'}"
+        console.print(f"[bold]{number}/{len(waiting)}[/bold] {escape(place)}", soft_wrap=True)
+        console.print(f"    {escape(short_name(one.name, 12))}  ••••••••  {cost}", soft_wrap=True)
+        decision = _asked(config, one, console, value_of, today().isoformat())
+        if decision is None:
+            break
+        write_decision(file, decision)
+        done += 1
+    if done:
+        console.print(f"{counted(done, 'decision')} in {escape(str(file))}; the next run goes by them")
+    return done
+
+
+def _asked(
+    config: HushConfig,
+    one: Open,
+    console: Console,
+    value_of: Callable[[HushConfig, Open], bytes | None],
+    day: str,
+) -> Decision | None:
+    """The decision on a value; None to stop."""
+    while True:
+        key = click.getchar()
+        if key in ("q", "Q", "\x03", "\x04"):
+            return None
+        if key in ("v", "V"):
+            value = value_of(config, one)
+            shown = (
+                "cannot be read at this place" if value is None else repr(value.decode("utf-8", "replace"))
+            )
+            sys.stdout.write(f"    {shown}\n")  # past rich and logs, which may be recorded
+            sys.stdout.flush()
+            continue
+        if (verdict := KEYS.get(key.lower())) is None:
+            console.print(f"    {ASKS}", soft_wrap=True)
+            continue
+        reason = "looked at" if key.islower() else click.prompt("    why", default="looked at")
+        value = value_of(config, one) if not key.islower() else None
+        if value is not None and value.decode("utf-8", "replace") in reason:
+            console.print("    the reason holds the value; say it without, and choose again")
+            continue
+        console.print(f"    {verdict}")
+        return Decision(
+            one.digits, verdict, day, f"{reason} ({one.path})" if reason == "looked at" else reason
+        )
+
+
+def value_at(config: HushConfig, one: Open) -> bytes | None:
+    """The value itself, read again out of the repository's revision; None where it is not there."""
+    import hashlib
+    import hmac
+
+    from hush_core.corpus.git.clean_view import CleanView
+    from hush_core.secrets.detectors.credential_values import canonical
+    from hush_core.secrets.detectors.credentials import CredentialScanner
+    from hush_core.secrets.extraction import labelled
+    from tasks.runtime.environment import home
+
+    key, scanner = home().identity_key(), CredentialScanner(home().root)
+    for repository in labelled(config):
+        if repository.label != one.source:
+            continue
+        with CleanView(repository.path, repository.rev) as view:
+            content = view.attempt("cat-file", "blob", f"{view.commit}:{one.path}")
+        for found in scanner.scan(content or b""):
+            same = canonical(found.rule, found.value)
+            if hmac.new(key, same, hashlib.sha256).hexdigest()[:12] == one.digits:
+                return found.value
+    return None

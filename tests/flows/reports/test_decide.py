@@ -1,0 +1,127 @@
+"""`hush secrets --review` in a terminal: dear values first, one key each, no value outside of the terminal."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from jobs import Job, git
+
+from hush_core.config.decisions import Decision, decisions_file, read_decisions, write_decision
+from hush_core.errors import InputError
+
+PATIENCE = 120
+WEAK, EXAMPLE = "Sommer2019!", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decide")
+    job = Job(folder, seed=33)
+    repository = folder / "plain"
+    (repository / "src").mkdir(parents=True)
+    (repository / "src" / "db.ini").write_text(f"password = {WEAK}\n" + "option = value\n" * 400)
+    (repository / "docs.md").write_text(f"export GITHUB_TOKEN={EXAMPLE}\n")
+    git(repository, "init", "-q", "-b", "main")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "one")
+    (folder / "look.yaml").write_text(
+        "version: 1\nrepos: [{path: plain}]\nsecrets: [{id: creds, kind: credentials}]\n"
+    )
+    return job
+
+
+PROGRAM = """
+import sys, click
+keys = iter(sys.argv.pop())
+click.getchar = lambda: next(keys)  # the real one drops what was typed before it asks
+from flows.cli import main
+main()
+"""
+
+
+def reviewed(job, keys, line=""):
+    """What a terminal shows of a review that is answered with these keys, and once with a line."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", PROGRAM, "secrets", "look.yaml", "--review", "--quiet", keys]
+    child = subprocess.Popen(
+        command, cwd=job.folder, env=job.environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    os.write(ours, line.encode())
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    assert child.wait(PATIENCE) == 0, seen.decode()
+    return seen.decode()
+
+
+def test_each_new_value_is_asked_for_once_and_what_is_no_secret_is_none_next_time(job):
+    file = decisions_file(job.folder / "look.yaml")
+    assert "2 credentials found" in job.hush("secrets", "look.yaml", "--quiet")
+    seen = reviewed(job, "vpu")
+    first, second = (seen.index(place) for place in ("src/db.ini:1", "docs.md:1"))
+    assert first < second, "what costs examples comes first"
+    assert seen.count(WEAK) == 1 and EXAMPLE not in seen, "only v shows a value"
+    lines = file.read_text().splitlines()
+    assert [line.split()[1] for line in lines] == ["placeholder", "public"]
+    assert all(re.fullmatch(r"[0-9a-f]{12} \w+ \d{4}-\d\d-\d\d looked at \(\S+\)", line) for line in lines)
+    assert WEAK not in file.read_text()
+    written = [
+        path.read_bytes() for path in job.home.rglob("*") if path.is_file() and path.suffix != ".parquet"
+    ]
+    assert not any(WEAK.encode() in content for content in written)
+
+    output = job.hush("secrets", "look.yaml", "--quiet")
+    assert "no credential found" in output and "2 values called a placeholder or public by a person" in output
+    assert lines[0].split()[0] in output
+    assert "0 values without a decision" in reviewed(job, "q")
+
+
+def test_a_credential_stays_one_and_the_unsure_come_last(job):
+    file = decisions_file(job.folder / "look.yaml")
+    file.write_text("")
+    reviewed(job, "nq")
+    assert [one.verdict for one in read_decisions(file).values()] == ["unsure"]
+    seen = reviewed(job, "Cq", "the build's own\n")
+    assert seen.index("docs.md") < seen.index("src/db.ini"), "one that was looked at waits behind the new"
+    assert [(one.verdict, one.reason) for one in read_decisions(file).values()][1:] == [
+        ("credential", "the build's own")
+    ]
+    assert "2 credentials found" in job.hush("secrets", "look.yaml", "--quiet")
+
+
+def test_without_a_terminal_nothing_is_asked_and_no_work_is_done(job):
+    output = job.hush("secrets", "look.yaml", "--review", status=2)
+    assert output.startswith("hush: --review: there is no terminal") and output.count("\n") == 1
+
+
+def test_the_table_names_what_a_decision_names_and_sarif_has_lines_and_columns(job):
+    decisions_file(job.folder / "look.yaml").write_text("")
+    output = job.hush("secrets", "look.yaml", "--quiet", "--out", job.folder / "report")
+    assert len(re.findall(r"credentials|:[0-9a-f]{12}\b", output)) >= 2
+    (result,) = json.loads((job.folder / "report" / "secrets.sarif").read_text())["runs"][0]["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert (region["startLine"], region["startColumn"]) == (1, len("export GITHUB_TOKEN=") + 1)
+    assert "endColumn" not in region, "it would tell the value's length"
+
+
+def test_a_later_line_counts_and_a_wrong_one_is_named_and_not_shown(tmp_path):
+    file = tmp_path / "job.decisions"
+    for verdict in ("credential", "public"):
+        write_decision(file, Decision("a7b3ade17ded", verdict, "2026-11-26", "for\n two reasons"))
+    assert str(read_decisions(file)["a7b3ade17ded"]) == "a7b3ade17ded public 2026-11-26 for two reasons"
+    file.write_text(f"# ours\n\n{WEAK} public 2026-11-26 no digits\n")
+    with pytest.raises(InputError, match="job.decisions:3") as caught:
+        read_decisions(file)
+    assert WEAK not in str(caught.value)
