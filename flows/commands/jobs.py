@@ -13,6 +13,7 @@ from hush_core.errors import InputError
 
 if TYPE_CHECKING:
     from hush_core.config import Changes
+    from tasks.publish_secrets import Summary
 
 METHODS = ("kl", "renyi", "blow_up", "best")
 """Those of `hush_core.config.Method`."""
@@ -114,33 +115,39 @@ def secrets(
         from flows.reports.decide import needs_terminal
 
         needs_terminal()
-    if baseline is not None and not baseline.is_file():
-        raise InputError("--baseline", f"{baseline}: is no file", "name the baseline.json of a report")
     given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
     config = command_line.job_file(config, looks=True)
     checked = command_line.check(config, command="secrets")
     if baseline is not None:
-        from hush_core.secrets.report.baseline import read_baseline
-        from tasks.runtime.environment import home
-
-        read_baseline(baseline, home().identity_key())  # a mistake in it, before a server is started
+        _check_baseline(baseline)
     from flows.looks import secrets_of
-    from flows.reports.secrets import render, render_files
 
     summary = secrets_of(checked, str(config.resolve()), *given)
     if review:
         from flows.reports.decide import decide, value_at
 
         decide(summary, checked, config, command_line.console(), value_of=value_at)
-        return
+    else:
+        give(summary, lambda: _show_secrets(summary, secret or [], config))
 
-    def shown() -> None:
-        render(summary, command_line.console())
-        render_files(summary, secret or [], command_line.console())
-        if config.is_dir() and not (config / command_line.FIRST).exists():
-            command_line.console().print("next: hush init writes a first hush.yaml, which hush plan goes by")
 
-    give(summary, shown)
+def _show_secrets(summary: Summary, secrets: list[str], config: Path) -> None:
+    from flows.reports.secrets import render, render_files
+
+    render(summary, command_line.console())
+    render_files(summary, secrets, command_line.console())
+    if config.is_dir() and not (config / command_line.FIRST).exists():
+        command_line.console().print("next: hush init writes a first hush.yaml, which hush plan uses")
+
+
+def _check_baseline(path: Path) -> None:
+    """Raises: InputError: a mistake in it, which is found before a server is started."""
+    from hush_core.secrets.report.baseline import read_baseline
+    from tasks.runtime.environment import home
+
+    if not path.is_file():
+        raise InputError("--baseline", f"{path}: is no file", "name the baseline.json of a report")
+    read_baseline(path, home().identity_key())
 
 
 @with_result
