@@ -25,7 +25,7 @@ class _Tails:
     at_least: np.ndarray
     """Σ masses from this value on."""
     error: np.ndarray
-    """Σ error from this value on, and the mass in doubt."""
+    """Σ error from this value on."""
 
 
 def _tails(law: Law, shift: float) -> _Tails:
@@ -73,7 +73,7 @@ def bound_from_above(
     value = (factor[places] * priors[:, None] + delta[places] + law.truncated + detected) * growth + round_off
     best = value.argmin(axis=1)[:, None]
     upper = np.take_along_axis(value, best, axis=1)[:, 0]
-    # the mass in doubt is in the masses already; it may also mean nothing
+    # mass that wrapped around is in the masses already; it may also represent nothing
     cut = np.take_along_axis(round_off + law.aliasing * tails.weight[places], best, axis=1)[:, 0] + law.cut
     # a variance of `blur` was added to the loss, and e^t·p + δ(t) has the law's density for second derivative
     excess = law.blur / 2 * masses[places].max(axis=1) / law.step

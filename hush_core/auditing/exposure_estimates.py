@@ -55,7 +55,7 @@ def estimate(
         margins: (n,) score of each alternative tried less the value's, n ≥ 1; those above `tie` rank above it.
         exact: how many of them, from the first, the fit uses; of the others only the sign is known. None: all.
         space: strings of the form, the value included.
-        looks: after how many of them it could have been given up; the interval holds for all these looks together.
+        looks: how often, on the way, it could have been given up; the interval holds at all these times together.
     """
     count, above = len(margins), int((margins > tie).sum())
     last = 1 + int((margins >= -tie).sum())

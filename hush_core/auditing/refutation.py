@@ -91,9 +91,9 @@ def ranked(
     """(e-values, their ceilings) of ranking, each the mean over the k that are asked for.
 
     A secret counts only if its value was drawn at `random`: only then are all candidates of its form equally
-    likely. A model that learned only how people spell ranks what people made up before them. It also counts only if
-    the model before the rounds ranks the value in the worse half, which has probability one half whatever training
-    does. Secrets too short for any k have e-value and ceiling 0.
+    likely. A model that learned only how people spell ranks what people made up before them. A secret also counts
+    only if the model before the rounds ranks the value in the worse half, which has probability one half whatever
+    training does. Secrets too short for any k have e-value and ceiling 0.
 
     Args:
         ranks: (m,) by the trained model, 1 the best, ties counted against the attack.

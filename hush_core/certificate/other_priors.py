@@ -54,8 +54,9 @@ def own_bounds(facts: Facts, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """secret_id · name · prior · lower · bound · allowed_bits · random, by secret_id.
 
     `bound`: what the certificate promises of the model at the secrets' own priors; 1 where it promises nothing.
-    `lower`: a bound from the other side; null where not computed. `allowed_bits`: this exposure or more has
-    probability at most 0.05, by the curve of this run alone; null for a model that continues from an earlier run's.
+    `lower`: no bound from the dominating pair alone is smaller; null where not computed. `allowed_bits`: this
+    exposure or more has probability at most 0.05, by the curve of this run alone; null for a model that continues
+    from an earlier run's.
     `random`: whether a machine drew the value (`DRAWN`).
     """
     alone = facts.training.started_from is None

@@ -51,7 +51,9 @@ def privacy_report(
         secrets: names whose own profiles are composed; by default those that take part most. All others inherit the
             ε of one dominating profile.
 
-    Guarantee: ε holds for this run's rounds, at the certificate's σ, rates and T.
+    Guarantee: (ε, δ) holds for this run's rounds alone, in both orders of the neighbours, at the certificate's σ,
+    rates and T. For rounds in a cycle these are of sampled rounds that reveal at least as much. ε is null where
+    numerics refuse.
 
     Raises:
         InputError: δ out of range, or an unknown name.

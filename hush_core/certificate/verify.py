@@ -60,7 +60,7 @@ class Verification:
         all_runs: the same of the bounds of all runs together, where there were earlier ones.
         model_seen: whether the model's files were compared with the certificate.
         redaction: the result of a search for redacted values in the examples; only the home that made the examples
-            can search them (`hush verify`). Empty without a search, and so are the next four.
+            can search them (`hush verify`). This and the next four are empty if nobody looked.
         chain: the result of comparing its history with an earlier certificate's.
         approval: who approved the model for use.
         signature: which organisation signed the certificate and the model, or that nobody did.

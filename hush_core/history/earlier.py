@@ -28,8 +28,8 @@ class Earlier:
             binomial that dominates how many of the secret's texts a round drew (docs/mathematics.md, Proposition
             7). It has as many examples as texts and the same hazard −log(1 − rate) in all. same_promise: the run
             promised this prior and this target of the secret. A run without a row is listed if it had other
-            settings and named a secret of today's run, or another secret of these: their noise may have followed
-            from it.
+            settings and named a secret of today's run, or of a listed run of today's settings: their noise may have
+            followed from it.
         bare: (secrets,) bool by secret_id. A text that is tagged with the secret now was trained on WITHOUT noise,
             or with too little, as an audit refuted the run. Or a text that a run tagged with it is used untagged by
             another run or this one (`let_go`).

@@ -59,10 +59,10 @@ def held_in_files(record: RunRecord, known: pl.DataFrame, files: pl.DataFrame) -
 def held_by_words(
     record: RunRecord, known: pl.DataFrame, values: pl.DataFrame, files: pl.DataFrame, used: pl.DataFrame
 ) -> pl.DataFrame:
-    """The same for each secret that the run does not name, if a file that was edited since held its words.
+    """The same for each secret that the run does not name, if its words were in a file, perhaps edited since.
 
-    Counted are words that this run and the earlier ones looked at used without noise (`used`: hash; `values`,
-    `files`: `words.py`)."""
+    Counted are words that this run and any other earlier run used without noise (`used`: hash; `values`, `files`:
+    `words.py`)."""
     named = known["secret_id"].unique().implode()
     late = [table.filter(~pl.col("secret_id").is_in(named)) for table in (values, files)]
     return _for_all_texts(record, pl.Series(learned_by_words(*late, used), dtype=pl.UInt32))
@@ -79,9 +79,9 @@ def let_go(
 ) -> pl.DataFrame:
     """secret_id · hash: text that only an edge protected, and that is text like any other in some run.
 
-    These are the run's tagged texts of a secret that some run or this one uses untagged (`untagged`: hash), and
-    passages of those that this one uses so (`passages`: example · hash). Importers and copies are not counted: they
-    change with each edit."""
+    These are the run's texts of a secret, none of them untagged then, that some run or this one uses untagged
+    (`untagged`: hash), and passages of those that this one uses so (`passages`: example · hash). Importers and
+    copies are not counted: they change with each edit."""
     direct = record.edges.filter("direct").join(known, on="secret").select("secret_id", "name", "text")
     own = record.texts.with_row_index("text").join(record.untagged_texts(), on="hash", how="anti")
     whole = own.join(untagged, on="hash", how="semi").join(direct, on="text")

@@ -16,8 +16,8 @@ from hush_core.history.run_text import WHOLE_FILES, RunText, hashes_of
 
 _WORD = re.compile(rb"[A-Za-z0-9]{6,}")
 ENOUGH = 3
-"""So many words that have left all other text, and half of the file's own, show that it was there; a few may have
-come back.
+"""So many words that have left all other text, and half of the file's own, show that it was there; a few may be
+new to the file.
 """
 
 

@@ -76,7 +76,7 @@ def item_texts(
     """(n,) by example_id: the text of each item that the filling names; of all others, their own.
 
     Args:
-            pieces_of: join an item's texts and cut them into pieces of so many bytes (`select: chunks`).
+        pieces_of: join an item's texts and cut them into pieces of so many bytes (`select: chunks`).
     """
     found: list[ItemText] = list(texts)
     groups = filled.group_by("item", maintain_order=True).agg("example_id")

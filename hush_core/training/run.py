@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A finished private run. Everything here is public."""
+    """A finished private run. Everything here but `peak_memory` is public."""
 
     model: LanguageModel | None
     """None of a run in other processes: it is in the folder that the job names."""

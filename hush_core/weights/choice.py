@@ -23,8 +23,8 @@ ROUNDS = 20
 EPOCHS = 4
 """What is drawn by rounds that nobody gave numbers for: each example so often on average."""
 WIDE = 10
-"""An entry is left out if each of its secrets holds this many times as much text as the average of all entries. The
-rounds would draw a tenth as much of its text as of the others'."""
+"""An entry is left out if its secrets hold, on average, more than this many times as much text each as those of all
+entries. The rounds would draw a tenth as much of its text as of the others'."""
 FEWEST = 40
 """Fewer examples than this are nothing to train on (one in twenty is held out, one in twenty validates)."""
 ONE_SECRET = ("path", "codeowners", "contributors", "removed")
@@ -99,8 +99,8 @@ def values_redacted(config: HushConfig) -> HushConfig:
 
 
 def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None = None) -> float | None:
-    """The largest B√T/σ that a job's rounds could have, if it is too little for any text: every entry that may be
-    learned under noise then counts as one secret. None if the graph must decide.
+    """The largest B√T/σ that a job's rounds could have, if it is too little for any text; None if the graph must
+    decide. The graph always decides if an entry that may be learned under noise can be several secrets.
 
     Args:
         config: with its values redacted. numbers: of the model.

@@ -21,9 +21,9 @@ def repair(
     """Feasible weights in [0, upper] near `w`: scale down where a capacity is exceeded, then fill the slack
     greedily.
 
-    Each example is scaled by the worst overload among its secrets; a result below LEAST·upper becomes 0. Each
-    filling round adds the same to every example of a secret that can still grow: the least of its secrets' slack,
-    shared equally, unless that is below LEAST·upper. Shape (n,) → (n,).
+    Each example is scaled by the worst overload among its secrets; a result below LEAST·upper becomes 0. In each
+    filling round every secret shares its slack equally among its examples that can still grow. An example grows by
+    the least of its shares, unless the least slack is below LEAST·upper. Shape (n,) → (n,).
     """
     limit = capacities * SAFETY
     w = without_dust(_scale_down(matrix, limit, np.clip(w, 0.0, upper)), upper)

@@ -52,11 +52,11 @@ def assign_roles(
     Args:
         edges: example_id, secret_id; all of the graph, near copies and spread included.
         held_back: keep every `one_in`-th tagged example out of training too, to measure on.
-        order: (n,) of the texts (`text_order`); None: by id. The untagged examples with the least values are held
-            out, and the next ones validate. So the next run, on other text beside them, measures on the same, and a
-            model that continues from this run's has not seen it.
+        order: (n,) of the texts (`text_order`). The untagged examples with the least values are held out, and the
+            next ones validate. So the next run, on other text beside them, measures on the same, and a model that
+            continues from this run's has not seen it. None: every `one_in`-th by id.
 
-    Guarantee: no text, weight or loss is looked at (docs/mathematics.md, Proposition 12).
+    Guarantee: no tagged text, weight or loss decides a role (docs/mathematics.md, Proposition 12).
     """
     tagged = tagged_examples(edges, n_examples)
     rest = {"noise": CERTIFIED, "plain": PLAIN, "drop": DROPPED}[without_secret]

@@ -72,7 +72,7 @@ class Cycle:
         columns do.
 
         Guarantee: m items of a secret move the rows by at most m·√k·‖c‖, k the most rounds of an item (Minkowski's
-        inequality). Here they move them by exactly that (Proposition C4), which is tight for a secret in one item.
+        inequality). Here they move them by exactly that (Proposition C4), nearly tight for a secret in one item.
         """
         columns = np.sqrt(-(-rounds // self.period)) * self.strategy.norm
         return (self.groups >= 0).astype(np.float64), noise_multiplier * np.sqrt(rounds) / columns

@@ -57,9 +57,9 @@ def sensitivities(strategy: Strategy, counts: ArrayLike, rounds: int) -> np.ndar
     Raises:
         InputError: the strategy has more bands than there are groups.
 
-    Guarantee: ‖C·u‖₂, u_t the number of the secret's items in round t. It bounds any gradients of norm at most 1 an
-    item, also if they are chosen round by round after all earlier releases, as the coefficients are not negative.
-    Equal gradients reach it (Propositions C1 and C2).
+    Guarantee: ‖C·u‖₂, u_t the number of the secret's items in round t. No gradients of norm at most 1 an item move
+    the rows further, even chosen round by round after all earlier releases, as the coefficients are not negative.
+    Equal gradients move them so far (Propositions C1 and C2).
     """
     counts = np.atleast_2d(np.asarray(counts, dtype=np.float64))
     period = counts.shape[1]

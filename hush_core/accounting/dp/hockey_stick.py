@@ -238,8 +238,8 @@ def _round_off(one_round: np.ndarray, composed: np.ndarray, offset: int, rounds:
     """The most that the rounding of dp_accounting's FFTs took from a δ.
 
     The circular convolution is repeated in extended precision, with its a-priori bound. The spectrum s has an error
-    of c·log2(n)·eps (mass 1, radix-r FFT; c = 4), so s^T has T times that and |s|^T. δ sums the masses with weights
-    1 − e^{ε−v} in [0, 1]. They rise once and fall once, so their k-th Fourier coefficient is at most n/(2k).
+    of c·log2(n)·eps (mass 1, radix-r FFT; c = 4), so that of s^T is T·|s|^T times as large. δ sums the masses with
+    weights 1 − e^{ε−v} in [0, 1]. They rise once and fall once: their k-th Fourier coefficient is at most n/(2k).
     """
     size = next_fast_len(max(len(composed), len(one_round)))
     spectrum = rfft(one_round.astype(np.longdouble), size)

@@ -1,9 +1,9 @@
 """The accountant: every secret's bound after all its runs, one or many, for any number of secrets.
 
 A secret inherits the bound of a history whose count dominates its own in every run (docs/mathematics.md,
-Propositions 7 and 14). The history is loose at first, tighter if the secret misses its target, and at last made of
-the secret's own rates. Every number is a bound however the dominating histories are chosen; one run (`one_run.py`)
-and many (`many_runs.py`) choose them differently.
+Propositions 7 and 14). The history is loose at first, tighter if the secret misses its target, and made of the
+secret's own rates if it still does. Every number is a bound however the dominating histories are chosen; one run
+(`one_run.py`) and many (`many_runs.py`) choose them differently.
 """
 
 from __future__ import annotations

@@ -55,9 +55,8 @@ def calibrate(
 ) -> Calibration:
     """The smallest σ for which every secret's bound is at most its target, and every secret's row at that σ.
 
-    A dominating profile's need cannot be the maximum: the secret's own rates decide. If very many secrets need
-    nearly the same σ, the result is some tenths of a percent above `least`; with up to OWN profiles it is `least`
-    to PRECISION.
+    A secret that a dominating profile certifies cannot need more noise. If very many secrets need nearly the same,
+    σ is some tenths of a percent above `least`; with up to OWN profiles it is `least` to PRECISION.
 
     Args:
         edges: example_id, secret_id.
@@ -118,7 +117,7 @@ def noise_for_runs(
 
     Raises:
         InputError: names what is wrong.
-        TargetsSpent: names the secrets whose target is missed without the next run.
+        TargetsSpent: holds, as `secrets`, those whose target is missed without the next run.
         CertificationError: no σ is certified.
     """
     if int(to_follow) != to_follow or to_follow < 0:
