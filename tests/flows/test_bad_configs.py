@@ -240,6 +240,7 @@ CASES |= {
     "a column that is a number": (at(TABLES, tables__0__unit=3), "unit"),
     "a column without a name": (at(TABLES, tables__0__unit=""), "unit"),
     # values that are documentation
+    "not_secrets that are no digits": (at(secrets__creds__not_secrets=[CANARY]), "not_secrets"),
     "documentation is a word": (documented(CANARY), "documentation"),
     "a value in place of its fingerprint": (documented({"fingerprint": CANARY}), "fingerprint"),
     "documentation of no files": (documented({"paths": []}), "paths"),

@@ -89,7 +89,7 @@ class CredentialScanner:
             # a part is no value of its own: it would be a weaker one
             found = {d for d in found if d.rule == PRIVATE_KEY or not joined.holds(d.start, d.end)}
             found |= {Detection(joined.rule, joined.value, start, end, False) for start, end in joined.places}
-        known = {d for d in found if is_everybodys(d.value)}
+        known = {d for d in found if is_everybodys(d.value) or _is_public(content, d)}
         for detection in known:
             rejected("an example of a documentation or a standard, which everybody knows", detection.value)
         found -= known
@@ -98,6 +98,13 @@ class CredentialScanner:
     def pinned_places(self, text: bytes) -> list[int]:
         """Where the pinned rules see something, placeholders included."""
         return [found.location["start_offset"] for found in deadline.pinned(self._native.scan, text)]
+
+
+def _is_public(content: bytes, found: Detection) -> bool:
+    """The name of a resource at AWS, and the login of Oracle's manuals."""
+    if found.value == b"tiger":
+        return content.endswith(b"scott:", 0, found.start)
+    return found.value.startswith(b"arn:aws") and b"://" not in found.value
 
 
 _NO_PASSWORD = re.compile(
@@ -292,4 +299,4 @@ def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -
         )
 
 
-DETECTOR = Detector("credentials", CredentialsSecret, detect, version="17", prepare=_prepare, scan=_scan)
+DETECTOR = Detector("credentials", CredentialsSecret, detect, version="18", prepare=_prepare, scan=_scan)
