@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hush_core.errors import InputError
+from hush_core.files import sync
 
 VERDICTS = ("credential", "placeholder", "public", "unsure")
 NO_SECRETS = ("placeholder", "public")
@@ -82,8 +83,7 @@ def write_decision(file: Path, decision: Decision) -> None:
                 opened.seek(-1, os.SEEK_END)
             ended = opened.read(1) in (b"", b"\n")
             opened.write(f"{'' if ended else chr(10)}{decision}\n".encode())
-            opened.flush()
-            os.fsync(opened.fileno())
+        sync(file)
     except OSError as error:
         hint = "make the config's folder writable"
         raise InputError(str(file), error.strerror or "cannot be written", hint) from None

@@ -79,8 +79,9 @@ def test_a_promise_of_two_runs_of_whole_units_is_kept_by_both(job):
     config = job.write(
         "nightly.yaml", text=promised, mechanism="kind: user_wise, records: 2, select: longest"
     )
-    if (job.home / "store" / "history").exists():  # a promise counts from its own first run
-        (job.home / "store" / "history").rename(job.home / "store" / "before")
+    for name in ("history", "work"):  # a promise counts from its own first run; a ledger alone is one too
+        if (folder := job.home / "store" / name).exists():
+            folder.rename(folder.with_name(f"{name} before"))
     noise = []
     for night in (1, 2):
         with open(job.folder / "nightly.jsonl", "a") as file:
