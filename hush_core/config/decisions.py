@@ -8,6 +8,7 @@ two lines for one value the later counts. What is a placeholder or public is no 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,14 +71,19 @@ def read_decisions(file: Path) -> dict[str, Decision]:
 
 
 def write_decision(file: Path, decision: Decision) -> None:
-    """Append one line.
+    """Append one line, also behind a last line that an editor left without its end; on the disk on return.
 
     Raises:
         InputError: the file cannot be written.
     """
     try:
-        with open(file, "a", encoding="utf-8") as opened:
-            opened.write(f"{decision}\n")
+        with open(file, "ab+") as opened:
+            if opened.tell():
+                opened.seek(-1, os.SEEK_END)
+            ended = opened.read(1) in (b"", b"\n")
+            opened.write(f"{'' if ended else chr(10)}{decision}\n".encode())
+            opened.flush()
+            os.fsync(opened.fileno())
     except OSError as error:
         hint = "make the config's folder writable"
         raise InputError(str(file), error.strerror or "cannot be written", hint) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -165,10 +165,7 @@ def extract(
         values.search(corpus, found, labels, context)
         found, labels, documented = leave_out_documentation(config, corpus, found, labels, set(values.found))
         graph, coverage = assemble(config, corpus, found, labels, redaction)
-    for entry, names in context.decided.items():
-        documented.setdefault(entry, {})[DECIDED] = sorted(names)
-    for entry, states in documented.items():
-        coverage["secrets"][entry]["documentation"] = states
+    _note_left_out(coverage, documented, context.decided)
     coverage["propagation"] = {
         "values": sought[0] + len(values.search_terms),
         "patterns": sought[1] + values.patterns,
@@ -179,6 +176,18 @@ def extract(
     redacted = redaction.secrets if redaction is not None else ()
     places = redaction.places if redaction is not None else pl.DataFrame(schema=REPLACED)
     return Extraction(graph, coverage, fingerprints(redacted, identity_key), places)
+
+
+def _note_left_out(
+    coverage: dict[str, Any],
+    documented: dict[str, dict[str, list[str]]],
+    decided: Mapping[str, Iterable[str]],
+) -> None:
+    """Adds the names that documentation and a person's decisions left out, by entry."""
+    for entry, names in decided.items():
+        documented.setdefault(entry, {})[DECIDED] = sorted(names)
+    for entry, states in documented.items():
+        coverage["secrets"][entry]["documentation"] = states
 
 
 @contextmanager

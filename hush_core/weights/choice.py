@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hush_core.config import HushConfig, HushMechanism, SecretEntry, makes_noise
 from hush_core.config.secrets import Protect
-from hush_core.weights.law import REDACTED_GAIN, Law, shifts
+from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, Law, shifts
 
 ROUNDS = 20
 EPOCHS = 4
@@ -185,7 +185,8 @@ def _taken(
 def _gains(law: Law, predicted: Predicted) -> bool:
     if predicted.numbers is None:
         return False
-    return law.worth(predicted.signal, predicted.numbers, predicted.tagged / max(predicted.examples, 1)) > 0
+    tagged = predicted.tagged / max(predicted.examples, 1)
+    return law.worth(predicted.signal, predicted.numbers, tagged) > TOO_HOPEFUL
 
 
 def _little(law: Law, predicted: Predicted) -> str:
@@ -202,7 +203,7 @@ def _little(law: Law, predicted: Predicted) -> str:
     return (
         f"certified rounds are predicted to gain {gained:.3f} bits a byte on the "
         f"{predicted.tagged / max(predicted.examples, 1):.0%} of the text that holds a secret, and to lose "
-        f"{lost:.3f} on the rest"
+        f"{lost:.3f} on the rest. Over all that is at most {TOO_HOPEFUL}, by which predictions were too high"
     )
 
 

@@ -35,6 +35,9 @@ MEASURED_SIGNAL = 31.0
 MEASURED_NUMBERS = 161_568
 TO_GAIN = 0.186
 """Bits a byte that training without protection gains there on text with a secret."""
+TOO_HOPEFUL = 0.037
+"""Bits a byte by which `Law.worth` was too high, at most: 0.022 on gcc's change logs (three starts), 0.037 on arXiv
+abstracts (one start; lab/docs/utility.md). `protect: auto` makes rounds only where it predicts more."""
 REDACTED_GAIN = 0.94
 """The share of the gain that is kept where values are redacted (lab/docs/utility.md: rare words in abstracts)."""
 

@@ -121,6 +121,9 @@ def test_a_later_line_counts_and_a_wrong_one_is_named_and_not_shown(tmp_path):
     for verdict in ("credential", "public"):
         write_decision(file, Decision("a7b3ade17ded", verdict, "2026-11-26", "for\n two reasons"))
     assert str(read_decisions(file)["a7b3ade17ded"]) == "a7b3ade17ded public 2026-11-26 for two reasons"
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))  # as an editor may leave it
+    write_decision(file, Decision("b7b3ade17ded", "unsure", "2026-11-26", "later"))
+    assert len(read_decisions(file)) == 2
     file.write_text(f"# ours\n\n{WEAK} public 2026-11-26 no digits\n")
     with pytest.raises(InputError, match="job.decisions:3") as caught:
         read_decisions(file)
