@@ -93,6 +93,12 @@ def test_the_pages_have_commands():
     assert sum(1 for page in PAGES for _ in commands(page)) > 25, "the test is blind"
 
 
+def test_every_variable_that_hush_reads_is_listed_and_no_other():
+    from flows.doctor import KNOWN
+
+    assert set(re.findall(r"`(HUSH_[A-Z_]*[A-Z])`", PAGE.partition("## Environment variables")[2])) == KNOWN
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_printed_command_is_one(page):
     """Its name, its options and the kinds of their values; paths and models are the reader's."""

@@ -12,7 +12,10 @@ from flows.output import give, with_result
 from hush_core.errors import InputError
 
 Target = Annotated[
-    str, typer.Argument(help="a certificate's directory, or models:/NAME/VERSION", show_default=False)
+    str,
+    typer.Argument(
+        help="models:/NAME/VERSION, its folder, or a certificate's folder alone", show_default=False
+    ),
 ]
 
 

@@ -1,6 +1,9 @@
-"""Setting up the database cluster of `hush serve --postgres`, with a stand-in for PostgreSQL's own program. (With
-that: tests/servers/test_faults.py.)"""
+"""Setting up the database cluster of `hush serve --postgres`, with a stand-in for PostgreSQL's own program (with
+that: tests/servers/test_faults.py); and what `--background` starts."""
 
+from typer.testing import CliRunner
+
+from flows.cli import app
 from flows.local_servers import _make_cluster
 from tasks.runtime.environment import Home
 
@@ -22,3 +25,13 @@ def test_a_cluster_is_made_where_a_kill_amid_an_earlier_one_left_its_password(tm
     _make_cluster(programs, data, home, {})
     assert (data / "password").read_text() == home.password("postgres")
     assert {path.name for path in data.parent.iterdir()} == {"pg", ".pg.password"}, "a password was left"
+
+
+def test_in_the_background_the_command_is_the_same_with_all_its_options(monkeypatch):
+    given = []
+    monkeypatch.setattr("flows.serve.serve_in_background", lambda words: given.append(words) or "begun")
+    for step in ("prepare", "answer"):
+        monkeypatch.setattr(f"flows.command_line.{step}", lambda: None)
+    words = ["--cron", "0 3 * * *", "--timezone", "Europe/Berlin", "--with-servers", "--postgres"]
+    done = CliRunner().invoke(app, ["serve", *words, "--background", "--metrics", "9464"])
+    assert (done.exit_code, done.output, given) == (0, "begun\n", [[*words, "--metrics", "9464"]])
