@@ -80,7 +80,7 @@ def clipped_gradient_sum(
     docs/training.md, "Rounding"; C' falls short of C by what the rounding may have done). An item whose gradient is
     not finite adds nothing. The sum is exact while items · clip_norm / grid ≤ 2^52 (`sums.check_range`): item b
     adds v_b, to the bit. This v_b depends on the gradients of b that the backward pass gave, and on the shapes of
-    the micro-batch. Who makes the batch keeps both independent of the other items (`rounds.py`, `placement.py`).
+    the micro-batch. The batch's maker keeps both independent of the other items (`rounds.py`, `placement.py`).
     """
     if not clip_norm > 0:
         raise InputError("clip_norm", f"must be above 0, got {clip_norm:g}", "give a positive number")
