@@ -77,10 +77,8 @@ def _refusal(network: nn.Module, batch: MicroBatch, losses: Losses) -> InputErro
 
 
 def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses) -> tuple[float, str, bool]:
-    """(largest relative difference, of what, whether anything ran in half precision).
-
-    Compared are the clipped sum, each example's norm, and the last example's part in the sum, which is what the
-    others leave of it.
+    """(largest relative difference, of what, whether anything ran in half precision). Compared are the clipped sum,
+    each example's norm, and the last example's part in the sum, which is what the others leave of it.
 
     Raises:
         InputError: an example has no gradient, or one that is not finite.
