@@ -1,4 +1,4 @@
-"""The main job: extract → weigh → calibrate → train as usual → rehearse → train → attack → certify → register."""
+"""The job: extract → weigh → calibrate → train without noise → rehearse → train → attack → certify → register."""
 
 from __future__ import annotations
 
@@ -71,8 +71,10 @@ def run_job(
     """All steps up to the certificate; every step is reused where its inputs have not changed.
 
     Args:
-        repetition: of a comparison: each makes the same run anew. methods: whose noise is told beside the config's.
-        apart: train in a process of its own. live: where the rounds are shown while they go on.
+        repetition: of a comparison: each repeats the same run.
+        methods: their noise is reported beside that of the config's method.
+        apart: train in a process of its own.
+        live: where the rounds are shown while they run.
     """
     lora, base = lora_of(config.model), base_model(config.model)  # first: a name that the hub does not know
     planned = plan(config, methods)

@@ -30,7 +30,7 @@ class Attacked(BaseModel, frozen=True):
 def attack_redacted(
     model: Model, examples: Ref, redactions: Ref, values: Ref, redacted: Ref, alternatives: int
 ) -> Attacked:
-    """Exposure and greedy extraction of every value that was redacted, where its placeholders stand."""
+    """Exposure and greedy extraction of every value that was redacted, at its placeholders."""
     from hush_core.auditing.exposure import redacted_exposure
 
     tables = (examples, redactions, values, redacted)

@@ -1,4 +1,4 @@
-"""Steps of `hush audit`: each attack on a registered model, kept by its inputs; a killed one goes on by parts.
+"""Steps of `hush audit`: each attack on a registered model, kept by its inputs; a killed one resumes by parts.
 
 The tables of these steps stay in the private store. What is published of them is made in `audit_tables`.
 """
@@ -24,7 +24,7 @@ from tasks.runtime.store import Ref, Store, open_store
 SEED = 11
 """Of the alternatives, and of which texts are attacked: other than those of the job's own attack."""
 STOP_AFTER = 8
-"""A value is given up when so many alternatives stand above it; the evidence asks no further."""
+"""A value is given up when so many alternatives rank above it; the evidence asks no further."""
 MOST_CONTEXTS = 8
 PART = 50
 """Secrets between two saves."""
@@ -69,7 +69,7 @@ def rank_values(model: Model, inputs: AuditInputs, alternatives: int) -> Ref:
 
 @cached_task(name="audit_rank_redacted", version=1)
 def rank_redacted(model: Model, inputs: AuditInputs, alternatives: int) -> Ref:
-    """The same of every redacted value, where its placeholders stand."""
+    """The same of every redacted value, at its placeholders."""
     from hush_core.auditing.exposure import redacted_exposure
     from hush_core.training import load_model
 
@@ -117,7 +117,7 @@ def write_values(model: Model, inputs: AuditInputs, *, redacted: bool) -> Ref:
 def _in_parts(
     store: Store, key: str, places: pl.DataFrame, column: str, make: Callable[[Sequence[int]], pl.DataFrame]
 ) -> pl.DataFrame:
-    """`make` for some ids of `places` after others, saving each part: a killed step goes on behind the last."""
+    """`make` for some ids of `places` after others, saving each part: a killed step resumes after the last."""
 
     folder, progress = store.work_dir(key), progress_log()
     ids = places[column].unique().sort().to_list()
@@ -149,7 +149,7 @@ def member_texts(inputs: AuditInputs, certificate: Ref) -> MemberTexts:
     drawn = (pl.col("role") == CERTIFIED) & (pl.col("weight") > 0)
     if mechanism.kind == "user_wise":  # a weight is of the item; over the rounds it shows any of its pool
         drawn = pl.col("role") == CERTIFIED
-    if mechanism.select in RANKED:  # which of a pool's texts fill an item is told by what they say
+    if mechanism.select in RANKED:  # which of a pool's texts fill an item depends on what they say
         drawn &= ~pl.col("tagged")
     held_back = rows.filter(pl.col("role") == HELD_BACK)
     untagged = rows.filter(drawn & ~pl.col("tagged"))

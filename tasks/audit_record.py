@@ -47,7 +47,7 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
     """Keep the signed document in the home and, with tables and pictures, beside the version's run; tag it.
 
     One that refutes is kept in the home for good, for every certificate of the model and all that rests on its
-    `runs`, whatever a later audit finds; and takes the champion's alias before anything else can fail. Beside the
+    `runs`, whatever a later audit finds. It takes the champion's alias before anything else can fail. Beside the
     version none that does not refute takes its place, whichever home it is of: others may not have seen it yet.
     """
     entry, client = find_version(model_uri), tracker()
@@ -63,8 +63,8 @@ def record_audit(model_uri: str, document: AuditDocument, files: list[Path], *ru
 
 
 def with_audit(verification: Verification, entry: ModelVersion) -> Verification:
-    """The verification with what audits say: of the version itself, that of this home, if it has one, first, unless
-    the one beside the version refutes; and those that refuted a run which its bounds count.
+    """The verification with what audits say: of the version itself, and those that refuted a run that its bounds
+    count. Of the version, this home's audit comes first, if it has one, unless the one beside the version refutes.
 
     Raises:
         VerificationError: the document beside the version is gone, of another certificate, or not signed by the
@@ -117,9 +117,9 @@ def _own_audit(certificate: Certificate | OlderCertificate, entry: ModelVersion)
 def note_elsewhere(runs: Iterable[str]) -> None:
     """Keep in this home, for good, what the registry says that another one refuted of these runs (public names).
 
-    Whoever asks `refuted_runs` afterwards knows of it: a promise that counts such a run has ended, as it would have
-    with an audit of this home. Another home's signature cannot be checked here. So this takes the word of who may
-    write to the registry; all that they can do with it is to end a promise.
+    Afterwards `refuted_runs` names them: a promise that counts such a run has ended, as it would have with an audit
+    of this home. Another home's signature cannot be checked here. So this trusts anyone who may write to the
+    registry; all that they can do with it is to end a promise.
     """
     for run, document in _refuted_elsewhere(set(runs)).items():
         keep(document, run)

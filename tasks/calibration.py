@@ -90,8 +90,8 @@ def calibrate_noise(
     later_rounds: int | None = None,
     mechanism: MechanismConfig = HUSH,
 ) -> Calibrated:
-    """Calibrate by one method and certify every secret at the result; under a `promise` of several runs for all of
-    them, with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
+    """Calibrate by one method and certify every secret at the result. Under a `promise`, do so for all of its runs,
+    with what the runs `before` released, and `later_rounds` in each of those to come (None: as many)."""
     store = open_store()
     tables = (
         store.read_frame(weights)["weight"].to_numpy(), store.read_frame(edges), store.read_frame(secrets),

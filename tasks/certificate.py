@@ -119,8 +119,8 @@ def write_model_certificate(
     redacted: Attacked | None,
     started_from: str | None,
 ) -> Ref:
-    """Gather the facts, write the certificate, keep it. `redacted`: the attack where placeholders stand;
-    `started_from`: the run whose model this one went on from."""
+    """Gather the facts, write the certificate, keep it. `redacted`: the attack at placeholders; `started_from`: the
+    run whose model this one started from."""
     store = open_store()
     read = store.read_frame
     facts = Facts(

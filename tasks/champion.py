@@ -1,4 +1,4 @@
-"""Step 2d: the model that a later run of a promise goes on from, and why it may."""
+"""Step 2d: the model that a later run of a promise starts from, and why it may."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHERE = "train.start"
 
 
 class Champion(BaseModel, frozen=True):
-    """The model that a run goes on from: its name, its files in the store, and the run that trained it."""
+    """The model that a run starts from: its name, its files in the store, and the run that trained it."""
 
     uri: str
     """The promoted version; of one that is not promoted, the public name of its run."""
@@ -43,8 +43,9 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
             counts in, or none, the last one last.
 
     Raises:
-        InputError: the promoted files are not those that one of these runs ended in: what they tell of the secrets
-            would be in the new model and in no bound; or nothing is promoted, and an audit refuted the last model.
+        InputError: the promoted files are not those that one of these runs ended in. What they reveal of the
+            secrets would be in the new model and in no bound. Or nothing is promoted, and an audit refuted the
+            last model.
     """
     store = open_store()
     promoted = _promoted(name, store)
@@ -116,7 +117,7 @@ def _promoted(name: str, store: Store) -> tuple[str, Ref] | None:
                 if file_sha256(certificate / "certificate.json") != entry.tags.get(DIGEST):
                     raise VerificationError(["its certificate is not the one that was approved"])
                 check_files(read_certificate(certificate), certificate, files)
-            except OlderSchema:  # what it holds is told by the home's own history, not by its certificate
+            except OlderSchema:  # the home's own history says what it holds, not its certificate
                 files, _ = older_files(uri, Path(folder))
         except VerificationError as error:
             raise InputError(

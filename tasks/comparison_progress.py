@@ -1,10 +1,10 @@
-"""A comparison in the tracker while it goes on: one run, on which each finished training is a step.
+"""A comparison in the tracker while it runs: one run, on which each finished training is a step.
 
 with shown(experiment, key, total) as progress:       # a flow; key: the same for the same comparison
     progress.done(failed=False)                        # one training more has ended
-    publish(..., run_id=progress.run_id)               # what is recorded goes on the same run
+    publish(..., run_id=progress.run_id)               # what is recorded goes to the same run
 
-A tracker that is away costs nothing but the picture: it is told once in the log, and the comparison goes on.
+A tracker that is away costs nothing but the picture: the log says so once, and the comparison continues.
 """
 
 from __future__ import annotations

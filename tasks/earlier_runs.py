@@ -1,5 +1,5 @@
-"""Step 2c: what the other runs of this store released, which a promise of several runs counts in, and what it goes
-on from."""
+"""Step 2c: what the other runs of this store released, which a promise of several runs counts in, and the model
+that it starts from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OtherRuns(BaseModel, frozen=True):
     profiles: Ref
     """run · secret_id · examples · rate · same_promise."""
     by_secret: Ref
-    """secret_id · earlier_runs u32: how many trained on it, or may have · bare: one did so without noise."""
+    """secret_id · earlier_runs u32: how many trained on it, or may have · `bare`: one did so without noise."""
     secrets: int
     """Secrets that another run trained on, or may have."""
     most: int
@@ -55,13 +55,13 @@ class OtherRuns(BaseModel, frozen=True):
 
 
 class Before(BaseModel, frozen=True):
-    """What was there before a run of a promise: the other runs, and the model that this one goes on from (None: the
+    """What was there before a run of a promise: the other runs, and the model that this one starts from (None: the
     public start)."""
 
     others: OtherRuns
     secrets: Ref
-    """Those of this run and, where it goes on from a model, those that only earlier runs name: that model may tell
-    them still. They are in no example."""
+    """Those of this run and, where it starts from an earlier run's model, those that only earlier runs name: that
+    model may still reveal them. They are in no example."""
     champion: Champion | None = None
     without_rounds: bool = False
     """No text of a secret is new since the runs that were made: this one trains on the untagged text alone."""
@@ -93,7 +93,7 @@ def whole_files(examples: pl.DataFrame) -> list[str]:
 
 def job_name(config: HushConfig, version: int, *tables: Ref) -> str:
     """Equal for one job done again: same tables, same config but for how the work is done and shown, and a trainer
-    of the same `version`, which would go on with it."""
+    of the same `version`, which would resume it."""
     essential = config.model_copy(update={"train": config.train.essential()})
     said = essential.model_dump(mode="json", exclude={"tracking", "audit"})
     return content_key("job", version, said, config.settings_digest, list(tables))
@@ -110,8 +110,8 @@ def look_back(
     weights: Ref,
     public: Ref,
 ) -> Before:
-    """All other runs that released anything, up to now, and from the second run on the model to go on from, where
-    the config does; for a job that has begun, as they were when it began.
+    """All other runs that released anything, up to now; and the model to start from, from the second run on, where
+    the config does so. For a job that has begun, as they were when it began.
 
     Not cached: what it looks at changes.
 
@@ -162,7 +162,7 @@ def look_back(
 
 def _refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame) -> list[str]:
     """Of `runs`, and of all of this promise, those that an audit refuted: also one without certified
-    rounds, and one whose secrets stand in no text any more."""
+    rounds, and one whose secrets are in no text any more."""
     counted = set(runs["key"].to_list()) | history.of_settings(config.settings_digest)
     return sorted(counted & refuted_runs().keys())
 

@@ -50,7 +50,7 @@ class Extracted(BaseModel, frozen=True):
     """Of the table of examples. It and those of the commits are keyed: see `Home.fingerprint`."""
     commits: dict[str, str]
     """Label → keyed fingerprint of a repository's commit, or of the SHA-256 of a table's file; the store's
-    `commits/` tells which that is."""
+    `commits/` says which that is."""
 
 
 @cached_task(name="extract", version=10, ignore=["config"])

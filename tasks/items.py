@@ -28,7 +28,7 @@ class ItemTexts(BaseModel, frozen=True):
     """item · example_id (`hush_core.mechanisms.selection.FILLING`)."""
     pools: Ref
     pieces_of: int | None
-    """Join an item's texts and cut them anew into pieces of so many bytes; None: as they are."""
+    """Join an item's texts and cut them again, into pieces of so many bytes; None: as they are."""
 
     def load_pools(self, store: Store) -> pl.DataFrame:
         return store.read_frame(self.pools)

@@ -1,8 +1,8 @@
-"""What killed processes left behind: runs that seem to go on for ever, temporary files, a server without a client.
+"""What killed processes left behind: runs that never seem to end, temporary files, a server without a client.
 
 Swept when the next command starts, or the next run of a deployment. Only what a process of this home and host
-began, and only when that process is surely gone (`ownership`); only in the orchestrator and the tracker that lie in
-this home. Servers of yours that HUSH_HOME does not hold are never written to.
+began, and only when that process is surely gone (`ownership`); only in this home's own orchestrator and tracker.
+Servers of yours that HUSH_HOME does not hold are never written to.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def base_name(model: AnyModel) -> str:
 @step(name="fetch_model")
 def fetch_model(model: HuggingFaceModel) -> Ref:
     """A copy of the named model in the store, so that a run is of its content and not of its name. Not cached:
-    the name may stand for another content tomorrow."""
+    the name may have another content tomorrow."""
     from hush_core.training.models import copy_model, model_folder
 
     store = open_store()

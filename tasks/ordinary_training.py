@@ -94,9 +94,9 @@ def train_unprotected(
 ) -> PlainlyTrained:
     """The same model on all of the data, no clipping, no noise, at its best. Never registered.
 
-    It is trained by `plan`, as text without a secret is, but for the steps: it may see as many examples as the
-    protected model does (`more`: before its rounds), every one equally often, and is kept where it is best on
-    validation text; where every example holds a secret there is none, and the last state is taken.
+    It is trained by `plan`, as text without a secret is, but for the steps. It may see as many examples as the
+    protected model does (`more`: before its rounds), every one equally often. It is kept where it is best on
+    validation text. Where every example holds a secret there is no such text, and the last state is taken.
     """
     store = open_store()
     seen = settings.rounds * settings.batch + more

@@ -79,7 +79,7 @@ class Rounds:
     learning_rate: float | None
     """None where no certified round was made."""
     tried: tuple[TriedRate, ...]
-    """Each learning rate played through on public text; none where the config names one rate."""
+    """Each learning rate rehearsed on public text; empty where the config names one rate."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Attacks:
     attacked: Attacked
     redacted_before: Attacked | None
     redacted_attacked: Attacked | None
-    """The same where placeholders stand; None where nothing was redacted."""
+    """The same at placeholders; None where nothing was redacted."""
     unprotected: Model | None
     unprotected_attacked: Attacked | None
     tagged_bits: dict[str, float | None]

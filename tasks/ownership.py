@@ -1,11 +1,11 @@
-"""Which process does a run, and does it live? So what a killed one left can be told from what another does.
+"""Which process does a run, and does it live? So what a killed one left is distinguished from what another does.
 
 Each process that runs flows has a token: a file HUSH_HOME/run/TOKEN.json, which it holds a lock on as long as it
 lives. The system gives the lock back however the process ends, so a lock that can be taken means that nobody of it
-is left: neither a number that another process has by now nor a restart of the machine can pass for it. The lock
+is left. Neither a number that another process has by now nor a restart of the machine can pass for it. The lock
 counts among processes of one machine, so records of another host are left alone.
 
-The token stands on flow runs and tracker's runs as a tag, and names the folder of a process's temporary files.
+The token is a tag of flow runs and the tracker's runs, and names the folder of a process's temporary files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _held: dict[tuple[Path, int], tuple[str, int]] = {}
 class Owner:
     """A process that is no more.
 
-    own: which of its servers lay in this home. server: number and start of the Prefect server that it had begun.
+    own: which of its servers were in this home. server: number and start of the Prefect server that it had begun.
     """
 
     token: str
@@ -57,7 +57,7 @@ class Owner:
 
 
 def own_servers(place: Home) -> frozenset[str]:
-    """Which of the two servers lie in this home: embedded, or begun by `hush serve --with-servers`.
+    """Which of the two servers are in this home: embedded, or begun by `hush serve --with-servers`.
 
     A command without an orchestrator has no run in either.
     """
@@ -95,7 +95,7 @@ def note_server(place: Home, pid: int) -> None:
 
 
 def dead_owners(place: Home) -> Iterator[Owner]:
-    """Every process of this home and host that has ended without a word; its record goes when the loop goes on.
+    """Every process of this home and host that has ended without a word; the loop's next step removes its record.
 
     One whose servers are not those of this process is left for a start that has them.
     """
@@ -179,7 +179,7 @@ def end_server(owner: Owner) -> None:
 
 
 def process_start(pid: int) -> int:
-    """When a process began, in ticks since the machine did; 0 where the system does not say, or there is none."""
+    """When a process began, in ticks since the machine did; 0 where the system does not say, or it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return 0 if fields[0] == "Z" else int(fields[19])

@@ -77,7 +77,7 @@ class PublishedComparison(BaseModel, frozen=True):
 
 @cached_task(name="common text", version=1)
 def common_texts(tables: list[Ref]) -> Ref:
-    """The texts that stand in every one of these tables, in the order of the first."""
+    """The texts that are in every one of these tables, in the order of the first."""
     store = open_store()
     first, *others = (text_columns(store.read_frame(table)) for table in tables)
     for other in others:

@@ -27,12 +27,12 @@ class NoiseOfRuns(BaseModel, frozen=True):
     anew: float | None
     """Each begins at the public start."""
     going_on: float | None
-    """Each but the first goes on from the model before, for `later_rounds`."""
+    """Each but the first starts from the model before, for `later_rounds`."""
     later_rounds: int
 
 
 class PlanRow(BaseModel, frozen=True):
-    """One point: what is kept, and the noise it takes; `note` says why where there is none."""
+    """One point: what is kept, and the noise it takes; `note` says why where there is no such noise."""
 
     method: Method
     c: float | None

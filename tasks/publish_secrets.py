@@ -1,13 +1,15 @@
 """Step 1b: what an extraction found, for a reviewer, as files in a folder and a run in the tracker. Never a value.
 
-files.csv: which file holds which secret, and why. secrets.sarif: the same by place, for code hosts and editors,
-and where values were replaced.
-graph.png: how large the secrets are, and which stand together. coverage.json: what was read, skipped and
-labelled; whole_coverage.json: also by which ways, and what each could not see. baseline.json: give it to the next
-report. changes.csv: what is new and what is gone since the baseline given to this one; not written without one.
-dropped.csv: which files lost text to a secret too weak to protect; not written where none did. redacted.csv: in
-which files placeholders stand for which secret; not written where none do. skipped.csv: which files were neither
-scanned nor trained on, and why; not written where all were.
+- files.csv: which file holds which secret, and why.
+- secrets.sarif: the same by place, for code hosts and editors, and where values were replaced.
+- graph.png: how large the secrets are, and which occur together.
+- coverage.json: what was read, skipped and labelled.
+- whole_coverage.json: also by which ways, and what each could not see.
+- baseline.json: give it to the next report.
+- changes.csv: what is new and what is gone since the baseline given to this one; not written without one.
+- dropped.csv: which files lost text to a secret too weak to protect; not written where none did.
+- redacted.csv: in which files placeholders replace which secret; not written where none do.
+- skipped.csv: which files were neither scanned nor trained on, and why; not written where all were.
 
 files.csv, secrets.sarif, changes.csv, dropped.csv, redacted.csv and skipped.csv name files of the repositories, and
 whole_coverage.json depends on tagged text, so the folder is a private place; the tracker gets the others.
@@ -162,13 +164,13 @@ def write_report(
 ) -> Summary:
     """Write the files into `out`, each wholly or not at all.
 
-    Without a `baseline` the report is compared with the one in `out`, which moves to `out`/before; where nothing
-    has changed since, with what that one was compared with: a second look at the same shows the same.
+    Without a `baseline` the report is compared with the one in `out`, which moves to `out`/before. Where nothing
+    has changed since, it is compared with what that one was: a second look at the same shows the same.
 
     Args:
         examples, secrets, edges, occurrences, dropped, coverage: of one extraction.
         key: the identity key of that extraction.
-        redacted: its tables `redacted` and `redactions`. replaced: where those stood.
+        redacted: its tables `redacted` and `redactions`. replaced: where those values were.
         skipped: source → (reason, path) of files that were not read.
 
     Raises:

@@ -27,7 +27,7 @@ from tasks.runtime.versions import MADE_BY, earlier_tags
 PREVIEWED = 1000
 """Rows of a table that are logged as CSV too."""
 AGAIN_AFTER = retry_pauses()
-"""What was trained is in the store all the while; after them, the same command goes on from there."""
+"""What was trained is in the store all the while; after them, the same command resumes from there."""
 RELEASED = "rounds_released"
 RUN, ALONE, TOGETHER = "runs_on_this_data", "worst_bound_to_target", "worst_all_runs_to_target"
 """Tags of a version: which run it is of, and its bounds of that run and of all so far nearest to their targets."""
@@ -202,7 +202,7 @@ def runs_so_far(store: Store, config: HushConfig, outcome: Outcome) -> pl.DataFr
 
 
 def _number(text: str) -> float | None:
-    """Of a tag; None where it says in words that there is none."""
+    """Of a tag; None where it says in words that there is no number."""
     try:
         return float(text)
     except ValueError:

@@ -1,8 +1,8 @@
 """What audits of this home refuted, and what rests on it: asked by all that hands a model on or builds upon one.
 
 An audit that refutes is kept for good (HUSH_HOME/store/audits), by its certificate, by the model's files and by the
-run that trained them. It stands for every certificate of that model; for every model that goes on from the run's
-releases; and no bound of all runs that counts the run is proved any more (docs/mathematics.md, Proposition 16).
+run that trained them. It holds for every certificate of that model, and for every model that starts from the run's
+releases. No bound of all runs that counts the run is proved any more (docs/mathematics.md, Proposition 16).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def kept(digest: str, model_files: str) -> AuditDocument | None:
 
 
 def refuted_model(model: Path) -> bool:
-    """Whether an audit of this home refuted the model whose files lie in this folder."""
+    """Whether an audit of this home refuted the model whose files are in this folder."""
     return (_folder() / f"{MODEL}{files_digest(hash_directory(model))}.json").is_file()
 
 
@@ -120,8 +120,8 @@ def resting_on(
 ) -> Standing:
     """A certificate with its own audit, if there is one, and with those that refuted runs.
 
-    A model that goes on from another has the bounds of all runs for its promise, and all whose releases it may hold
-    are counted there: one refuted run among them, and nothing of it is proved.
+    A model that starts from another has the bounds of all runs for its promise. All runs whose releases it may hold
+    are counted there: if one of them is refuted, nothing about this model is proved any more.
 
     Args:
         counted: public names of the earlier runs of its bounds of all runs. refuted: by such names.

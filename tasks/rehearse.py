@@ -1,4 +1,4 @@
-"""The rehearsal's steps: who stands in, what a round costs, one plan played through."""
+"""The rehearsal's steps: choose stand-ins, time a round, rehearse one plan."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TIMED = ((1, 8), (4, 3))
 
 
 class Roles(BaseModel, frozen=True):
-    """The cast (`hush_core.rehearsal.Cast`) as tables of untagged texts."""
+    """The roles (`hush_core.rehearsal.Cast`) as tables of untagged texts."""
 
     stand_ins: Ref
     rest: Ref
@@ -48,7 +48,7 @@ class Roles(BaseModel, frozen=True):
 
 @cached_task(name="cast", version=2)
 def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> Roles:
-    """Give the untagged examples their roles; whole files stand in where there is a plain phase.
+    """Give the untagged examples their roles; stand-ins are whole files where there is a plain phase.
 
     Raises:
         InputError: too few examples are untagged.
@@ -76,7 +76,7 @@ def cast_stand_ins(examples: Ref, edges: Ref, n_examples: int, plain: bool) -> R
 
 
 class Stage(BaseModel, frozen=True):
-    """What every rehearsal of a job shares: the cast, and the model that the rounds begin with."""
+    """What every rehearsal of a job shares: the roles, and the model that the rounds begin with."""
 
     roles: Roles
     start: Model
@@ -142,7 +142,7 @@ def _kept(store: Store, stage: Stage, priced: Priced, settings: TrainConfig, see
 
 
 def loss_of(stage: Stage, priced: Priced, settings: TrainConfig, seed: int) -> float | None:
-    """What one plan comes to, played through where it was not yet."""
+    """The loss of one plan, rehearsed where it was not yet."""
     kept = _kept(open_store(), stage, priced, settings, seed)
     if kept.is_file():
         return json.loads(kept.read_bytes())["loss"]
@@ -162,10 +162,12 @@ def start_loss(stage: Stage) -> float:
 def play_point(
     stage: Stage, priced: Priced, settings: TrainConfig, told: Callable[[int, float], bool], seed: int
 ) -> Played:
-    """One plan played through on stand-ins; what an earlier search has played to its end is not played again.
+    """One plan rehearsed on stand-ins; what an earlier search has rehearsed to its end is not rehearsed again.
 
     Args:
-        settings: of the point; one learning rate. told: (step, loss) → whether to stop. seed: of all draws.
+        settings: of the point; one learning rate.
+        told: (step, loss) → whether to stop.
+        seed: of all draws.
     """
     from hush_core.rehearsal.play import play
 
@@ -195,7 +197,7 @@ def _plan(store: Store, priced: Priced, settings: TrainConfig, count: int, seed:
 
 
 def _measured(store: Store, roles: Roles) -> Sequence:
-    """What losses are taken on, by the share of the corpus that each stands for."""
+    """What losses are taken on, by the share of the corpus that each represents."""
     from hush_core.rehearsal.play import Measured
 
     return [

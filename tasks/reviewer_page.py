@@ -50,7 +50,7 @@ def put_page(run_id: str, model_uri: str, page: str, document: str) -> Path:
 
 
 def document_of(run_id: str) -> str | None:
-    """What the page of a run was made from; None where there is none."""
+    """What the page of a run was made from; None where the run has no such file."""
     if not any(file.path == DOCUMENT for file in tracker().list_artifacts(run_id)):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Does what was registered still stand, and does the orchestrator show that a job was asked for? Asked by the REST
+"""Is what was registered still valid, and does the orchestrator show that a job was asked for? Asked by the REST
 APIs of MLflow and Prefect, or in the home's own database, without importing either.
 
 Used where a command is answered with the result of an earlier one (`flows.answers`, `flows.looks`): nothing else is
@@ -60,8 +60,8 @@ def any_refuted() -> bool:
 
 
 def note_answered(flow: str, run_name: str) -> bool:
-    """Where a Prefect server is named, a flow run that has completed by an earlier result; whether it is noted, or
-    nobody is to be told."""
+    """Where a Prefect server is named, note a flow run that has completed by an earlier result. True if it is
+    noted, or no server is named."""
     url = os.environ.get("PREFECT_API_URL", "").rstrip("/")
     if not url:
         return True

@@ -98,12 +98,12 @@ def train_protected(
     apart: bool = False,
     live: Live | None = None,
 ) -> Trained:
-    """Run the plan. Killed and started again, it goes on; no release beyond the plan's rounds is ever made.
+    """Run the plan. Killed and started again, it resumes; no release beyond the plan's rounds is ever made.
 
     `settings` say what run it is (`TrainConfig.essential`), `execution` how it is done this time.
     `items`: which text fills which item, where items are more than examples.
     `repetition`: of a comparison that makes the same run several times, each with batches and noise of its own;
-    `apart`: in a process of its own, whose memory is told. `live`: where its metrics are shown meanwhile.
+    `apart`: in a process of its own, whose memory is reported. `live`: where its metrics are shown meanwhile.
 
     Raises:
         InputError: another run released something since the plan was made, or is training.

@@ -3,7 +3,7 @@
 Reading order: sampler → data → rounds → layers → gradient_scale → norms → clipping → comparison → noise →
 correlated_rows → language_model → independence → models → module → ledger → run. `plain` and `untagged` train
 without protection; `mixing`, `averaging` and `noisy_adam` post-process releases; `freezing`, `ranks`, `schedule`,
-`lora`, `checkpoint` and `rate_search` stand beside it.
+`lora`, `checkpoint` and `rate_search` support it.
 """
 
 from hush_core.history.ledger import ReleaseLedger

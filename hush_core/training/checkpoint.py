@@ -44,7 +44,7 @@ def save_checkpoint(
         path: `checkpoint.pt`; beside it `checkpoint.part` while it is written, and `checkpoint.previous.pt`.
         model: its trainable parameters and persistent buffers are saved. Frozen parameters are not.
         log: JSON values, one row per round applied; `round` is its number (0, 1, …).
-        extra: what else the run goes on with, by name (averages).
+        extra: what else a resumed run needs, by name (averages).
 
     Raises:
         InputError: it could not be written (disk full, quota). Earlier checkpoints are as they were.
@@ -132,7 +132,7 @@ def load_checkpoint(
 ) -> list[dict[str, Any]]:
     """Put the newest checkpoint's state into model, optimiser and the tensors of `extra`.
 
-    Returns its log ([] where there is none).
+    Returns its log ([] without a checkpoint).
 
     Where `path` is absent, `checkpoint.previous.pt` is the newest. A half-written `checkpoint.part`, left by
     a kill, is removed. Hold the ledger's lock.
@@ -201,9 +201,9 @@ def _bytes(tensors: Mapping[str, Tensor]) -> int:
 def _fits(model: nn.Module, optimizer: torch.optim.Optimizer, extra: Mapping[str, Tensor]) -> str:
     """Digest of what a checkpoint fits: trained names and shapes, optimiser, and a sample of frozen weights.
 
-    Another base model differs in every weight, so ≤ 256 values a tensor tell it, and cost nothing. A full
+    Another base model differs in every weight, so ≤ 256 values a tensor identify it, and cost nothing. A full
     digest would read all of a large model at each checkpoint, for no protection: the releases are private
-    whatever base they are added to. In bfloat16, since the base may be cast between saving and loading.
+    whatever base they are added to. In bfloat16, since the base's precision may change between saving and loading.
     """
     digest = hashlib.sha256(type(optimizer).__name__.encode())
     for name, tensor in (_trained(model) | dict(extra)).items():
@@ -217,7 +217,7 @@ def _fits(model: nn.Module, optimizer: torch.optim.Optimizer, extra: Mapping[str
 
 
 def _verified(file: BinaryIO) -> dict[str, Any]:
-    """The header, once the digest matched; the file then stands at the tensors.
+    """The header, once the digest matched; the file's position is then the first tensor.
 
     Raises:
         ValueError: the content is not what was written.
@@ -235,7 +235,7 @@ def _verified(file: BinaryIO) -> dict[str, Any]:
 
 
 def _going_on(*paths: Path, besides: Path | None = None) -> str:
-    """Where training goes on, in words: from the first of these checkpoints that is whole."""
+    """Where training resumes, in words: from the first of these checkpoints that is whole."""
     for path in paths:
         try:
             if path != besides:

@@ -59,7 +59,7 @@ def clipped_gradient_sum(
     example, or k neighbouring rows.
 
     Args:
-        model: its trainable parameters all stand in layers that have a rule (`layers.py`), fp32. `losses`
+        model: its trainable parameters are all in layers that have a rule (`layers.py`), fp32. `losses`
             may run it under bf16 autocast (with cache_enabled=False).
         batch: handed to `losses` as it is.
         losses: (model, batch) → (R,) losses, one a row; loss b may depend on row b only, and the first dimension
@@ -78,10 +78,9 @@ def clipped_gradient_sum(
 
     Guarantee: ‖v_b‖ ≤ clip_norm, all rounding included, for any shape, content and shares (proof:
     docs/training.md, "Rounding"; C' falls short of C by what the rounding may have done). An item whose gradient is
-    not finite adds nothing. The sum is exact while items · clip_norm / grid ≤ 2^52 (`sums.check_range`): what is
-    added by an item is v_b, to the bit. v_b depends on the gradients of b that the backward pass gave, and on the
-    shapes of the micro-batch; that those do not depend on the other items is for the batch's maker (`rounds.py`,
-    `placement.py`).
+    not finite adds nothing. The sum is exact while items · clip_norm / grid ≤ 2^52 (`sums.check_range`): item b
+    adds v_b, to the bit. This v_b depends on the gradients of b that the backward pass gave, and on the shapes of
+    the micro-batch. The batch's maker keeps both independent of the other items (`rounds.py`, `placement.py`).
     """
     if not clip_norm > 0:
         raise InputError("clip_norm", f"must be above 0, got {clip_norm:g}", "give a positive number")

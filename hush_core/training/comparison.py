@@ -1,7 +1,7 @@
 """Before the first release: is the clipped sum of the model at hand what single examples make of it?
 
-The book-keeping of `layer_calls.py` rests on what a model's code does with its layers: that examples lie in the
-first dimension, that none looks at another, that each parameter is used through its layer. Much of what breaks
+The book-keeping of `layer_calls.py` rests on what a model's code does with its layers: that the first dimension is
+the example, that none looks at another, that each parameter is used through its layer. Much of what breaks
 that is refused by name where it can be seen; this finds the rest. On a few random examples each one's part in
 the clipped sum of their batch is compared, parameter by parameter, with the gradient that plain autograd gives
 when it is run alone and without padding. The tokens are random: no data is read, and nothing is released.
@@ -23,8 +23,9 @@ from hush_core.training.noise import grid_step
 
 TOLERANCE, FLOOR = 1e-3, 1e-2
 """A parameter's clipped gradient may differ by TOLERANCE of its own norm, or of FLOOR of the whole gradient's where
-its share is smaller: there may be nothing but rounding in it (a bias of attention's keys). Over all architectures
-that are right (lab/benchmarks/architectures.py) float32 rounds to at most 4e-5, GPT-2 small to 2e-5."""
+its share is smaller. A smaller share may be nothing but rounding (a bias of attention's keys). Over all
+architectures that are right (lab/benchmarks/architectures.py) float32 rounds to at most 4e-5, GPT-2 small to
+2e-5."""
 TOLERANCE_HALF, FLOOR_HALF = 0.5, 0.1
 """Where any layer runs in bf16 or fp16. A use that is left out still shows as a difference of 1."""
 _HALF = (torch.bfloat16, torch.float16)
@@ -37,7 +38,7 @@ def check_clipping(network: nn.Module, batches: Sequence[MicroBatch], *, losses:
     """Refuse a model whose clipped sum differs from what its examples make of it one by one.
 
     The first batch decides; where it differs, the model passes only if all the others agree. A rounding that
-    sends a token to another expert is gone on other tokens, wrong code is not.
+    sends a token to another expert disappears with other tokens, wrong code does not.
 
     Args:
         network: as it will be trained; in evaluation mode meanwhile. Trainable parameters that are all zero
@@ -47,13 +48,13 @@ def check_clipping(network: nn.Module, batches: Sequence[MicroBatch], *, losses:
 
     Raises:
         InputError: names the parameter that differs most, and by how much; or the layer or parameter that
-            cannot be clipped; or tells in one line in what the model's own code ended.
+            cannot be clipped; or says in one line in what the model's own code ended.
 
-    Guarantee: on the first batch, or on all others, every parameter's part in the clipped sum is the sum of its
-    single-example gradients, each scaled to the clip norm, but for 1e-3 of it or 1e-5 of the whole, whichever is
-    more; the same holds of the last example's part on its own; each norm is that of the example's gradient, but
-    for 1e-3. In half precision: 0.5 and 0.05. Time: a few steps on short examples. Memory: three gradients of
-    the model.
+    Guarantee: the following holds on the first batch, or on all others. Every parameter's part in the clipped sum
+    is the sum of its single-example gradients, each scaled to the clip norm, up to 1e-3 of that part or 1e-5 of the
+    whole, whichever is more. The same holds of the last example's part on its own. Each norm is that of the
+    example's gradient, up to 1e-3. In half precision: 0.5 and 0.05. Time: a few steps on short examples. Memory:
+    three gradients of the model.
     """
     first, *others = batches
     refusal = _refusal(network, first, losses)
@@ -76,8 +77,8 @@ def _refusal(network: nn.Module, batch: MicroBatch, losses: Losses) -> InputErro
 
 
 def largest_difference(network: nn.Module, batch: MicroBatch, *, losses: Losses) -> tuple[float, str, bool]:
-    """(largest relative difference, of what, whether anything ran in half precision): of the clipped sum, of each
-    example's norm, and of the last example's part in the sum, which is what the others leave of it.
+    """(largest relative difference, of what, whether anything ran in half precision). Compared are the clipped sum,
+    each example's norm, and the last example's part in the sum, which is what the others leave of it.
 
     Raises:
         InputError: an example has no gradient, or one that is not finite.

@@ -4,9 +4,9 @@
     row = rows.mix(total)                # Σ_s c_s·g_{t−s}, every term on the grid: add rounded noise to it, release
     gradient = rows.read(released)       # g_t + (C⁻¹·Z)_t: from released rows alone
 
-The sum is exact: integers meet integer noise, as without correlation (docs/mathematics.md §5). What is kept between
-rounds is the clipped sums of the last b − 1 rounds, which are protected and live in memory alone: after a kill a
-run goes on with an empty past, which only takes bands away from C (Proposition C3).
+The sum is exact: integers meet integer noise, as without correlation (docs/mathematics.md §5). Between rounds the
+clipped sums of the last b − 1 rounds are kept; they are protected and live in memory alone. After a kill a run
+resumes with an empty past, which only takes bands away from C (Proposition C3).
 """
 
 from __future__ import annotations

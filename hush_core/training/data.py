@@ -1,7 +1,7 @@
 """Token sequences → padded micro-batches.
 
 An example is one sequence. A causal model predicts every next token; a masked model predicts 15 % of the
-tokens, chosen anew whenever the example is drawn (Devlin et al. 2019), and only those reach its head.
+tokens, chosen again whenever the example is drawn (Devlin et al. 2019), and only those reach its head.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MicroBatch(NamedTuple):
     """inputs: (b, T) int64, padded at the end. labels: (b, M) int64, -100 where nothing is predicted.
 
     chosen: (b, M) int64, the position of each label; None for a causal model, where M = T. attended: (b, T)
-    bool, False on padding; None for a causal model, which never looks back at what stands behind. shares: (items,
+    bool, False on padding; None for a causal model, which never looks at later tokens. shares: (items,
     k) float32, b = items · k: rows i·k to i·k + k − 1 are the records of item i, and by this each one's loss is
     multiplied; None where each row is an item of its own.
     """
@@ -77,7 +77,7 @@ class Objective:
     mask: int = -1
     vocabulary: int = 0
     special: frozenset[int] = frozenset()
-    """Never masked: tokens that stand for no text."""
+    """Never masked: tokens that encode no text."""
 
     def show(self, example: Tokens, generator: np.random.Generator) -> Shown:
         """One training sequence of an example. `generator` decides what a masked model is shown.
@@ -138,7 +138,7 @@ def micro_batches(
 ) -> list[MicroBatch]:
     """Cut a batch into micro-batches of at most `size` sequences of like length.
 
-    The order tells nothing, as the batch is summed. With several ranks each takes every `ranks`-th sequence:
+    The order reveals nothing, as the batch is summed. With several ranks each takes every `ranks`-th sequence:
     together they hold each exactly once, shown in the same way as to one process.
     """
     shown = [objective.show(tokens, generator) for tokens in sequences]

@@ -3,10 +3,10 @@
     scale = GradientScale.of(model, untagged, clip_norm=1.0)
     clipped_gradient_sum(network, batch, losses=model.losses, clip_norm=1.0, scale=scale)
 
-A round is then DP-SGD of φ in θ = θ₀ + s ∘ φ: the gradient in φ is s ∘ g, clipped to C and noised with σC as ever,
-and θ moves by s times the step of φ (docs/mathematics.md, Proposition 17). After AdaDPS (Li et al. 2022), with the
-factored second moments of Adafactor (Shazeer & Stern 2018): a matrix' scale is r cᵀ, so an outer product of a
-token stays one, and norms stay as exact and as fast as without a scale.
+A round is then DP-SGD of φ in θ = θ₀ + s ∘ φ (docs/mathematics.md, Proposition 17). The gradient in φ is s ∘ g,
+clipped to C and noised with σC as without a scale, and θ moves by s times the step of φ. Sources: AdaDPS (Li et al.
+2022), and the factored second moments of Adafactor (Shazeer & Stern 2018). A matrix' scale is r cᵀ, so an outer
+product of a token stays one, and norms stay as exact and as fast as without a scale.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ IN_WORDS = (
 EXAMPLES = 256
 """Untagged examples that second moments are taken of."""
 FLOOR = 1e-2
-"""A second moment below this share of its matrix' mean, and a matrix' mean below this share of all numbers' mean,
-count as that: a number whose gradient untagged text does not show is not moved without limit."""
+"""A second moment below this share of its matrix' mean counts as that share; so does a matrix' mean below this
+share of all numbers' mean. So a number whose gradient untagged text does not show is not moved without limit."""
 POWER = 0.5
 """s is the second moment to the power −POWER. The update is scaled twice: the gradient over its second moment. Its
 noise is longest where second moments are least, and so, nearly, is the loss's curvature."""
 SAME = 1e-2
 """By how much, relatively, a resumed run's scale may differ from the one that is computed again."""
 MARGIN = 10.0
-"""How often the clip norm goes into the root mean square of the untagged examples' scaled norms: what is clipped
-is nearly always as long as C, so that noise and signal do not depend on how long a gradient is."""
+"""Root mean square of the untagged examples' scaled norms ÷ clip norm. A clipped gradient is nearly always as long
+as C, so that noise and signal do not depend on how long a gradient is."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,9 +27,7 @@ _LOGITS = 1 << 28
 _AT_ONCE = 1000
 """Texts that a tokenizer is given at a time."""
 Precision = Literal["fp32", "bf16"]
-logging.getLogger(
-    "transformers.modeling_utils"
-).addFilter(  # padding stands behind all that a causal model reads
+logging.getLogger("transformers.modeling_utils").addFilter(  # padding follows all that a causal model reads
     lambda record: "attention_mask" not in record.getMessage()
 )
 EVALUATION_SEED = 0
@@ -66,11 +64,11 @@ class LanguageModel:
     def encode(self, texts: Sequence[bytes]) -> tuple[list[Tokens], int]:
         """Each text as (t,) integer tokens with the tokenizer's start and end, t ≤ context; how many were cut.
 
-        A byte model reads every byte; others read UTF-8 with � for what is none. Of a `PromptedText` it is said
+        A byte model reads every byte; others read UTF-8 with � for what is not UTF-8. Of a `PromptedText` it says
         which tokens are learned.
 
         Raises:
-            InputError: a prompted text, and a tokenizer that does not tell which bytes a token stands for.
+            InputError: a prompted text, and a tokenizer that does not say which bytes a token encodes.
         """
         rows: list[Tokens]
         if isinstance(self.tokenizer, ByT5Tokenizer):
@@ -101,7 +99,7 @@ class LanguageModel:
     def losses(self, network: nn.Module, batch: MicroBatch) -> Tensor:
         """(b,) cross-entropy in nats, each the mean over the example's own predictions (0 where it has none).
 
-        `network` stands first so that this is the `losses` of `clipped_gradient_sum`.
+        `network` comes first so that this is the `losses` of `clipped_gradient_sum`.
         """
         summed, counts = self._summed(network, batch)
         return summed / counts.clamp(min=1)
@@ -164,7 +162,7 @@ class LanguageModel:
         return "byte" if self.objective.kind == "causal" else "masked token"
 
     def _bytes(self, texts: Sequence[bytes], sequences: Sequence[Tokens]) -> int:
-        """Bytes that the predictions stand for: fewer than the texts', where those were cut or hold a prompt."""
+        """Bytes that the predictions encode: fewer than the texts', where those were cut or hold a prompt."""
         return sum(self._bytes_of(text, row) for text, row in zip(texts, sequences, strict=True))
 
     def _bytes_of(self, text: bytes, row: Tokens) -> int:

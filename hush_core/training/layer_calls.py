@@ -148,8 +148,8 @@ def check_received(book: Book) -> None:
 
 
 def _of_items(part: Outer | Tensor, records: int) -> Outer | Tensor:
-    """What rows give → what items give: the outer products of an item's rows stand behind one another, as if they
-    were one row's; gradients themselves are added up, in fp32."""
+    """What rows give → what items give: the outer products of an item's rows are concatenated, as if they were one
+    row's; gradients themselves are added up, in fp32."""
     if records == 1:
         return part
     if isinstance(part, Outer):
@@ -159,7 +159,7 @@ def _of_items(part: Outer | Tensor, records: int) -> Outer | Tensor:
 
 def _lasting(output: Tensor) -> Tensor:
     """The tensor whose place in the graph an in-place change of `output` leaves as it is: what it is a mere
-    reshaping of (a Linear's output in three dimensions), or itself. A changed view is hung up anew."""
+    reshaping of (a Linear's output in three dimensions), or itself. A changed view gets a new place."""
     base = output._base
     plain = base is not None and base.numel() == output.numel() and base.is_contiguous()
     return base if plain and output.is_contiguous() and base.requires_grad else output

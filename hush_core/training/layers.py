@@ -23,7 +23,7 @@ from hush_core.errors import InputError
 class Outer:
     """One use of a matrix parameter: the gradient of example b is the sum over t of left[b,t] ⊗ right[b,t].
 
-    left: (B, T, rows) floats, or (B, T) int64 row numbers that stand for one-hot vectors (an embedding).
+    left: (B, T, rows) floats, or (B, T) int64 row numbers in place of one-hot vectors (an embedding).
     right: (B, T, columns) floats.
     """
 
@@ -189,8 +189,8 @@ def rule_for(layer: nn.Module) -> Rule | None:
 def trainable_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
     """The layers that own trainable parameters and have a rule.
 
-    A parameter may also hang on a module without a rule, as the bias of BERT's head does, if a layer with
-    one holds it too: the clipping checks that each use of it is one that a rule saw.
+    A module without a rule may also own a parameter, as BERT's head owns its bias, if a layer with a rule holds it
+    too. The clipping checks that a rule saw each use of it.
 
     Raises:
         InputError: names the first parameter that no rule covers, or the layer that mixes examples.

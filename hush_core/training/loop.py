@@ -29,7 +29,7 @@ def run_rounds(module: pl.LightningModule, rounds: Rounds, root: Path, finished:
     """Run all rounds, or until `finished` is true after one on any rank."""
     ranks = Ranks.current()
     parallel: dict[str, Any] = {"devices": ranks.count}
-    if ranks.count > 1:  # the processes are there already, whatever cluster the environment tells of
+    if ranks.count > 1:  # the processes are there already, whatever cluster the environment names
         parallel["strategy"] = DDPStrategy(cluster_environment=LightningEnvironment())
     with _quiet():
         trainer = pl.Trainer(

@@ -154,7 +154,7 @@ def _heads(model: LanguageModel) -> set[str]:
 
 
 def _own_by_peft(model: LanguageModel, names: list[str]) -> list[str]:
-    """Those of the names that peft adapts as they stand. In some mixtures it takes any layer that is called like
+    """Those of the names that peft adapts as they are. In some mixtures it takes any layer that is called like
     an expert's for the experts' fused weights, and adapts these; in state-space models it refuses some."""
     own = set()
     for ending in _endings(names):

@@ -1,7 +1,8 @@
 """Whether the ranks of a run have met: before that nothing is released, and nobody is waited for long.
 
-A rank says that its machine has begun it by a file in the run's private folder; the first one tells its parent when
-all are joined. A machine that never begins its ranks, or is not reached over the interface, ends the run in a line.
+A rank says that its machine has begun it by a file in the run's private folder; the first one informs its parent
+when all are joined. A machine that never begins its ranks, or is not reached over the interface, ends the run in a
+line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hush_core.training.hosts import HOSTS, INTERFACE, Hosts
 PATIENCE = 300.0
 """Seconds in which ranks on several machines have to meet; importing torch from a slow disk takes one of them."""
 MET = "met"
-"""What the first rank tells its parent then."""
+"""What the first rank sends its parent then."""
 _HERE = "begun."
 
 

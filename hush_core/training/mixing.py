@@ -33,7 +33,7 @@ class UntaggedMix:
         scale: of the released gradients: plain ones are scaled alike, and about as long.
 
     Raises:
-        InputError: at construction, where there is no text; at a call, where no release stands in the gradients.
+        InputError: at construction, where there is no text; at a call, where the gradients hold no release.
 
     With several ranks each computes a share; all end with the first one's sum, to the bit. The draws are fresh in
     each attempt: nothing is promised about them.

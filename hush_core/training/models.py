@@ -101,7 +101,7 @@ def open_model(
         seed: of parameters that the folder does not hold, such as a missing head.
 
     Returns:
-        The model, and the names of the parameters that were made anew.
+        The model, and the names of the parameters that were newly initialised.
 
     Raises:
         InputError: no model or tokenizer there, only pickled weights, or no such objective for it.
@@ -138,7 +138,7 @@ def open_model(
 def save_model(model: LanguageModel, directory: Path, *, base: str = "", merge: bool = True) -> None:
     """Weights as safetensors, the config, the tokenizer; adapters apart, and merged into the weights.
 
-    With merge, an adapted model is used up: load it again to go on. Without, the weights are saved as they
+    With merge, an adapted model is used up: load it again to train on. Without, the weights are saved as they
     were before the adapters, and `load_model` puts those in again. `base` names the model that they belong to.
     """
     directory.mkdir(parents=True, exist_ok=True)

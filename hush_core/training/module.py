@@ -79,24 +79,23 @@ class PrivateModule(_ManualModule):
         noise: fresh by default, from a key that never leaves this object; not used where the ledger is None.
         rate: release → learning rate; the optimiser's own by default.
         on_step: called with the round after its optimiser step.
-        after_release: called with the round when its release stands in the gradients, before the optimiser: may
-            change them by what depends on releases and unprotected text alone (post-processing).
+        after_release: called with the round when the gradients hold its release, before the optimiser: may change
+            them by what depends on releases and unprotected text alone (post-processing).
         probe: 2 or 3 RANDOM or public examples of different length, which the clipping is tried on before
             the first release; made up where `losses` is a LanguageModel's own.
         scale: fixed, of untagged text alone. Each item's gradient is scaled, then clipped; what `after_release`
             leaves is scaled once more before the optimiser.
 
     Raises:
-        InputError: at construction, for a parameter that cannot be clipped; at the start of `fit`, for a
-            trainer that would clip, accumulate or cast; at the first step, for a model whose clipped sum
-            is not that of its examples; at a step, for a batch that is not the next round's or for
+        InputError: at construction, for a parameter that cannot be clipped. At the start of `fit`, for a
+            trainer that would clip, accumulate or change the precision. At the first step, for a model whose
+            clipped sum is not that of its examples. At a step, for a batch that is not the next round's or for
             rounds beyond the plan's.
 
     Guarantee: a step releases (Σ clipped + N(0, σ²C²I))/B, an empty batch included, so the steps that a
-    ledger counts are the T-fold composition that the plan certifies (docs/mathematics.md §2); each item of a
-    batch adds at most C to the sum, the average of at most `plan.records` of its records clipped. Where the plan
-    has a cycle, a step releases a row of C·G + Z and reads its gradient from it (docs/mathematics.md). With
-    several
+    ledger counts are the T-fold composition that the plan certifies (docs/mathematics.md §2). Each item of a
+    batch adds at most C to the sum: the average of at most `plan.records` of its records, clipped. Where the plan
+    has a cycle, a step releases a row of C·G + Z and reads its gradient from it (docs/mathematics.md). With several
     ranks the sum runs over all of them, and the noise is added once. The sum is exact: an item adds what it
     would add alone, to the bit, given that its own gradient does not depend on its neighbours (`placement.py`).
     """

@@ -18,7 +18,7 @@ class NoisyAdam(torch.optim.Optimizer):
     """x ← x − lr · m̂ / (√max(v̂ − Φ, floor_t) + ε), no weight decay.
 
     floor_t = Φ √(2 (1−β₂)(1+β₂^t) / ((1+β₂)(1−β₂^t))) is the standard deviation that the noise alone gives v̂ after
-    t steps: what is left below it cannot be told from noise, and would be divided by.
+    t steps: what is left below it cannot be distinguished from noise, and would be divided by.
 
     Args:
         noise_variance: Φ, of each coordinate of the gradients that are passed; 0 gives Adam.

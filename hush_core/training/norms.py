@@ -2,8 +2,8 @@
 
 Sources: book-keeping (Bu et al. 2023) and ghost norms (Li et al. 2022). Beyond them: weights with several uses
 get the exact cross term, an embedding's norm is computed on the rows that it touched, of a symmetric product only
-one triangle is computed; and every norm is an upper bound that holds whatever fp32 has rounded, by the analysis
-in docs/training.md ("Rounding"): fp32 adds up at most BLOCK products at a time, float64 adds up the blocks.
+one triangle is computed. Every norm is an upper bound that holds whatever fp32 has rounded, by the analysis in
+docs/training.md ("Rounding"): fp32 adds up at most BLOCK products at a time, float64 adds up the blocks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     fit_in_processes(4, Job(plan, texts, model_dir, settings, lora, work_dir, out_dir))
 
-What they need lies in a folder of their own below the run's private one; texts go nowhere else, and never into
-arguments, environment or logs. docs/running.md says what is guaranteed, and why torchrun does not do it.
+What they need is in a folder of their own below the run's private one. Texts go nowhere else, and never into
+arguments, environment or logs. The page docs/running.md says what is guaranteed, and why torchrun does not do it.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _start(
     folder: Path, rank: int, count: int, hosts: Hosts, fds: tuple[int, ...], log: Path
 ) -> subprocess.Popen[bytes]:
     """A worker in a process group of its own: a Ctrl-C at the terminal reaches the parent alone. `fds` are what it
-    inherits: where it tells its progress, then locks."""
+    inherits: where it reports its progress, then locks."""
     command, local = hosts.of(rank, count)
     ranked = {
         "RANK": str(rank),

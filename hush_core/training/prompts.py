@@ -1,4 +1,4 @@
-"""Which tokens of a prompted text are learned: those that stand for a byte of a completion, in part or whole."""
+"""Which tokens of a prompted text are learned: those that encode a byte of a completion, in part or whole."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def with_start(tokens: list[int], start: int | None) -> list[int]:
 
 
 def _characters(text: PromptedText) -> tuple[str, Sequence[tuple[int, int]]]:
-    """The text as UTF-8 with � for what is none, and its completions counted in characters.
+    """The text as UTF-8 with � for what is not UTF-8, and its completions counted in characters.
 
-    Every range is decoded by itself: it begins and ends where a character does, but for one that a chunk's border
-    cuts, and then nothing stands beside it.
+    Every range is decoded by itself. It begins and ends where a character does, unless a chunk's border cuts the
+    character, and then nothing is beside it.
     """
     borders = sorted({0, len(text), *(place for pair in text.completions for place in pair)})
     at, parts, place = {0: 0}, [], 0

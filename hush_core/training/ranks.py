@@ -1,6 +1,6 @@
 """The processes of a data-parallel run: one, unless torch.distributed was initialised before.
 
-Only the first rank holds the keys of the noise and the ledger: it adds the noise to the sum of all ranks and
+Only the first rank holds the keys of the noise and the ledger. It adds the noise to the sum of all ranks and
 sends the release to the others, which get nothing that is not public.
 """
 

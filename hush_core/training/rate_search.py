@@ -1,4 +1,4 @@
-"""Choose a learning rate without releasing anything: the private run, played through on public text.
+"""Choose a learning rate without releasing anything: the private run, rehearsed on public text.
 
 A sweep over the protected examples would release every run of it, and each costs as much of the promise as
 the one that is kept. The rehearsal has the plan's own noise and clipping, and protected examples take no
@@ -31,7 +31,7 @@ POINTS = 20
 
 @dataclass(frozen=True)
 class RateTrial:
-    """One learning rate played through: losses in bits on public text that it did not train on."""
+    """One learning rate rehearsed: losses in bits on public text that it did not train on."""
 
     learning_rate: float
     loss: float | None

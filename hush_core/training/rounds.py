@@ -3,8 +3,8 @@
 An item is what a round draws: an example, or a pool of records, of which the round shows some and averages their
 gradients (docs/training.md, "Items of several records").
 
-In private training the shape in which an item is computed is a function of the item itself and of public
-numbers: kernels round otherwise in another shape, and taking one item away must not change the others.
+In private training the shape in which an item is computed is a function of the item itself and of public numbers.
+Kernels round otherwise in another shape, and taking one item away must not change the others.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class Rounds(Dataset[RoundBatch]):
             examples.
         records: the most records of an item that a round shows.
 
-    Guarantee: the records of an item are a uniform choice from its pool, drawn anew each round, independently of
-    which items were drawn and of the choice from any other pool; from a generator of their own.
+    Guarantee: the records of an item are a uniform choice from its pool, from a generator of their own. Each round
+    draws them again, independently of which items were drawn and of the choice from any other pool.
     """
 
     def __init__(

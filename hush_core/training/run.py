@@ -105,13 +105,13 @@ def fit_private(
         others: texts that no edge of the graph names.
         witness: where each release is counted a second time, in another folder; beside the ledger if None.
         rehearsal: 32 bytes that fix all batches and noise. For a plan without certificates only, on text that
-            is not protected: whoever knows them can take the noise off again.
+            is not protected: anyone who knows them can take the noise off again.
         watch: called with each row of the log, after its round, on the first rank.
 
     Raises:
-        InputError: texts, model or work_dir do not fit the plan; early stopping or `keep: best` without text
-            that may decide; `untagged_batch` without untagged text; all
-            rounds are spent and nothing is left of them; no room for checkpoints (before a round is spent).
+        InputError: texts, model or work_dir do not fit the plan. Early stopping or `keep: best` without text
+            that may decide. No untagged text for `untagged_batch`. All rounds are spent and nothing is left of
+            them. No room for checkpoints (before a round is spent).
         KeyboardInterrupt: after SIGINT, when the round is finished and a checkpoint written.
 
     Guarantee: all attempts in `work_dir` together release at most plan.rounds noisy gradients, however they

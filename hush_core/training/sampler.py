@@ -57,8 +57,8 @@ class WeightedPoissonSampler(_KeyedRounds):
     """Draws the batch of round k from (key, k) alone, in time that grows with the batch and not with n.
 
     Examples are grouped by the binary order of magnitude of their rate. A group of m examples with greatest
-    rate q draws K ~ Binomial(m, q) and then a uniform K-subset, which are exactly m independent Bernoulli(q);
-    each drawn example is kept with probability ρ_i/q ≥ 1/2, which makes them exactly Bernoulli(ρ_i).
+    rate q draws K ~ Binomial(m, q) and then a uniform K-subset, which are exactly m independent Bernoulli(q).
+    Each drawn example is kept with probability ρ_i/q ≥ 1/2, which makes them exactly Bernoulli(ρ_i).
 
     Args:
         rates: (n,) float64 in [0, 1]; an example with rate 0 is never drawn.

@@ -14,7 +14,7 @@ from hush_core.training.averaging import loss_that_decides
 def learning_rate_at(round: int, settings: TrainConfig, rounds: int) -> float:
     """The learning rate of one release (0, 1, …, rounds − 1): linear warm-up, then the schedule.
 
-    It depends on the number of the release alone, so that a resumed run goes on where the first one stood.
+    It depends on the number of the release alone, so that a resumed run continues where the first one ended.
 
     Raises:
         InputError: the config names several rates and none was chosen.

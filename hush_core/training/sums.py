@@ -46,8 +46,8 @@ def rounding_charge(uses: Iterable[Outer], shape: torch.Size, kept: bool) -> flo
 def scales(sizes: list[Size], bound: float, grid: float) -> Tensor:
     """(B,) fp32: by what each example is multiplied before it is rounded to integers.
 
-    At most bound/norm, at most 1, both ÷ grid, and rounded down; less for an example whose terms cancel so far
-    that they would leave the range of exact integers; 0 for one that is not finite.
+    At most bound/norm, at most 1, both ÷ grid, and rounded down. It is less for an example whose terms cancel so
+    far that they would leave the range of exact integers, and 0 for one that is not finite.
     """
     norms = torch.stack([size.norm for size in sizes]).square().sum(0).sqrt() * (1 + 2.0**-40)
     reach, peak = (torch.stack([getattr(s, name) for s in sizes]).sum(0) for name in ("reach", "peak"))
@@ -102,7 +102,7 @@ def add_products(total: Tensor, use: Outer, scale: Tensor, grid: float) -> None:
 
 def _add_exactly_in_fp32(total: Tensor, left: Tensor, right: Tensor, scale: Tensor, grid: float) -> None:
     """The same for a large matrix: whole numbers are first added in fp32, as long as they stay in the range in
-    which that makes no error. bf16 factors are multiplied as such, and the product is scaled."""
+    which that makes no error. Factors in bf16 are multiplied as such, and the product is scaled."""
     half = left.dtype == torch.bfloat16
     runs = _exact_runs((scale * _highest(left) * _highest(right)).tolist())
     if not half and left.shape[2] <= right.shape[2]:

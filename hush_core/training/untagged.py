@@ -70,7 +70,7 @@ def fit_untagged(
     Args:
         texts, validation: disjoint, and untagged: no edge of the graph names them.
         settings: several learning rates are tried from the same state by successive halving (the better half
-            trains anew for twice as long), and the best trains to the end.
+            starts again and trains for twice as long), and the best trains to the end.
         seed: fixes every batch; not a secret here.
         progress: called as progress("untagged", steps done, most steps), in a trial as "untagged at RATE".
 
