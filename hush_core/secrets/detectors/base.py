@@ -53,10 +53,10 @@ Numbers = Iterable[int] | np.ndarray
 
 
 class Span(NamedTuple):
-    """Bytes [start, end) of content number `blob`, at every place where that stands.
+    """Bytes [start, end) of content number `blob`, at every place that has that content.
 
     reason: why, as the edges show it; the detector's kind if empty.
-    value: the secret's own value stands here in full, so that an attack may look for it.
+    value: these bytes are the secret's own value in full, so that an attack may look for it.
     """
 
     blob: int
@@ -70,13 +70,13 @@ class Span(NamedTuple):
 class Labels:
     """What holds a secret. Chunks that it overlaps by one byte are labelled, and all exact copies of them.
 
-    files: whole files, by number. blobs: whole contents, by number, wherever they stand; they may stand
-    nowhere (text out of history), and then only their copies are labelled.
+    files: whole files, by number. blobs: whole contents, by number, in every file that has them; where no file
+    does (text out of history), only their copies are labelled.
     spans: parts of contents. search_terms: values that are searched for everywhere, in all usual encodings.
     reason: for `files` and `blobs`, as the edges show it; the detector's kind if empty.
     copies: whether exact copies of chunks that `spans` overlap are labelled; not where the value is what is
     looked for, as the rest of such a chunk may be anybody's boilerplate.
-    decided: contents in which the detector itself told what holds the secret: copies are not sought in them.
+    decided: contents in which the detector itself decided what holds the secret; copies in them are not looked for.
     """
 
     files: Numbers = field(default=(), repr=False)
@@ -115,11 +115,11 @@ class Detector:
         history: whether it needs the whole history; then each of `corpus.repositories` has one, and a shallow
             clone is refused, as is a job without repositories.
         version: changes whenever the same input may give other findings; kept results are not used then.
-        prepare: what takes long and needs no corpus (compiling rules), given the private folder where it may be
-            kept for the next extraction, or None; called in a thread of its own while the corpus is read. `detect`
-            may begin before it is done.
-        reads_redacted: what it finds depends on all text (how often a word stands), and so is to be told from the
-            text as it will be trained on; only what is to be redacted itself is looked for before.
+        prepare: does what takes long and needs no corpus (compiling rules). It gets the private folder where the
+            result may be kept for the next extraction, or None. It runs in a thread of its own while the corpus is
+            read; `detect` may begin before it is done.
+        reads_redacted: what it finds depends on all text (how often a word occurs). So it reads the text as it will
+            be trained on; only what is to be redacted itself is looked for before.
         scan: the part of `detect` that `DetectorContext.scan` keeps by content; may be called before it, on each
             repository by itself and in another process.
     """

@@ -148,7 +148,7 @@ class _Rule:
 
 
 _CHILD = "\x01"
-"""Stands for the last part of a path: no folder can have that name, as shown."""
+"""In place of the last part of a path: no folder can have that name, as shown."""
 
 
 def owned(files: Iterable[Codeowners], teams: Iterable[str], path: str) -> bool:

@@ -2,20 +2,20 @@
 
 `attribute` says how much of it; each holds what the next one does:
 
-- `file`: every file at a path that one of their commits changed, author, committer or co-author, merges
-  included; at paths tied to such a one through equal content (renames, copies) or through text that moved as a
-  commit brought the file in (renames with edits, splits: `corpus.git.lineage`); every file whose content such a
-  commit brought in, in any repository; and every file with a line of theirs that few files have, unless it is named
-  public.
-- `commit`: within those files, the lines that one of their commits added and that stand there still, compared
+- `file`: every file at a path that one of their commits changed. Theirs are commits as author, committer or
+  co-author, merges included. Also files at paths tied to such a path: by equal content (renames, copies), or by
+  text that moved as a commit brought the file in (renames with edits, splits: `corpus.git.lineage`). Also every
+  file whose content such a commit brought in, in any repository. Also every file with a line of theirs that few
+  files have, unless it is named public.
+- `commit`: within those files, the lines that one of their commits added and that are still there, compared
   without the blanks around them. Lines without a letter or a digit are not compared. A file that ever had a
   version of theirs that is no text, or too large to be read, is taken whole, and counted. In history mode also
   every content that one of their commits brought in, whole.
-- `blame`: the lines that `git blame` gives to one of their commits at the revision, those without a letter or a
-  digit aside; whoever re-indents a line takes it over. A file is blamed once for all entries, and only where a line
-  of theirs stands. One that git cannot blame is taken as `commit` takes it, and counted.
+- `blame`: the lines that `git blame` gives to one of their commits at the revision, except those without a letter
+  or a digit. Anyone who re-indents a line takes it over. A file is blamed once for all entries, and only if it has
+  a line of theirs. One that git cannot blame is taken as `commit` takes it, and counted.
 
-An exact copy of a chunk that is labelled is labelled too, whoever made it.
+An exact copy of a chunk that is labelled is labelled too, no matter who made it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hush_core.secrets.detectors.base import Detector, Finding, Span
 from hush_core.secrets.detectors.context import DetectorContext
 
 FEW_PATHS = 3
-"""Paths at which a line may stand that tells whose a file is."""
+"""Most paths at which a line may be that shows whose a file is."""
 LINE_BYTES = 12
 """Least bytes of such a line."""
 OWN_LINES = 1
@@ -66,7 +66,7 @@ def detect(corpus: Corpus, entry: ContributorsSecret, context: DetectorContext) 
 
 @dataclass(frozen=True)
 class _Work:
-    """What people did: files by number; lines as `line_hash` gives them; files whose lines cannot be told;
+    """What people did: files by number; lines as `line_hash` gives them; files whose lines cannot be attributed;
     contents that they brought into a history."""
 
     files: np.ndarray
@@ -110,8 +110,8 @@ def _history(corpus: Corpus, tree: int) -> History:
 
 
 def _files_with(corpus: Corpus, lines: set[int], context: DetectorContext) -> np.ndarray:
-    """Files of repositories at a path where OWN_LINES of these stand that stand at few paths; not what is named
-    public, which a line in common makes nobody's."""
+    """Files of repositories at a path with OWN_LINES of these lines that are at few paths. Not what is named
+    public: a line in common makes that nobody's."""
     hashes, paths = context.once(("lines that tell",), lambda: _rare_lines(corpus))
     mine = paths[np.isin(hashes, np.fromiter(lines, dtype=np.int64, count=len(lines)))]
     theirs = np.flatnonzero(np.bincount(mine, minlength=len(corpus.paths)) >= OWN_LINES)
@@ -121,7 +121,7 @@ def _files_with(corpus: Corpus, lines: set[int], context: DetectorContext) -> np
 
 
 def _rare_lines(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """(hash, path) of the lines of LINE_BYTES or more that stand at FEW_PATHS or fewer, in any version."""
+    """(hash, path) of the lines of LINE_BYTES or more that are at FEW_PATHS or fewer, in any version."""
     ours = np.flatnonzero(np.isin(corpus.tree, corpus.repositories))
     blobs, first = np.unique(corpus.blob[ours], return_index=True)
     pairs = np.zeros((0, 2), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which values that stand where passwords do a person may have chosen, and which are code, paths and sentences."""
+"""Which values at the places of passwords a person may have chosen, and which are code, paths and sentences."""
 
 # ruff: noqa: E501  (tables and patterns: one row a form)
 

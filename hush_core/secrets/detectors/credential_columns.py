@@ -70,7 +70,7 @@ Cells = Iterator[tuple[int, int]]
 
 
 def heads(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[int, Cells]]:
-    """Where the heads of tables with a column of passwords stand on these lines, and the cells of that column."""
+    """Where the heads of tables with a column of passwords are on these lines, and the cells of that column."""
     for first, last in lines:
         deadline.check()
         low, high = max(0, first - REACH_UP), min(len(content), last + REACH_UP)

@@ -22,7 +22,7 @@ Find = Callable[[bytes], Iterable[tuple[str, int, int]]]
 _GROUP = (
     rb"[CIJKLMNOPQRSTUVWXYZa-f][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
 )
-"""Base64 of three readable characters: the first two bits of each are 0, the third tells a sign from a letter."""
+"""Base64 of three readable characters: in each the first two bits are 0; the third separates signs from letters."""
 DECODED_GATE = (
     rb"(?:(?:"
     + _GROUP
@@ -46,7 +46,7 @@ def decoded(content: bytes, lines: list[tuple[int, int]], find: Find) -> Iterato
             for match in run.finditer(content, max(first, seen if run is _BYTES else 0), last):
                 deadline.check()
                 start, end = match.span()
-                if run is _BYTES:  # an array goes on over lines
+                if run is _BYTES:  # an array continues over lines
                     end = _BYTES.match(content, start, min(start + MOST, len(content))).end()
                 if end - start > MOST or start < seen:
                     continue

@@ -1,8 +1,8 @@
 """What is public by its encoding, ASN.1's DER or PEM, in base64: certificates, requests, ECDSA signatures.
 
-Told by the structure (X.690, RFC 5280, 2986, 3279), whatever name stands before. Private keys begin with an integer
-(RFC 8017, 5915, 5958), encrypted ones with an algorithm (RFC 5958), PKCS #12 with version 3 (RFC 7292): none of
-these is taken for one of those.
+Recognised by the structure (X.690, RFC 5280, 2986, 3279), whatever the name before. Not taken for these: private keys,
+which begin with an integer (RFC 8017, 5915, 5958), encrypted ones, with an algorithm (RFC 5958), and PKCS #12, with
+version 3 (RFC 7292).
 """
 
 # ruff: noqa: E501  (patterns: one row a form)
@@ -19,7 +19,7 @@ SEQUENCE, INTEGER, VERSION = 0x30, 0x02, 0xA0
 LEAST_CERTIFICATE = 128
 """Bytes; no certificate, request or list is shorter."""
 HEAD = 64
-"""Characters of base64 that hold all by which a certificate is told."""
+"""Characters of base64 that hold all by which a certificate is recognised."""
 SIGNED = range(16, 70)
 """Bytes of each number of an ECDSA signature, on curves of 128 to 521 bits."""
 REACH = 8192

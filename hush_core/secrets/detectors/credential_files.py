@@ -119,7 +119,7 @@ def in_files(
 
 
 def _nobodys(value: bytes, before: bytes) -> str:
-    """Why a value at a place of credentials is none; "" if it may be one."""
+    """Why a value at a place of credentials is not one; "" if it may be one."""
     if _TEMPLATE.search(value):
         return "a template"
     if _PLACEHOLDER.fullmatch(value) or is_placeholder(value) or says_placeholder(value):

@@ -23,7 +23,7 @@ TELLING_SURPRISE = 5.0
 class Format:
     """A published format: `body` is the value, `before` and `after` its borders; the gate is the body if empty.
 
-    random: where the prefix ends, for formats whose prefix may stand in names; what follows must look random.
+    random: where the prefix ends, for formats whose prefix may be part of a name; what follows must look random.
     but: how examples of it end.
     """
 

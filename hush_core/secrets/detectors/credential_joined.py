@@ -52,7 +52,7 @@ class Joined:
     places: tuple[tuple[int, int], ...]
 
     def holds(self, start: int, end: int) -> bool:
-        """Whether [start, end) lies in one of the places."""
+        """Whether [start, end) is inside one of the places."""
         return any(first <= start and end <= last for first, last in self.places)
 
 
@@ -161,7 +161,7 @@ def _look(
     content: bytes, start: int, pieces: list[tuple[int, int]], find: Find, *, before: bytes | None = None,
     whole: bool = False, apart: bool = False,
 ) -> Iterator[Joined]:  # fmt: skip
-    """What the rules see in the parts as one, if it stands in more than one of them."""
+    """What the rules see in the parts as one, if it spans more than one of them."""
     deadline.check()
     parts = tuple([content[a:b] for a, b in pieces])
     text = b"".join(parts)
@@ -245,7 +245,7 @@ def _block(content: bytes, at: int) -> list[tuple[int, int]]:
 
 
 def _held(content: bytes, match: re.Match[bytes]) -> list[tuple[int, int]]:
-    """Where the literals stand that the variables of an expression hold; empty if one is not found."""
+    """Where the literals are that the variables of an expression hold; empty if one is not found."""
     pieces = []
     for name in NAMES.findall(match[1]):
         name = name.rpartition(b".")[2] if b"." in name else name

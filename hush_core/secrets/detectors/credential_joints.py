@@ -1,6 +1,6 @@
-"""How languages join the parts of a string: what stands between two literals, in a list, at a line's end.
+"""How languages join the parts of a string: what is between two literals, in a list, at a line's end.
 
-Each form has a pattern (RE2) and a gate (hyperscan: may it stand on this line?).
+Each form has a pattern (RE2) and a gate (hyperscan: may it be on this line?).
 """
 
 # ruff: noqa: E501  (tables and patterns: one row a form)

@@ -1,7 +1,7 @@
 """What names tell: a machine's random value near a telling name, after a prefix, or by itself.
 
 Names are read word by word, in camel, snake, kebab or spaced writing: `apiKeyProd`, `SECRET_KEY`, `stripe secret`.
-What a word just before the value denies ("sha256", "public", "checksum") is none.
+What a word just before the value denies ("sha256", "public", "checksum") is not a credential.
 """
 
 # ruff: noqa: E501  (tables and patterns: one row a form)
@@ -51,13 +51,13 @@ from hush_core.secrets.detectors.rejected import rejected
 from hush_core.secrets.priors import ASSIGNED, NEARBY
 
 RANDOM_TOKEN = "hush.random-token"
-"""A machine's random value that no name tells of."""
+"""A machine's random value that no name announces."""
 BEFORE, AFTER = 120, 32
 """Most bytes from a telling word to a value: before it (on its line, or on the line above), and after it."""
 MAX_VALUE = 8192
 
 _NO_NAMES = frozenset(b"value string default data content v b str text f r u".split())
-"""Words that may stand between a name on the line above and its value."""
+"""Words that may be between a name on the line above and its value."""
 
 RUN = re.compile(rb"(?<![A-Za-z0-9_+/-])[A-Za-z0-9_+/.~-]{16,}={0,2}")
 _DATA_URI = linear.compile(
@@ -92,7 +92,7 @@ _IS_NAME = linear.compile(rb"[ \t]*(?::?=(?!=)|\()")
 _PREFIX = re.compile(rb"[A-Za-z]{1,12}[0-9]{0,2}(?:[_-][A-Za-z0-9]{1,8}){0,2}[_.:~+-]")
 _BLOCK = re.compile(rb"[A-Za-z0-9+/=]{56,80}\Z")
 _BEFORE_LINE, _AFTER_LINE = b" \t\"'`+.&|>#*/", b" \t\"'`+.&|,;)\\\r"
-"""What stands around a line of a block that is written as strings, a quote, or a comment."""
+"""What is around a line of a block that is written as strings, a quote, or a comment."""
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
@@ -109,13 +109,13 @@ def machine_values(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tup
 
 
 REACH_UP, REACH_DOWN = 160, 120
-"""Bytes above and below a line by which its values are told: of the lines beside it, and KEY_REACH."""
+"""Bytes above and below a line on which its values depend: of the lines beside it, and KEY_REACH."""
 MOST_KEPT = 512
 
 
 @lru_cache(1 << 14)
 def values_of(text: bytes, first: int, last: int) -> list[tuple[str, int, int, bool]]:
-    """(rule, start, end) of the values on a line of a text; and whether no name tells of one, so that it is none in a
+    """(rule, start, end) of the values on a line of a text; and whether no name announces one, so that it is no value in a
     certificate. Kept, as the next version has nearly all lines of the one before."""
     line = text[first:last]
     if (
@@ -301,7 +301,7 @@ _TAG, _OPENS = re.compile(rb"</?[A-Za-z]+>"), re.compile(rb"<[A-Za-z]+>")
 
 
 def _in_block(content: bytes, first: int, last: int) -> bool:
-    """Whether the line stands in a block of encoded lines: a certificate, an image, a test's data."""
+    """Whether the line is in a block of encoded lines: a certificate, an image, a test's data."""
     above = content[max(0, first - 120) : max(0, first - 1)].rpartition(b"\n")[2]
     below = content[last : last + 120].partition(b"\n")[0]
     own = _bare(content[first : min(last, first + 512)].rstrip(b"\n"))

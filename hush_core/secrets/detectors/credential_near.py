@@ -28,9 +28,9 @@ NEAR_GATE = (
     + rb")"
 )
 _NAME = linear.compile(rb"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|\bpsk\b|" + LOCAL_NAMES + rb")")
-"""Names after which the value may also stand on the next lines."""
+"""Names after which the value may also be on the next lines."""
 ABOVE, LINES_ABOVE = 160, 3
-"""Bytes and lines above a value in which its name may stand: less than `changes.around` takes in."""
+"""Bytes and lines above a value in which its name may be: less than `changes.around` takes in."""
 MOST_LINE = 2000
 _RUN = linear.compile(RUN + rb"{8,128}")
 _TEMPLATES = (b"${", b"{{", b"$(", b"#{")
@@ -111,7 +111,7 @@ def is_passphrase(value: bytes) -> bool:
 
 
 def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
-    """(rule, start, end) of strong passwords on the lines on which a name stands, and on the next three."""
+    """(rule, start, end) of strong passwords on the lines that hold a name, and on the next three."""
     seen = 0
     for first, last in lines:
         deadline.check()
@@ -135,7 +135,7 @@ def near_names(content: bytes, lines: list[tuple[int, int]]) -> Iterator[tuple[s
 
 
 def _is_ascii85(line: bytes) -> bool:
-    """Whether a line is signs and letters at random, among which a short name stands by chance."""
+    """Whether a line is signs and letters at random, among which a short name occurs by chance."""
     return _DENSE.fullmatch(line) is not None and _WORD.search(line) is None
 
 
@@ -150,7 +150,7 @@ _VALUE_LINE = linear.compile(
 
 
 def _on_line(line: bytes) -> Iterator[tuple[str, int, int]]:
-    """What a line holds, whatever stands between it and the name."""
+    """What a line holds, whatever is between it and the name."""
     yield from _phrases(line)
     yield from said(line, is_passphrase)
     if not _STRONG_SIGN.search(line) and not _TURNS.search(line):
@@ -201,5 +201,5 @@ def _phrases(line: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _assigns(head: bytes) -> bool:
-    """Whether what stands before a value names it, so that it is no part of the value."""
+    """Whether what is before a value names it, so that it is no part of the value."""
     return head[-1:] in b":=" or head[:1] in b"-/"

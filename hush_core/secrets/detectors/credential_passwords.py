@@ -46,7 +46,7 @@ _OPENED = rb"[ \t]{0,16}[\[({]?"
 _MARK = rb"(?:[A-Za-z@]{0,2}[\"'`]|\\\")"
 _QUOTED = rb"([^\s\"'`\\<][^\s\"'`\\]{3,127})(?:[\"'`]|\\\")"
 _UNQUOTED = (
-    rb"([^\s\"'`<>;,(){}\[\]]{4,128})"  # all of them, up to 128: what follows is none, or stands behind a blank
+    rb"([^\s\"'`<>;,(){}\[\]]{4,128})"  # all of them, up to 128: what follows is no value, or is behind a blank
     rb"(?=\r?\n|\Z|[;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]"
     rb"|[ \t]{1,4}(?:\r?\n|\Z|[#;<][^\n]{0,120}(?:\n|\Z)|[ \t]{1,2}[A-Za-z_./-]|&[a-z_]+=))"
 )
@@ -62,7 +62,7 @@ PASSWORD = linear.compile(
     + rb")"
 )  # fmt: skip
 _BARE_GROUPS = (4, 7, 11)
-"""The groups whose value stands without quotes; the last of those that match is the value."""
+"""The groups whose value is without quotes; the last of those that match is the value."""
 PASSWORD_GATE = (
     _PASS_NAME
     + _TAIL
@@ -137,8 +137,8 @@ _WORD = re.compile(rb"(?:[A-Za-z'\x80-\xff-]|\\u[0-9A-Fa-f]{4})+")
 _DOTTED = linear.compile(rb"[ \t]*[\w-]+\.[\w.-]*\Z")
 """A name in parts, as messages have: `=` without blanks gives other names one value, as in `PGPASSWORD=x psql`."""
 _SENTENCE = re.compile(rb"[ \t]{1,2}(?![A-Za-z][\w.-]{0,40}[ \t]?[=:])(?:[A-Za-z\x80-\xff(]|\\u)")
-"""What goes on after the word is a message, in whatever language, and not one value; not so where the next word is a
-name that is given a value, too."""
+"""What continues after the word is a message, in whatever language, and not one value; not so where the next word is
+a name that is given a value, too."""
 
 
 _PLAINLY = re.compile(
@@ -161,7 +161,7 @@ def _is_word(value: bytes) -> bool:
 
 _SETTER = re.compile(rb"(?i)(?:set|with|add)_?\w{0,24}\Z")
 _LOOSE = (b",", b"is", b"is:", b"==", b"===")
-"""Signs after which a word, without a digit or a symbol, is none."""
+"""Signs after which a word, without a digit or a symbol, is no value."""
 
 
 _OTHER_WORDS = re.compile(
@@ -178,7 +178,7 @@ def passwords(
 ) -> Iterator[tuple[str, int, int]]:
     """Values assigned to telling names that need not be a machine's; as few as a settings file holds.
 
-    unsettled: takes in where values stand that are some only if the content's head is one of a settings file.
+    unsettled: takes in the places of values that count only if the content's head is one of a settings file.
     """
     settings: bool | None = None
     for first, last in lines:
@@ -288,7 +288,7 @@ ABOVE = 160
 
 
 def _first(content: bytes, first: int, last: int) -> int:
-    """Where the line begins, or the line above where the name of its value stands there."""
+    """Where the line begins, or the line above where the name of its value is there."""
     if first and _VALUE_LINE.match(content, first, last):
         above = content.rfind(b"\n", max(0, first - ABOVE), first - 1)
         return above + 1 if above >= 0 else 0 if first <= ABOVE else first
@@ -358,6 +358,6 @@ def _settings_like(content: bytes) -> bool:
 
 
 def head_of(content: bytes) -> int:
-    """Bytes by which it is told whether a file holds settings."""
+    """Bytes on which it depends whether a file holds settings."""
     lines = content[:HEAD_BYTES].split(b"\n", 60)
     return min(len(content), HEAD_BYTES) - (len(lines[60]) if len(lines) > 60 else 0)

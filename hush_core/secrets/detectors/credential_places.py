@@ -1,4 +1,4 @@
-"""Where tools keep credentials: the lines of their own files and calls, told by their form, whatever the file is called.
+"""Where tools keep credentials: the lines of their own files and calls, recognised by their form, whatever the file is called.
 
 Each is a gate (hyperscan, on the whole content), a pattern (RE2, on the lines that the gate names)
 and what the whole content must hold besides. Groups are the values. Sources: the tools' manuals.
@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kind of file holds a value. with_: what the content must hold somewhere; encoded: base64 of it; chosen: only what a
-    person may have chosen (`is_chosen`); above: its
-    name may stand up to ABOVE bytes before the line of its value; option: the first group is the name of a command's option."""
+    """Where a kind of file holds a value.
+
+    with_: what the content must hold somewhere. encoded: base64 of it. chosen: only what a person may have chosen
+    (`is_chosen`). above: its name may be up to ABOVE bytes before the line of its value. option: the first group is
+    the name of a command's option.
+    """
 
     pattern: bytes
     gate: bytes = b""
@@ -73,7 +76,7 @@ PLACES = (
     # SQL
     Place(rb"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with[ \t]+|encrypted[ \t]+|set[ \t]+)password(?:[ \t]+for[ \t]+[^\n=]{1,80})?[ \t]*=?)[ \t]*(?:password\()?[NE]?['\"]([^'\"\n]{3,256})['\"]|(?<![A-Za-z_.])password[ \t]*\([NE]?['\"]([^'\"\n]{3,256})['\"](?=\))",
           rb"(?i:identified[ \t]+(?:with[ \t]+[a-z0-9_\"']{1,40}[ \t]+)?(?:by|as)(?:[ \t]+password)?|(?:with|encrypted|set)[ \t]+password|password[ \t]*\()[^\n]{0,80}['\"][^'\"\n]{3}"),
-    # settings of services whose word stands before a blank
+    # settings of services, with a blank after the word
     Place(rb"(?i)^[ \t]*(?:requirepass|masterauth|masteruser|rcon_password|sv_password|bindpw|rootpw|rootbindpw|userpw|credentials|auth_?pass|auth-pass|dbpasswd|dbpassword|password|passwd|passphrase|secret|psk|pass|authtoken|auth_token|license_?key|key|token|mailhub_?pass|AuthPass|SMTPPass|mail_password"
           rb"|snmp-server community|rocommunity|rwcommunity|community|enable (?:secret|password)|key-string|pre-shared-key|tacacs-server key|radius-server key|wpa_passphrase|sae_password|wep_key[0-9]|kerberos_password|userid_pass|cookie|stats auth [^\s:]{1,64}:|auth [^\s]{1,64}|user_?pass)[ \t]+(?:[057][ \t]+)?"
           rb"[\"']?([^\s\"'=:{(\[]{3,256})[\"']?[ \t]*;?[ \t\r]*$",

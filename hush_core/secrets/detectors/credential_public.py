@@ -1,7 +1,7 @@
-"""What looks like a credential and is public by its form: told by what stands there, whatever the value is.
+"""What looks like a credential and is public by its form: recognised by what is there, whatever the value is.
 
-Each of these was seen as a false line in public repositories and is a kind, not a list of values: fingerprints of
-certificates, pins of actions, what protocols show to everybody, links to pages, names in camel case, placeholders.
+Each of these was a false positive in public repositories and is a kind, not a list of values. They are fingerprints
+of certificates, pins of actions, what protocols show to everybody, links to pages, names in camel case, placeholders.
 """
 
 # ruff: noqa: E501  (tables and patterns: one row a form)
@@ -31,7 +31,7 @@ _POD = linear.compile(rb"[a-z]{3,}[a-z0-9-]*-[0-9bcdf]{8,10}-[bcdfghj-np-tv-xz24
 _HASHED_NAME = re.compile(rb"[A-Za-z0-9+/]{27}=")
 _ENCRYPTED = linear.compile(rb"(?:^|[^\w-])secure[\"']?:[ \t]*[\"']?\Z")
 ENCRYPTED_BYTES = 100
-"""What is encrypted for a build (`secure:`) is longer; a key or a password that stands there is shorter."""
+"""What is encrypted for a build (`secure:`) is longer; a key or a password there is shorter."""
 _BLOCKS = re.compile(rb"(?:[A-Za-z0-9+/]{64}){1,8}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{107}=")
 """Base64 of 48, 64, 80 or 96 bytes and more: whole blocks of AES, as a build's service encrypts."""
 _VOLUME = re.compile(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}")
@@ -47,7 +47,7 @@ _PART = (
 _NUMBERED = re.compile(rb"_{0,2}+" + _PART + rb"++(?:[._-]" + _PART + rb"++)*+")
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 CAMEL_SURPRISE, NUMBERED_SURPRISE = 5.4, 4.7
-"""Names are told from random letters by bits a character of their words; with digits between these more strictly."""
+"""Bits a character of their words distinguish names from random letters; with digits between these more strictly."""
 _SHOWN = linear.compile(
     rb"(?i)(?:sec[-_]websocket[-_](?:key|accept)[\"'`\])]{0,3}[ \t]*(?:=>|[:=,(])[ \t]*[\[(]?[\"'`]?"
     rb"|\b(?:c?nonce|opaque|rawId|userHandle|authenticatorData|attestationObject|clientDataJSON)[\"']?[ \t]*[:=][ \t]*(?:[\w.]{1,32}\()?[\"']?"
@@ -79,8 +79,8 @@ _PLACEHOLDER = linear.compile(
 )
 MAX_PLACEHOLDER = 64
 MIN_TEXT, TEXT_SURPRISE = 12, 5.2
-"""Readable characters in a row, which random bytes show in one of 500 values of 300 bytes, and what they are told from
-random ones by: bits a character under the model of what people write."""
+"""Readable characters in a row, which random bytes show in one of 500 values of 300 bytes. They are distinguished from
+random ones by bits a character under the model of what people write."""
 _READABLE = re.compile(rb"[ -~]{%d,}" % MIN_TEXT)
 _LOGIN = re.compile(rb"(?:[A-Za-z0-9+/]{4}){2,}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}")
@@ -112,8 +112,10 @@ def is_identifier(token: bytes) -> bool:
 
 
 def is_fingerprint(token: bytes, before: bytes) -> bool:
-    """Whether a token says that it is a digest (`sha256/…`), is the commit that an action or a version is pinned to, or
-    stands beside the subject of the certificate that it is of; or is a key's fingerprint, an address, or a volume's id.
+    """Whether a token says that it is a digest (`sha256/…`), or is the commit that an action or a version is pinned to.
+
+    Also whether it is beside the subject of the certificate that it is of, or is a key's fingerprint, an address, or
+    a volume's id.
     """
     if is_key_id(token, before) or is_mangled((b"$" if before.endswith(b"$") else b"") + token):
         return True
@@ -137,7 +139,7 @@ def is_digest(token: bytes) -> bool:
 
 
 def is_shown(before: bytes) -> bool:
-    """Whether what stands before a value is for all to see: a handshake's header, an address's parameter that names a page.
+    """Whether what is before a value is for all to see: a handshake's header, an address's parameter that names a page.
 
     A word right before that says a secret follows is believed (`token: https://…`, `secret mac=…`)."""
     shown = _SHOWN.search(before)
@@ -145,7 +147,7 @@ def is_shown(before: bytes) -> bool:
 
 
 def is_placeholder(value: bytes) -> bool:
-    """Whether a value says nothing but what it is, or what should stand there: `[secure]`, `mysecretpassword`.
+    """Whether a value says nothing but what it is, or what should be there: `[secure]`, `mysecretpassword`.
 
     >>> is_placeholder(b"base64EncodedKey"), is_placeholder(b"<your-api-key>"), is_placeholder(b"blue-horse-42")
     (True, True, False)
@@ -172,11 +174,11 @@ def is_public_key(token: bytes) -> bool:
 
 _KEY_PARTS = linear.compile(rb"[\"'](?:n|x|y|x5c|x5t)[\"']:[ \t]*\[?[ \t]*[\"']\Z")
 KEY_REACH = 150
-"""Bytes before a part of a JSON Web Key in which its type stands: less than `changes.around` takes in."""
+"""Bytes before a part of a JSON Web Key that hold its type: less than `changes.around` takes in."""
 
 
 def is_key_part(content: bytes, start: int, before: bytes) -> bool:
-    """Whether a value is a public part of a JSON Web Key (RFC 7517): its type stands right before.
+    """Whether a value is a public part of a JSON Web Key (RFC 7517): its type is right before.
 
     >>> is_key_part(b'{"kty": "RSA", "n": "', 21, b'{"kty": "RSA", "n": "')
     True

@@ -1,6 +1,6 @@
 """Does a token look like a machine's random value, or like what people write?
 
-A bigram model of what stands in code (names, words, numbers, paths), counted once from the standard library
+A bigram model of what is in code (names, words, numbers, paths), counted once from the standard library
 (`lab/benchmarks/credential_ngrams.py`): a random value surprises it at every step, a name at few.
 """
 
@@ -162,7 +162,7 @@ _TEXT = frozenset(range(32, 127)) | frozenset(b"\t\r\n")
 
 
 def says_text(token: bytes) -> bool:
-    """Whether it is base64 of text or of a file's beginning: that is no value, and what it holds is sought in it.
+    """Whether it is base64 of text or of a file's beginning: no value, but what it holds is searched for in it.
 
     Of random bytes 37 % would be text.
 
@@ -218,7 +218,7 @@ def stands_alone(
 ) -> bool:
     """Whether letters and digits are all of a string, or all that a line gives a name: no path, no version.
 
-    Digests stand so, too: of hexadecimal digits only those in quotes count, and not 40 of them.
+    So are digests: of hexadecimal digits only those in quotes count, and not 40 of them.
     """
     if not token.isalnum():
         return False

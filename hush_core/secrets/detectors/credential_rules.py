@@ -61,7 +61,7 @@ _C = rb"[A-Za-z0-9+/_=.~!@$%^&*:-]+"
 _WORD = rb"[ \t]*[\"'`]?" + _C + rb"[\"'`]{0,3}[)\\;,]?[ \t]*\r?\n"
 _STRINGS = rb"(?:[ \t]*[\"'`]" + _C + rb"[\"'`][ \t]*,)+[ \t]*\r?\n"
 FAR_GATE = rb"(?:-----BEGIN|auth_provider_x509|\"refresh_token\"|(?i:kind[\"']?:[ \t]*[\"']?secret)|codecatalyst|Private-Lines|ZXlK|MI(?:[I-L][A-Za-z0-9+/]{2}[DTjz]C[BC]|[E-H][A-Za-z0-9+/]MI))"
-"""What stands in all that the rules for private keys, service accounts, manifests, certificates without armour and other
+"""What is in all that the rules for private keys, service accounts, manifests, certificates without armour and other
 kinds of files see."""
 PLACE = 3000
 ALONE_BYTES = 640
@@ -97,8 +97,11 @@ def own_findings(content: bytes, taken: list[tuple[int, int]]) -> Iterator[tuple
 
 @dataclass
 class Gated:
-    """What the gates saw in a content: the lines by gate; where values stand that are some only if its head is that of
-    a settings file; the places (by number) whose form its first lines have."""
+    """What the gates saw in a content.
+
+    lines: by gate. lined: the places (by number) whose form its first lines have. unsettled: places of
+    values that count only if the content's head is one of a settings file.
+    """
 
     lines: dict[int, list[Line]]
     lined: list[int] = field(default_factory=list)
@@ -108,7 +111,7 @@ class Gated:
 def all_findings(
     content: bytes, taken: list[tuple[int, int]]
 ) -> tuple[list[tuple[str, int, int]], list[Joined], Gated]:
-    """`own_findings`, the values that stand in parts, and what the gates saw."""
+    """`own_findings`, the values that are in parts, and what the gates saw."""
     gated = Gated(_gated(content), list(lined_files(content)))
     plain = list(_plain(content, taken, gated))
     return plain, joined_in(content, gated.lines), gated

@@ -10,19 +10,19 @@ from hush_core.secrets.propagation.escapes import unescaped
 from hush_core.secrets.propagation.layouts import GONE
 
 SHORT_WEAK_BYTES, SHORTEST_WEAK_BYTES = 10, 6
-"""A weak credential of letters only and shorter than the first ("password"), of letters and digits and shorter
-than the second ("123", "utf8"), without a letter ("1.1.1"), or one of the thousand commonest ("abc123"), is
-labelled where rules see it, not sought elsewhere: it is a word, a number or a name. Others that are shorter than
-the first are sought, but not in longer words and numbers."""
+"""Some weak credentials are labelled where rules see them, not searched for elsewhere: words, numbers or names.
+They have letters only and are shorter than the first ("password"), or letters and digits and are shorter than the
+second ("123", "utf8"). Or they have no letter ("1.1.1"), or are one of the thousand commonest ("abc123"). Others
+that are shorter than the first are searched for, but not in longer words and numbers."""
 WORDS, WORD_SURPRISE = 2, 5.4
-"""So is a longer one of at most so many words; they are told from random letters by bits a character."""
+"""Nor is a longer one of at most so many words searched for: bits a character separate it from random letters."""
 _WORDS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _LETTERS = re.compile(rb"[A-Za-z]+(?:[ ._:/-][A-Za-z]+)*")
 
 
 def is_short(value: bytes) -> bool:
-    """Whether a weak value is sought only where no letter or digit goes on beside it."""
+    """Whether a weak value is searched for only where no letter or digit is right beside it."""
     return len(value) < SHORT_WEAK_BYTES
 
 

@@ -1,6 +1,6 @@
 """What programs make and show: symbols of compilers, ids of public keys, handshakes of WebSockets.
 
-Told by the form of the value, and of the line where the form alone does not tell.
+Recognised by the form of the value, and of the line where the value's form alone is not enough.
 """
 
 # ruff: noqa: E501  (patterns: one row a form)
@@ -66,8 +66,10 @@ _CODE = re.compile(rb"[A-Za-z0-9+/]{27}=|[A-Za-z0-9+/]{43}=")
 
 
 def is_handshake(token: bytes, before: bytes, behind: bytes) -> bool:
-    """Whether it is the key of a WebSocket's handshake, or the answer to it (RFC 6455: 16 and 20 bytes in base64), as
-    the line says; or the code that authenticates a request (`mac="…"` begins the line).
+    """Whether the line says that it is the key of a WebSocket's handshake, or the answer to it.
+
+    These are 16 and 20 bytes in base64 (RFC 6455). Also the code that authenticates a request (`mac="…"` begins the
+    line).
 
     >>> is_handshake(b"HSmrc0sMlYUkAGmm5OPpG2HaGWk=", b'expect(headers["Sec-WebSocket-Accept"]).toBe("', b'")')
     True

@@ -54,9 +54,9 @@ _HEX_RUN = re.compile(rb"(?:[0-9A-Fa-f]{2}){4,}")
 
 @dataclass(frozen=True)
 class Detection:
-    """A credential in one file: bytes [start, end) are to be labelled; `value` is what is sought elsewhere.
+    """A credential in one file: bytes [start, end) are to be labelled; `value` is what is searched for elsewhere.
 
-    `exact` says whether the value itself stands there (it does not where it was found inside base64).
+    `exact` says whether the value itself is there (it is not where it was found inside base64).
     """
 
     rule: str
@@ -84,7 +84,7 @@ def key_lines(value: bytes) -> list[bytes]:
 
 
 def key_ends(value: bytes) -> list[bytes]:
-    """The other lines of a PEM body: the first, and those that are too short to be sought by themselves."""
+    """The other lines of a PEM body: the first, and those that are too short to be searched for by themselves."""
     sought = set(key_lines(value))
     return [line for line in _key_parts(value) if line not in sought]
 
@@ -94,7 +94,7 @@ def _key_parts(value: bytes) -> list[bytes]:
 
 
 class Values:
-    """The distinct credentials of a corpus: rules with their bits, spellings, and where each stands."""
+    """The distinct credentials of a corpus: rules with their bits, spellings, and where each is."""
 
     def __init__(self) -> None:
         self.rules: dict[bytes, dict[str, float]] = defaultdict(dict)
@@ -146,7 +146,7 @@ class Values:
                 yield SearchTerm(spelling, apart=apart)
 
     def settle(self) -> None:
-        """Take out values that are nothing but another's: encoded, with what stands beside it, or cut by a line."""
+        """Take out values that are nothing but another's: encoded, with what is beside it, or cut by a line."""
         self._settle_pieces()
         known = {v for v in self.rules if len(v) >= MIN_HELD}
         heads: dict[bytes, list[bytes]] = defaultdict(list)
@@ -156,7 +156,7 @@ class Values:
         for value in sorted(known, key=len, reverse=True):
             if not set(self.rules[value]) <= GENERIC:
                 continue
-            if value in keys:  # a line of a private key, which is sought as such
+            if value in keys:  # a line of a private key, which is searched for as such
                 del self.rules[value], self.spellings[value], self.places[value]
                 continue
             others = (

@@ -1,23 +1,23 @@
 """The next version of a content that was looked at: it is looked at where it changed.
 
-Nearly all versions of a file differ from the one before in a few lines. What rules see elsewhere they saw before,
-and what they see anew stands on a changed line or, for what they look at besides, a few lines from one. Where
-anything is to be seen there, or anything stood there before, the version is looked at as a whole; else it has what
-the one before had, at its new place. So this decides which versions are looked at, never what a look finds.
+Nearly all versions of a file differ from the one before in a few lines. What rules see elsewhere they saw before.
+What is new to them is on a changed line or, for what they look at besides, a few lines from one. Where anything is
+to be seen there, or anything was there before, the version is looked at as a whole. Else it has what the one before
+had, at its new place. So this decides which versions are looked at, never what a look finds.
 
 What makes it safe, rule by rule:
 
 - Of the pinned rules all but FAR's see within one line, or over blanks and at most 100 bytes or six lines
   (`tests/hush_core/secrets/detectors/test_credential_versions.py` reads that off their patterns): less than
-  `changes.around` takes in. What FAR sees is looked at as a whole wherever it stands, as is what follows it.
+  `changes.around` takes in. A content in which FAR sees something is looked at as a whole, as is its next version.
 - Gates of our own cross no more than that, and their patterns run on the content itself, so with all around it.
 - What a rule wants of the content besides (`Place.with_`) is not asked for, and where it may be asked for the next
-  version is looked at as a whole. Whether it holds settings is told by its
-  head: where that decided, a version whose head changed is looked at as a whole (`Known.head`).
+  version is looked at as a whole. Whether it holds settings depends on its head: where that decided, a version
+  whose head changed is looked at as a whole (`Known.head`).
 - A content with the head of a table (`credential_columns`) or an array of bytes (`credential_bytes`) is looked at
   as a whole.
-- Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, stands near a change, all of the
-  content is looked at for them; variables that are put together where a change stands in the 4 KiB before them.
+- Values in parts reach as far as 8 KiB. Where a joint, or four lines of one word, is near a change, all of the
+  content is looked at for them. So it is for variables that are put together within 4 KiB behind a change.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ from hush_core.secrets.detectors.credential_rules import (
 )
 
 INNER = " (inner)"
-"""Marks a value that does not stand at its place as it is: it was found inside base64, or in parts."""
+"""Marks a value that is not at its place as it is: it was found inside base64, or in parts."""
 MIN_BYTES = 1024
 """A smaller content is looked at as a whole."""
 LINED_BYTES = 2048
-"""By what of a content its lines are told to have the form of a tool's own file."""
+"""First bytes of a content, whose lines show whether it has the form of a tool's own file."""
 Row = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
 class Known:
-    """What was found in a content, by which the next version may be told.
+    """What was found in a content, from which the findings of the next version may follow.
 
     rows: (start, end, rule), by place. head: of so many first bytes anything may depend on each. variables: whether
     variables may be put together anywhere.
@@ -110,7 +110,7 @@ class Nearby:
 
 
 APART = b"\n" + b"\x01\"\x01'\x01\n" * 20
-"""Stands between parts that are looked at together, which costs a tenth: no rule that crosses lines crosses it."""
+"""Separates parts that are looked at together, which costs a tenth: no rule that crosses lines crosses it."""
 
 
 def nearby(
@@ -153,7 +153,7 @@ def nearby(
                 if pieces
                 else set()
             )
-    except deadline.TooSlow:  # of which text is told by looking at each as a whole
+    except deadline.TooSlow:  # a look at each as a whole shows in which text
         seen = set(range(len(texts)))
     return [
         one and Nearby(one.changes, one.parts, lines_of(texts[n], ends[n]), n in seen)
@@ -182,7 +182,7 @@ def next_known(content: bytes, near: Nearby, was: Known) -> Known | None:
         if expressions and joined_in(content, expressions):
             return None
     rows = tuple(moved(was.rows, changes, parts))
-    if len(rows) < len(was.rows):  # one stood near a change, and what makes it one may stand farther off
+    if len(rows) < len(was.rows):  # one was near a change, and what makes it one may be farther off
         return None
     return Known(rows, max(was.head, head_of(content) if unsettled else 0), variables)
 

@@ -1,4 +1,4 @@
-"""What the words around a value say: that a credential is near, that it is none, or nothing."""
+"""What the words around a value say: that a credential is near, that it is not one, or nothing."""
 
 # ruff: noqa: E501  (tables and patterns: one row a form)
 
@@ -55,7 +55,7 @@ _SWITCH = re.compile(rb"(?i)true|yes|on|[0-9]")
 
 
 def _unless_telling(pair: re.Match[bytes]) -> bytes:
-    """Nothing in place of a name that has a value of its own: what it tells is told of that."""
+    """Nothing in place of a name that has a value of its own: what it says is about that value."""
     value = pair[2] or pair[3]
     if pair[1].lower() in _POINTS or _SWITCH.fullmatch(value) or any(map(tells, words(value))):
         return pair[0]

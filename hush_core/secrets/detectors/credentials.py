@@ -237,7 +237,7 @@ def _rows(detections: Iterable[Detection]) -> list[tuple[int, int, str]]:
 
 
 def _scan(corpus: Corpus, context: DetectorContext, look: _Look | None = None) -> Scan:
-    """Where something stands in each content, kept by content."""
+    """Where something is in each content, kept by content."""
     look = look or _Look(context.cache)
     return context.scan(corpus, "credentials", f"{RULES_VERSION} {DETECTOR.version}", look)
 
@@ -255,7 +255,7 @@ def _free() -> None:
 
 
 def detect(corpus: Corpus, entry: CredentialsSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret a distinct value, sought everywhere in all its spellings."""
+    """One secret a distinct value, searched for everywhere in all its spellings."""
     look = _Look(context.cache)
     scan = _scan(corpus, context, look)
     values = Values()

@@ -27,7 +27,7 @@ _SPECIAL = re.compile(r"[*?\[\\]")
 
 
 def translate(pattern: str) -> tuple[str, bool]:
-    """(regular expression for `search`, include): it finds what lies at the pattern or below; RE2 reads it too.
+    """(regular expression for `search`, include): it finds what is at the pattern or below; RE2 reads it too.
 
     Raises:
         ValueError: the pattern can match nothing.

@@ -13,7 +13,7 @@ from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.propagation.value_search import SearchTerm
 
 MIN_BYTES = 3
-"""A shorter literal stands in nearly every file by chance."""
+"""A shorter literal occurs in nearly every file by chance."""
 
 
 def read_literals(file: Path) -> list[tuple[int, bytes]]:
@@ -47,7 +47,7 @@ def read_literals(file: Path) -> list[tuple[int, bytes]]:
 
 
 def detect(corpus: Corpus, entry: LiteralsSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret a line, sought everywhere in either case."""
+    """One secret a line, searched for everywhere in either case."""
     for line, value in read_literals(entry.file):
         yield Finding(
             name=f"{line}:{context.identify(value)}",

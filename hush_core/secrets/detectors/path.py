@@ -87,7 +87,7 @@ class Globs:
 
 
 def detect(corpus: Corpus, entry: PathSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret: the files at the globs; in history mode every version that ever stood there."""
+    """One secret: the files at the globs; in history mode every version that was ever there."""
     yield Finding(files=corpus.files_at(Globs(entry.globs, f"secrets.{entry.id}.globs").match))
 
 

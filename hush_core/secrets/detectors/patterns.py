@@ -8,9 +8,9 @@ A line is a pattern, or a name, a colon, blanks and a pattern; a name is lower-c
 A pattern that would itself begin so (`password: .*`) needs a name in front of it. Blank lines and lines that
 begin with `#` are passed over (`\#` or `[#]` matches one); blanks at the ends of a line do not count (`\x20`
 matches one). `^` and `$` match at every line (`\A` and `\z` at the content's ends). There is at most one group;
-`(?:…)` is none.
+`(?:…)` does not count.
 
-Every distinct match is a secret of its own, and is sought everywhere, as literals are.
+Every distinct match is a secret of its own, and is searched for everywhere, as literals are.
 
 A pattern may itself be confidential (a codename): no message, repr or log holds any of it.
 """
@@ -39,12 +39,12 @@ MAX_MATCHES = 10_000
 """Matches of one pattern in one file; a pattern that matches more often describes no secret."""
 
 _NAMED = re.compile(r"([a-z][a-z0-9_-]{0,63}):[ \t]+(.*)")
-_AROUND = (b"", b"\n", b"a", b" ")  # all that RE2's assertions can tell apart on one side of a place
+_AROUND = (b"", b"\n", b"a", b" ")  # all that RE2's assertions can distinguish on one side of a place
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """One checked pattern. name: the user's, else `line-N`; line: where it stands in its file."""
+    """One checked pattern. name: the user's, else `line-N`; line: where it is in its file."""
 
     name: str
     line: int
@@ -89,12 +89,12 @@ def find(
     else of the whole match. By pattern, then by place.
 
     The search for the next match begins where the last range ends, so ranges of one pattern never overlap,
-    and what stands behind group 1 may serve two matches. Where lines end with CR LF the content is searched
+    and what is behind group 1 may serve two matches. Where lines end with CR LF the content is searched
     as it is and with LF alone, so that `$` and `\\n` find their places in both; ranges may then overlap.
 
     One search is linear in the content's size, whatever the pattern. There are at most `most` + 1 of them a
-    pattern (twice that with CR LF), each from the last match to where the pattern can no longer go on: linear
-    in all, unless the pattern keeps looking far ahead of every match. The worst seen, `a.*z|a` on one line of
+    pattern (twice that with CR LF), each from the last match to where the pattern can no longer continue. So all
+    are linear, unless the pattern keeps looking far ahead of every match. The worst seen, `a.*z|a` on one line of
     a million `a`, took 24 s before it was refused.
 
     Args:
@@ -122,7 +122,7 @@ def detect(corpus: Corpus, entry: PatternsSecret, context: DetectorContext) -> I
     """One secret a distinct match, named after the first pattern that matches it; in the order of keyed names.
 
     Raises:
-        InputError: as `read_patterns` and `find`, or a match is too short to be sought. Never shows one.
+        InputError: as `read_patterns` and `find`, or a match is too short to be searched for. Never shows one.
     """
     patterns = read_patterns(entry.file)
     layout, blobs = corpus.layout, corpus.read.tolist()
@@ -173,7 +173,7 @@ def _compile(source: str, where: str) -> Any:
     options = re2.Options()
     options.log_errors = False  # the library would print the pattern
     try:
-        re2.compile(source.encode("utf-8"), options)  # as it stands first: the prefix must mend nothing
+        re2.compile(source.encode("utf-8"), options)  # without the prefix first: it must fix nothing
         compiled = re2.compile(b"(?m)" + source.encode("utf-8"), options)
     except re2.error as error:
         detail = error.args[0] if error.args else b""

@@ -1,4 +1,4 @@
-"""Detector `rare_words`: every word that stands in few examples, but not in too few, is a secret of its own.
+"""Detector `rare_words`: every word that is in few examples, but not in too few, is a secret of its own.
 
 This is the paper's experiment (words in about 50 to 100 abstracts each, `../papers/hush.txt` §4). What a word
 is: a longest run of Unicode letters, digits, underscores and combining marks, casefolded and in NFC, so that
@@ -40,7 +40,7 @@ _ONE_WORDISH = {bytes([byte]) for byte in _WORDISH}
 
 
 def rare_words(texts: Iterable[bytes], low: int, high: int) -> list[tuple[bytes, np.ndarray]]:
-    """Every word that stands in at least `low` and at most `high` of the examples, and in which ones.
+    """Every word that is in at least `low` and at most `high` of the examples, and in which ones.
 
     Exact and the same in every run. Two passes over the texts: the first counts hashes of words in a table of
     fixed size, where a word can only come out too frequent; the second counts exactly those that reach `low`
@@ -151,8 +151,8 @@ class _Chunks:
 
 
 def detect(corpus: Corpus, entry: RareWordsSecret, context: DetectorContext) -> Iterator[Finding]:
-    """One secret a word that stands in as many examples as the entry asks for, in the order of their keyed names:
-    that of the words would tell of them.
+    """One secret a word that is in as many examples as the entry asks for, in the order of their keyed names: the
+    order of the words would disclose something of them.
 
     A chunk with the same bytes holds the same whole words; a word that a border cuts is in both chunks.
     """
@@ -170,9 +170,9 @@ DETECTOR = Detector("rare_words", RareWordsSecret, detect, version="4", reads_re
 def _spans(
     corpus: Corpus, layout: Layout, starts: np.ndarray, word: bytes, chunks: np.ndarray
 ) -> Iterator[Span]:
-    """Where a word stands in its chunks, in any spelling; the attack looks for it where it stands as it is named.
+    """Where a word is in its chunks, in any spelling; the attack looks for it where it is spelt as it is named.
 
-    Not the whole chunk: that lies on the plain grid, and would move with every other secret's value. It is taken
+    Not the whole chunk: that is on the plain grid, and would move with every other secret's value. It is taken
     only if the word is not found in it.
     """
     blobs, first, last = layout.bytes_of_pieces(np.unique(layout.piece_of(chunks)))
@@ -188,7 +188,7 @@ def _spans(
 
 
 def _places(text: bytes, word: bytes) -> Iterator[tuple[int, int]]:
-    """Where `word` stands in the text as a whole word, however it is spelt."""
+    """Where `word` is in the text as a whole word, however it is spelt."""
     if text.isascii():
         lower = text.lower()
         place = lower.find(word)
@@ -215,7 +215,7 @@ def _counts(word: bytes | str) -> bool:
 
 
 def _buckets(found: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """Two buckets a word, from its 64-bit hash. Python's is keyed anew in every run: nobody can aim at it."""
+    """Two buckets a word, from its 64-bit hash. Python's has a new key in every run: nobody can aim at it."""
     hashes = np.fromiter(map(hash, found), np.int64, len(found)).view(np.uint64)
     mask = np.uint64(_BUCKETS - 1)
     return (hashes & mask).astype(np.int64), ((hashes >> np.uint64(32)) & mask).astype(np.int64)

@@ -1,6 +1,6 @@
-"""Detector `removed`: text that stood in files which are gone; what is left of it in copies is labelled.
+"""Detector `removed`: text that was in files which are gone; what is left of it in copies is labelled.
 
-A file counts if its path matches and no file stands there at the revision. All versions of it are read, from
+A file counts if its path matches and no file is there at the revision. All versions of it are read, from
 any commit that the revision reaches. Files with the same content, and chunks with the same bytes, hold the
 secret; in history mode the removed versions themselves do.
 """

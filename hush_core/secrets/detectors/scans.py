@@ -1,7 +1,7 @@
 """One look at every content, and its memory: the next run looks at new contents only.
 
 Kept are places and tags (rule names), by a keyed digest of the object id: nothing of the text, and nothing
-that tells which content it was. Mode 0600 in a folder of mode 0700.
+that shows which content it was. Mode 0600 in a folder of mode 0700.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def looked_at(
 
     One thread, unless `look` says by an attribute `threads` that it may be called by several at once; it is
     worth it where the work is done without the interpreter's lock (hyperscan, kingfisher). Where `look` has
-    an `each`, it is given several contents at a time; where it has a `follow`, these, which of them is the
-    version before which, and where they differ (None of one of less than `LEAST` bytes).
+    an `each`, it is given several contents at a time. Where it has a `follow`, it is given these, which of them is
+    the version before which, and where they differ (None of one of less than `LEAST` bytes).
 
     Args:
         workers: how many threads; 0: as many as this process has processors.
@@ -126,7 +126,7 @@ def scan_contents(
     key: bytes,
     progress: Callable[[int, int], None],
 ) -> Scan:
-    """`look` at every content that stands in a file and that the cache does not know under this name."""
+    """`look` at every content that is in a file and that the cache does not know under this name."""
     numbers, before = corpus.succession
     file = None if cache is None else cache / "scans" / f"{_digest(key, name.encode()).hex()}.parquet"
     names = _names(corpus, key) if file is not None else []

@@ -1,6 +1,6 @@
-"""Detector `unit`: whoever a table's documents belong to is a secret of their own (user-level protection).
+"""Detector `unit`: each owner of a table's documents is a secret of its own (user-level protection).
 
-All chunks of all documents of one unit hold its secret, in every table of the entry: what is bounded is what
+All chunks of all documents of one unit hold its secret, in every table of the entry. So what is bounded is what
 anyone learns about all that one person wrote, not about one record of it. A unit with many documents is not
 protected less, it weighs more. (Chua et al., "Mind the Privacy Unit!", 2024.)
 """
