@@ -59,6 +59,6 @@ def find_inputs(store: Store, digest: str, uri: str) -> AuditInputs:
         raise InputError(
             uri,
             f"cannot be attacked: the store of this HUSH_HOME has lost {', '.join(missing)}",
-            "run the job again, which makes them anew, or restore the store from a backup",
+            "run the job again, which makes them again, or restore the store from a backup",
         )
     return inputs

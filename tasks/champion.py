@@ -64,7 +64,7 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
         run, ref = last
         _refuse_refuted(f"no version is promoted, and the last model, of run {run[:12]},", ref, store)
         run_logger().warning(
-            "no version of %s is promoted: goes on from the last model, of run %s", name, run[:12]
+            "no version of %s is promoted: continues from the last model, of run %s", name, run[:12]
         )
         return Champion(uri=f"run {run[:12] or ref.sha256[:12]}", promoted=False, files=ref, run=run)
     uri, files = promoted
@@ -74,10 +74,10 @@ def fetch_champion(name: str, ended: tuple[tuple[str, str], ...]) -> Champion | 
         raise InputError(
             WHERE,
             f"{uri} has not the files that any run counted by this promise ended in",
-            "promote a version that this HUSH_HOME trained under the promise; what another one told of the secrets "
-            "would be in the new model and in no bound",
+            "promote a version that this HUSH_HOME trained under the promise; what another one revealed of the "
+            "secrets would be in the new model and in no bound",
         )
-    run_logger().info("goes on from %s", uri)
+    run_logger().info("continues from %s", uri)
     return Champion(uri=uri, promoted=True, files=files, run=run)
 
 

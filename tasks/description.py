@@ -80,8 +80,8 @@ def runs_in_words(found: AllRuns, unknown: int) -> str:
     if found.nothing:
         words += (
             f"; of {counted(found.nothing, 'secret')} nothing is promised over all runs: an earlier run was "
-            "planned otherwise, does not say how it drew, trained on the text without noise, or was refuted by an "
-            "audit; or a run used text that another protected and no entry named then"
+            "planned otherwise, does not say how it drew, trained on the text without noise, or was refuted. Or a "
+            "run used text that another protected and no entry named then"
         )
     if unknown:
         words += f" ({unknown} runs do not say whose text they saw, and count for every secret)"
@@ -108,7 +108,7 @@ def _bounds_in_words(store: Store, outcome: Outcome) -> str:
         return f"every bound is at most its target (worst ratio {worst_ratio(store, outcome):.3f})"
     worst = all_runs(store, outcome).worst
     return (
-        f"every bound of all runs so far is at most its target (worst ratio {worst:.3f}); the model goes on from "
+        f"every bound of all runs so far is at most its target (worst ratio {worst:.3f}); the model continues from "
         f"{outcome.champion.uri}, so no bound of this run alone is of the model"
     )
 

@@ -179,7 +179,7 @@ def _refuse_refuted(config: HushConfig, history: RunHistory, runs: pl.DataFrame)
             "promise.runs",
             f"an audit refuted run {broken[0][:12]} of this promise, which has ended with that: no bound of all "
             "runs holds any more, and a choice made after an audit is not covered by one",
-            "find what broke it (`hush audit --code`, and the priors of the secrets that the audit names); then "
+            "find what broke it (`hush audit --code`, and the priors of the secrets that the audit names). Then "
             "begin a new promise in a fresh HUSH_HOME, from the public start, when all models of this one are gone",
         )
 

@@ -73,7 +73,7 @@ def sweep(place: Home) -> int:
 def _crash(client: SyncPrefectClient, owner: Owner) -> None:
     tagged, still = {"all_": [TAG + owner.token]}, {"type": {"any_": _OPEN}}
     of_owner = FlowRunFilter.model_validate({"tags": tagged})
-    state = Crashed(message=f"{owner}; the next run of the same command went on")
+    state = Crashed(message=f"{owner}; the next run of the same command continued")
     for run in client.read_flow_runs(flow_run_filter=of_owner):
         for step in client.read_task_runs(
             flow_run_filter=FlowRunFilter.model_validate({"id": {"any_": [run.id]}}),

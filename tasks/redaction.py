@@ -74,7 +74,7 @@ def check_redaction(verification: Verification) -> Verification:
         found = found.drop_nulls()
         names = found.join(table.select("redacted_id", "name"), on="redacted_id", how="left")
         failures += [
-            f"{name or number}: was redacted, and still stands in {kind} {example}"
+            f"{name or number}: was redacted, and is still in {kind} {example}"
             for number, example, name in names.select("redacted_id", "example_id", "name").iter_rows()
         ]
     if failures:

@@ -98,7 +98,7 @@ def refuse_refuted(certificate: Ref) -> None:
             [
                 f"this job was done before, and its answer is no success any more: {words}. Find what broke it "
                 "(`hush audit --code`; the priors of the secrets that the audit names); a job with another config, "
-                "commit or hush is trained anew"
+                "commit or hush is trained again"
             ]
         )
 
@@ -137,11 +137,11 @@ def resting_on(
     which = f"run {run[:12]}" + (f" and {len(broken) - 1} more" if len(broken) > 1 else "")
     goes_on = certificate.facts.training.started_from is not None
     said = (
-        f"REFUTED with {which}: this model goes on from earlier runs, its promise is the bound of all of them, and "
+        f"REFUTED with {which}: this model continues earlier runs, its promise is the bound of all of them, and "
         f"that counts on a run whose model was refuted ({why.model}: {why.in_words()})"
         if goes_on
         else f"of all runs together NOTHING is promised any more: {which}, which those bounds count, was refuted "
-        f"({why.model}: {why.in_words()}); the bounds of this run alone stand"
+        f"({why.model}: {why.in_words()}); the bounds of this run alone hold"
     )
     return Standing("; ".join([*words, said]), refuted=goes_on)
 

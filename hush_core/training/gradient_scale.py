@@ -143,7 +143,7 @@ def _second_moments(model: LanguageModel, texts: Sequence[bytes]) -> tuple[dict[
     if not read:
         raise InputError(
             "train.optimizer",
-            "preconditioned scales gradients by those of untagged text, and there is none that predicts anything",
+            "preconditioned scales gradients by those of untagged text, but no such text predicts anything",
             "set weights.without_secret to plain, or train.optimizer to adamw",
         )
     size = sum(moment.numel() for moment in moments.values())

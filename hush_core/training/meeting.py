@@ -28,7 +28,7 @@ def say_begun(folder: Path, rank: int) -> None:
 
 
 REACH = "see that it is up, and that each machine reaches the others' addresses on it, at any port"
-AGAIN = "start again: training goes on from the last checkpoint"
+AGAIN = "start again: training continues from the last checkpoint"
 
 
 class RankFailed(HushError, RuntimeError):
@@ -93,4 +93,4 @@ def _try(command: tuple[str, ...]) -> str:
     if not command:
         return "see why, then start again"
     by_hand = shlex.join([*command, "ls", sys.prefix])
-    return f"try it by hand: {by_hand}; HUSH_HOME and the installation lie at the same paths there"
+    return f"try it by hand: {by_hand}; HUSH_HOME and the installation have the same paths there"

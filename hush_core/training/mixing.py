@@ -53,7 +53,7 @@ class UntaggedMix:
         if not texts:
             raise InputError(
                 "train.untagged_batch",
-                "mixes in untagged text, and there is none",
+                "mixes in untagged text, but the job has no such text",
                 "set it to 0, or weights.without_secret to plain",
             )
         self._ranks = Ranks.current()

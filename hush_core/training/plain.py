@@ -45,7 +45,7 @@ def fit_plain(
         KeyboardInterrupt: after SIGINT, when the step is finished.
     """
     if not texts:
-        raise InputError("texts", "are none to train on", "name more public code, or set pretrain.steps to 0")
+        raise InputError("texts", "are empty", "name more public code, or set pretrain.steps to 0")
     if steps == 0:
         return model
     if rates is None:

@@ -35,7 +35,7 @@ def prompted_tokens(
     if not tokenizer.is_fast:
         raise InputError(
             "tables.loss_on: completions",
-            "needs to know which bytes a token stands for, and this model's tokenizer does not tell",
+            "needs to know the bytes of a token, which this model's tokenizer does not say",
             "save the model with its fast tokenizer (tokenizer.json), or set loss_on to all",
         )
     words, spoken = _characters(text)

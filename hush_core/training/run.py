@@ -128,8 +128,8 @@ def fit_private(
         raise InputError(
             "train.early_stopping" if train_config.early_stopping else "train.keep",
             "needs at least 40 public examples",
-            "name more under `public:`, or train plainly on untagged text (weights.without_secret: plain); no "
-            "other text may decide",
+            "name more under `public:`, or train without noise on untagged text (weights.without_secret: plain). "
+            "No other text may decide",
         )
     with frozen(model.network, train_config.freeze):
         model = model.at(train_config.precision)

@@ -167,7 +167,9 @@ def test_what_only_earlier_runs_name_stays_in_the_promise_as_the_model_may_tell_
 
 
 def test_the_reviewer_reads_the_bounds_of_all_runs_and_not_of_the_last_alone(told):
-    says = f"the model goes on from {told[QUIET]['model_uri']}, so no bound of this run alone is of the model"
+    says = (
+        f"the model continues from {told[QUIET]['model_uri']}, so no bound of this run alone is of the model"
+    )
     description = told[SECOND]["description"]
     assert says in description and "every bound of all runs so far" in description
     assert "so no bound" not in told[FIRST]["description"]
@@ -248,7 +250,7 @@ def test_what_goes_on_from_a_refuted_model_is_refuted_with_it(told, refuted):
     name = facts(told, FIRST).run[:12]
     assert "REFUTED: an attack" in first[0]
     for verified, approved in later:
-        assert f"REFUTED with run {name}: this model goes on from earlier runs" in verified
+        assert f"REFUTED with run {name}: this model continues earlier runs" in verified
         assert "a refuted model cannot be approved" in approved
 
 

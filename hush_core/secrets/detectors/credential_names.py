@@ -199,7 +199,7 @@ def _judge(content: bytes, first: int, last: int, run: _Run) -> tuple[str, int, 
     if content[start - 1 : start] == b"\\" and end - start >= 40:
         return rejected("a line of a block that is written with \\n", token)
     if _DATA_URI.search(before):
-        return rejected("embedded data, a public key or a digest, as what stands before it says", token)
+        return rejected("embedded data, a public key or a digest, by what is before it", token)
     if is_fingerprint(token, before):
         return rejected("a digest, a commit, an address or the id of a key", token)
     if is_shown(before) or (

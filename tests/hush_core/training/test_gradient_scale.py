@@ -160,7 +160,7 @@ def test_a_scale_does_not_depend_on_tagged_text(tmp_path):
 
 def test_without_untagged_text_it_is_refused_before_a_round_is_spent(tmp_path):
     for texts in ((), (b"",)):
-        with pytest.raises(InputError, match="there is none that predicts anything"):
+        with pytest.raises(InputError, match="no such text predicts anything"):
             fit_private(plan(), TAGGED, tiny(), config(), tmp_path / "w", others=OtherTexts(untagged=texts))
     assert not (tmp_path / "w" / "releases.jsonl").exists()
 

@@ -147,7 +147,7 @@ def test_draws_differ_between_rounds_and_attempts():
 
 
 def test_a_mix_without_text_is_refused_before_a_round_is_spent(tmp_path):
-    with pytest.raises(InputError, match="there is none"):
+    with pytest.raises(InputError, match="has no such text"):
         fit_private(plan(), TAGGED, tiny(), config(untagged_batch=4), tmp_path / "w")
     assert not (tmp_path / "w" / "releases.jsonl").exists()
 

@@ -228,7 +228,7 @@ def test_a_tokenizer_without_offsets_is_refused():
     class Slow:
         is_fast = False
 
-    with pytest.raises(InputError, match="which bytes a token stands for"):
+    with pytest.raises(InputError, match="the bytes of a token"):
         prompted_tokens(TEXTS[0], Slow(), None)
 
 
