@@ -219,7 +219,9 @@ def _on_line(line: bytes) -> Iterator[tuple[str, int, int, bool, bool]]:
             or (name in _SALTS and _HEX16.fullmatch(value) is not None)
         )
         sign = line[match.end(2) : start].strip(b" \t\"'`")
-        reason = _no_password(match, value, human=human) or _no_setting(line, match, sign, quoted=quoted)
+        reason = _no_password(match, value, human=human, quoted=quoted) or _no_setting(
+            line, match, sign, quoted=quoted
+        )
         if not reason and (
             len(set(value)) < 4 or not _may_be_password(value, human=human, quoted=quoted, settings=True)
         ):
@@ -257,7 +259,7 @@ def _not_given(line: bytes, match: linear.Match, value: bytes, start: int) -> st
     return ""
 
 
-def _no_password(match: linear.Match, value: bytes, *, human: bool) -> str:
+def _no_password(match: linear.Match, value: bytes, *, human: bool, quoted: bool) -> str:
     """Why nobody chose a value as a password; "" if somebody may have."""
     if not human and (_KEY_FILE.fullmatch(value) or _is_algorithm(value) or is_digest(value)):
         return "a file, an algorithm or a digest"
@@ -266,8 +268,10 @@ def _no_password(match: linear.Match, value: bytes, *, human: bool) -> str:
     if _EXPRESSION.search(value):
         return "a template, an expression or a path"
     name = match[1].lower()
-    if IS_LOCAL.match(value) or value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
+    if value.lower() in (name, name + _CLOSED.sub(b"", match[2].lower())):
         return "its own name"
+    if IS_LOCAL.fullmatch(value) and (quoted or IS_LOCAL.fullmatch(name)):
+        return "a translation of its name"
     return ""
 
 

@@ -68,10 +68,14 @@ def test_a_history_that_goes_on_is_accepted_and_said(made, build_certificate, se
             lambda own: [(FIRST, 9.0, 40, SETTINGS, [(1, 8, 0.1)]), own],
             "alpha: run aaaaaaaa",
         ),
-        ("less noise then", lambda own: [(FIRST, 90.0, 40, SETTINGS, [(0, 8, 0.1)]), own], "otherwise"),
-        ("fewer rounds", lambda own: [(FIRST, 9.0, 4, SETTINGS, [(0, 8, 0.1)]), own], "otherwise"),
-        ("fewer examples", lambda own: [(FIRST, 9.0, 40, SETTINGS, [(0, 7, 0.1)]), own], "otherwise"),
-        ("other settings", lambda own: [(FIRST, 9.0, 40, "6" * 64, [(0, 8, 0.1)]), own], "otherwise"),
+        (
+            "less noise then",
+            lambda own: [(FIRST, 90.0, 40, SETTINGS, [(0, 8, 0.1)]), own],
+            "differs from that",
+        ),
+        ("fewer rounds", lambda own: [(FIRST, 9.0, 4, SETTINGS, [(0, 8, 0.1)]), own], "differs from that"),
+        ("fewer examples", lambda own: [(FIRST, 9.0, 40, SETTINGS, [(0, 7, 0.1)]), own], "differs from that"),
+        ("other settings", lambda own: [(FIRST, 9.0, 40, "6" * 64, [(0, 8, 0.1)]), own], "differs from that"),
     ],
 )
 def test_what_is_left_out_or_changed_is_refused(made, build_certificate, second, tmp_path, what, runs, told):

@@ -361,7 +361,7 @@ KEY = "return os.urandom(32) if rehearsal is None else"
     ("right", "wrong"),
     [
         ('noise=SecureGaussian(_key(rehearsal, "noise"))', "noise=SecureGaussian(b'n' * 32)"),
-        ('ranks.share(_key(rehearsal, "sampler"))', "b's' * 32"),
+        ('before, _key(rehearsal, "sampler"))', "before, b's' * 32)"),
         (KEY, "return hashlib.sha256(use.encode()).digest() if rehearsal is None else"),
     ],
     ids=["noise key kept", "sampler key kept", "both"],

@@ -42,3 +42,8 @@ def test_a_password_is_found_in_a_sentence_and_labelled_whole(sentence):
 )  # fmt: skip
 def test_what_a_sentence_says_of_passwords_is_none(line):
     assert list(own_findings(f"import os\n{line}\nz = 1\n".encode(), [])) == []
+
+
+@pytest.mark.parametrize("line", ["PASSWORD=senha2024", "password: clave-7731", "password = Wachtwoord"])
+def test_a_word_for_a_password_in_another_language_may_be_chosen_as_one(line):
+    assert own_findings(f"# settings\n{line}\nport = 1\nhost = x\n".encode(), []) != []
