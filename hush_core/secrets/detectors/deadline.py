@@ -18,6 +18,8 @@ SECONDS, SECONDS_A_MB = 20.0, 20.0
 """Processor time of the thread that scans, for any content and for each MB of it."""
 PINNED_SECONDS, PINNED_SECONDS_A_MB = 0.25, 1.0
 """The same for the pinned rules alone."""
+SMALL = 1 << 16
+"""Bytes of a content whose limit is so short that a collection of garbage exceeds it: it is tried twice."""
 AGAIN = 0.05
 """The share of it for a content whose version before took too long, and for several together."""
 TOO_SLOW = "hush.too-slow"
@@ -61,12 +63,13 @@ def pinned(scan: Callable[..., Any], text: bytes) -> Any:
     if getattr(_THREAD, "end", None) is None:
         return scan(text)
     limit = PINNED_SECONDS + PINNED_SECONDS_A_MB * len(text) / 1e6
-    enough = limit / 2
+    enough, slow = limit / 2, 0
     while True:
         began = time.thread_time()
         try:
             return scan(text, timeout=limit)
         except TimeoutError:  # of the clock on the wall: on a busy machine it may hardly have begun
-            if time.thread_time() - began > enough:
+            slow += time.thread_time() - began > enough
+            if slow > (len(text) < SMALL):
                 raise TooSlow from None
             limit *= 2
