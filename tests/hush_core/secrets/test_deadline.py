@@ -69,6 +69,29 @@ def test_a_busy_machine_leaves_no_content_out(monkeypatch):
         assert deadline.pinned(scan, b"x") == [b"x"]
 
 
+@pytest.mark.parametrize(
+    ("pauses", "size", "given_up"), [(1, 1, False), (2, 1, True), (1, deadline.SMALL, True)]
+)
+def test_one_pause_within_a_scan_leaves_no_small_content_out(pauses, size, given_up):
+    """As a collection of garbage is, which the thread's processor time counts."""
+    left = iter([True] * pauses + [False])
+
+    def scan(text, timeout=None):
+        end = time.thread_time() + (deadline.PINNED_SECONDS + size / 1e6 if next(left) else 0.0)
+        if end > time.thread_time():
+            while time.thread_time() < end:
+                pass
+            raise TimeoutError
+        return [text]
+
+    with deadline.limited(size):
+        if given_up:
+            with pytest.raises(deadline.TooSlow):
+                deadline.pinned(scan, b"x" * size)
+        else:
+            assert deadline.pinned(scan, b"x" * size) == [b"x" * size]
+
+
 @pytest.fixture
 def slow_search(monkeypatch):
     """A search that takes for ever in what holds `SLOW`, or SLOW_REDACTED; the limit is short."""
