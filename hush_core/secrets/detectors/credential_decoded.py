@@ -40,20 +40,28 @@ _UNREADABLE = bytes(set(range(256)) - set(range(32, 127)) - set(b"\t\r\n"))
 
 def decoded(content: bytes, lines: list[tuple[int, int]], find: Find) -> Iterator[tuple[str, int, int]]:
     """(rule, start, end) of encoded runs that hold a credential. find: the rules, which look at decoded text."""
-    seen = 0
+    seen = looked = 0
     for first, last in lines:
-        for run in (_RUN, _ESCAPED, _BYTES):
-            for match in run.finditer(content, max(first, seen if run is _BYTES else 0), last):
+        for run in (_RUN, _ESCAPED):
+            for match in run.finditer(content, max(first, 0), last):
                 deadline.check()
                 start, end = match.span()
-                if run is _BYTES:  # an array continues over lines
-                    end = _BYTES.match(content, start, min(start + MOST, len(content))).end()
                 if end - start > MOST or start < seen:
                     continue
-                rule = _holds(content[start:end], find, DEEP)
+                rule = _holds(match[0], find, DEEP)
                 if rule:
                     seen = end
                     yield rule, start, end
+        for match in _BYTES.finditer(content, max(first, looked), last):
+            deadline.check()
+            start = match.start()
+            # an array goes over many lines; each of its bytes is looked at once
+            looked = _BYTES.match(content, start, min(start + MOST, len(content))).end()
+            rule = _holds(content[start:looked], find, DEEP)
+            if rule:
+                yield rule, start, looked
+            if looked >= last:
+                break
 
 
 def _holds(run: bytes, find: Find, deep: int) -> str:
