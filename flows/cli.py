@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # help in plain text: drawing boxes takes as long as all the rest of it
 )
 COMMANDS = (
-    jobs.secrets, begin.init, jobs.plan, jobs.run, jobs.compare, jobs.replicate, models.verify, models.runs,
+    begin.secrets, begin.init, jobs.plan, jobs.run, jobs.compare, jobs.replicate, models.verify, models.runs,
     models.audit, models.canaries, models.review, models.watch, service.serve, service.stop, service.doctor,
     service.backup, service.restore, jobs.demo, service.schema, service.explain,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Commands on a config or a paper: what is found, planned, trained, compared and replicated."""
+"""Commands on a config or a paper: what is planned, trained, compared and replicated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hush_core.errors import InputError
 
 if TYPE_CHECKING:
     from hush_core.config import Changes
-    from tasks.publish_secrets import Summary
 
 METHODS = ("kl", "renyi", "blow_up", "best")
 """Those of `hush_core.config.Method`."""
@@ -69,85 +68,6 @@ def run(
     with command_line.owned():
         report = train(str(config.resolve()), changes)
     give(report, lambda: render(report, command_line.console()))
-
-
-@with_result
-def secrets(
-    config: Annotated[
-        Path | None,
-        typer.Argument(
-            help="the YAML file of a job, or any folder of a git repository; hush.yaml, or this repository, "
-            "unless given",
-            show_default=False,
-        ),
-    ] = None,
-    secret: Annotated[
-        list[str] | None,
-        typer.Option(help="list the files of this secret, or entry of the config; repeatable"),
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="baseline.json to compare with, instead of the last report's")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="folder for the report; it names files: a private place")
-    ] = None,
-    why: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE:LINE",
-            help="say which rules for credentials look at this line, and what takes away what they see",
-        ),
-    ] = None,
-    *,
-    review: Annotated[
-        bool, typer.Option("--review", help="decide on each new value by one key: is it a credential?")
-    ] = False,
-) -> None:
-    """Which files hold which secret, and what changed since the last report; plans and trains nothing."""
-    command_line.one_thread()
-    if why is not None:
-        from flows.reports.why import render_reasons, why_at
-
-        reasons = why_at(why)
-        give(reasons, lambda: render_reasons(reasons, command_line.console()))
-        return
-    if review:
-        from flows.reports.decide import needs_terminal
-
-        needs_terminal()
-    given = [None if path is None else str(path.resolve()) for path in (baseline, command_line.writable(out))]
-    config = command_line.job_file(config, looks=True)
-    checked = command_line.check(config, command="secrets")
-    if baseline is not None:
-        _check_baseline(baseline)
-    from flows.looks import secrets_of
-
-    summary = secrets_of(checked, str(config.resolve()), *given)
-    if review:
-        from flows.reports.decide import decide, value_at
-
-        decide(summary, checked, config, command_line.console(), value_of=value_at)
-    else:
-        give(summary, lambda: _show_secrets(summary, secret or [], config))
-
-
-def _show_secrets(summary: Summary, secrets: list[str], config: Path) -> None:
-    from flows.reports.secrets import render, render_files
-
-    render(summary, command_line.console())
-    render_files(summary, secrets, command_line.console())
-    if config.is_dir() and not (config / command_line.FIRST).exists():
-        command_line.console().print("next: hush init writes a first hush.yaml, which hush plan uses")
-
-
-def _check_baseline(path: Path) -> None:
-    """Raises: InputError: a mistake in it, which is found before a server is started."""
-    from hush_core.secrets.report.baseline import read_baseline
-    from tasks.runtime.environment import home
-
-    if not path.is_file():
-        raise InputError("--baseline", f"{path}: is no file", "name the baseline.json of a report")
-    read_baseline(path, home().identity_key())
 
 
 @with_result
