@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shlex
 import signal
 import sys
 import tempfile
@@ -9,19 +10,21 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import worker
 from template import copy_tracker, share
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SHARED = share()
-_FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
-os.environ["HUSH_HOME"] = _FOLDER.name
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # one a test process: more fight for the cores, many times slower
-for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
-    os.environ.pop(_name, None)
+if os.environ.pop(worker.FORKED, None) is None:
+    _FOLDER = tempfile.TemporaryDirectory(prefix="hush-tests-")
+    os.environ["HUSH_HOME"] = _FOLDER.name
+    for _name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
+        os.environ.pop(_name, None)
 
 from tasks.runtime.environment import prepare_environment  # noqa: E402
 
@@ -79,6 +82,12 @@ def pytest_terminal_summary(terminalreporter):
         tests[file] += report.when == "call"
     rows = [f"{took:.1f}\t{tests[file]}\t{file}" for file, took in seconds.most_common()]
     DURATIONS.write_text("\n".join(["seconds\ttests\tfile", *rows, ""]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config, specs):
+    for spec in specs:
+        spec.python = shlex.join([sys.executable, worker.__file__])
 
 
 @pytest.hookimpl(optionalhook=True)

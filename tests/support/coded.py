@@ -2,4 +2,5 @@
 
 import sys
 
-exec(sys.argv[1], {"__name__": "__main__"})
+if __name__ == "__main__":  # not where multiprocessing imports it again
+    exec(sys.argv[1], {"__name__": "__main__"})

@@ -77,9 +77,10 @@ class Nursery:
         atexit.register(self.line.close)
 
     def start(
-        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
+        self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, ...]
     ) -> Child:
-        """Begin `python -m module arguments…`; `streams`: the files for what it prints and for its errors."""
+        """Begin `python -m module arguments…`; `streams`: the files for what it prints, for its errors, and, if it
+        has one, the file that it reads."""
         request = {"module": module, "arguments": arguments, "cwd": str(cwd), "env": env}
         with self.lock:
             socket.send_fds(self.line, [json.dumps(request).encode()], streams)
@@ -138,7 +139,7 @@ _nursery: list[Nursery] = []
 
 
 def start(
-    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, int]
+    module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], streams: tuple[int, ...]
 ) -> Child:
     """A command, forked; see `Nursery.start`."""
     if not _nursery:
@@ -257,7 +258,7 @@ def _serve(line: socket.socket) -> None:
             _report(line)
         if line in ready:
             try:
-                data, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
+                data, fds, _, _ = socket.recv_fds(line, 1 << 20, 3)
             except ConnectionResetError:  # the test process ended without reading the last status
                 data = b""
             if not data:
@@ -286,13 +287,12 @@ def _report(line: socket.socket) -> None:
         line.send(json.dumps([pid, os.waitstatus_to_exitcode(status)]).encode())
 
 
-def _become(request: dict, output: int, errors: int) -> None:
+def _become(request: dict, *streams: int) -> None:
     """What a process begun from nothing would be, but for the libraries."""
     os.setsid()
-    os.dup2(output, 1)
-    os.dup2(errors, 2)
-    os.close(output)
-    os.close(errors)
+    for stream, number in zip(streams, (1, 2, 0), strict=False):
+        os.dup2(stream, number)
+        os.close(stream)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(request["cwd"])
     os.environ.clear()

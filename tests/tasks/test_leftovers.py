@@ -123,58 +123,66 @@ def test_a_process_that_ends_by_itself_leaves_nothing(place):
     assert not list((place.root / "run").iterdir()) and not list((place.store / "tmp").iterdir())
 
 
-def dead_record(place, **changes):
-    """The record of a process that has just been killed, edited; its temporary folder has a picture."""
+@pytest.fixture(scope="module")
+def dead(tmp_path_factory):
+    """The record of a process that was killed."""
+    home = tmp_path_factory.mktemp("dead") / "home"
     code = "from tasks.runtime.environment import home; from tasks.ownership import token_of; import os\n"
-    code += "print(token_of(home()), flush=True); os.kill(os.getpid(), 9)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(place.root), stdout=subprocess.PIPE, text=True
-    )
-    token = done.stdout.strip()
-    path = place.root / "run" / f"{token}.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "own": [], **changes}))
-    (place.store / "tmp" / token).mkdir(parents=True)
-    (place.store / "tmp" / token / "picture.png").touch()
-    return path
+    code += "token_of(home().create()); os.kill(os.getpid(), 9)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(home))
+    assert done.returncode == -signal.SIGKILL
+    (record,) = (home / "run").glob("*.json")
+    return record
 
 
-def test_another_hosts_processes_are_left_alone(place):
-    dead_record(place, host="elsewhere.example.com")
+@pytest.fixture
+def dead_record(place, dead):
+    """Lays the record of a dead process, edited, into the home, with a picture in its temporary folder."""
+
+    def lay(token=dead.stem, **changes):
+        path = place.root / "run" / f"{token}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({**json.loads(dead.read_text()), "own": [], **changes}))
+        (place.store / "tmp" / token).mkdir(parents=True)
+        (place.store / "tmp" / token / "picture.png").touch()
+        return path
+
+    return lay
+
+
+@pytest.mark.parametrize("changes", [{"host": "elsewhere.example.com"}, {"locked": False}])
+def test_one_of_another_host_or_whose_lock_says_nothing_is_left_alone(place, dead_record, changes):
+    dead_record(**changes)
     assert sweep(place) == 0 and pictures(place) == 1
 
 
-def test_one_whose_lock_says_nothing_is_left_alone(place):
-    dead_record(place, locked=False)
-    assert sweep(place) == 0 and pictures(place) == 1
-
-
-def test_one_with_other_servers_waits_for_a_start_that_has_them(place, monkeypatch):
-    dead_record(place, own=["MLFLOW_TRACKING_URI"])
+def test_one_with_other_servers_waits_for_a_start_that_has_them(place, dead_record, monkeypatch):
+    dead_record(own=["MLFLOW_TRACKING_URI"])
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     assert sweep(place) == 0 and pictures(place) == 1
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     assert sweep(place) == 1 and pictures(place) == 0
 
 
-def test_a_number_that_another_process_has_by_now_does_not_pass_for_the_owner(place):
-    dead_record(place, pid=os.getpid())
+def test_a_number_that_another_process_has_by_now_does_not_pass_for_the_owner(place, dead_record):
+    dead_record(pid=os.getpid())
     assert sweep(place) == 1 and pictures(place) == 0
 
 
-def test_a_damaged_record_is_passed_over(place):
-    dead_record(place).write_text("{")
-    dead_record(place).write_text("[1]")
+def test_a_damaged_record_is_passed_over(place, dead_record):
+    dead_record().write_text("{")
+    dead_record("f" * 16).write_text("[1]")
     assert list(dead_owners(place)) == []
 
 
-def test_only_the_very_server_that_it_began_is_ended(place):
+def test_only_the_very_server_that_it_began_is_ended(place, dead_record):
     other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    dead_record(place, server=[other.pid, process_start(other.pid) - 1])  # the number, at another time
+    dead_record(server=[other.pid, process_start(other.pid) - 1])  # the number, at another time
     assert sweep(place) == 1
     other.stdin.write(b"still there\n")
     other.stdin.flush()
     assert other.stdout.readline() == b"still there\n", "it was ended"
-    dead_record(place, server=[other.pid, process_start(other.pid)])
+    dead_record(server=[other.pid, process_start(other.pid)])
     assert sweep(place) == 1 and other.wait(PATIENCE) == -signal.SIGTERM
 
 

@@ -33,9 +33,7 @@ def loaded(home, *arguments):
     return done, {name.split(".")[0] for name in names}
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--help"], *([c, "--help"] for c in ("run", "secrets", "plan", "serve"))]
-)
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["serve", "--help"]])
 def test_help_loads_none_of_it(tmp_path, arguments):
     done, names = loaded(tmp_path / "home", *arguments)
     assert done.returncode == 0 and "Usage:" in done.stdout
@@ -50,7 +48,7 @@ def test_a_mistake_in_the_file_loads_none_of_it(tmp_path):
     assert not HEAVY & names
 
 
-@pytest.mark.parametrize("command", ["secrets", "plan", "verify"])
+@pytest.mark.parametrize("command", ["secrets", "verify"])
 def test_numpy_is_told_to_begin_no_threads_before_a_look_loads_it(tmp_path, command):
     """It begins a thread a core, which spin for a second of processor time; told later, it does not listen."""
     (tmp_path / "job.yaml").write_text("version: 2\n")
