@@ -234,6 +234,11 @@ class HushConfig(Section):
         changed._chosen = self._chosen | chosen.keys()
         return changed
 
+    @property
+    def chosen(self) -> frozenset[str]:
+        """Dotted keys whose values the plan chose, as the file leaves them open."""
+        return self._chosen
+
     def posterior(self, secret: SecretEntry) -> float:
         """The target r_j of a secret of this config."""
         if isinstance(secret.level, str):

@@ -27,6 +27,7 @@ from hush_core.config import (
     unit_dp,
 )
 from hush_core.errors import InputError
+from hush_core.weights import step_for
 
 KINDS: Mapping[str, type] = {
     "hush": HushMechanism, "dp_sgd": DpSgdMechanism, "group_privacy": GroupPrivacyMechanism,
@@ -43,6 +44,8 @@ PROGRAM = ("capacities", "c", "noise_multiplier", "objective")
 NAMES = "hush[/CAPACITIES][/WITHOUT_SECRET], dp_sgd[/WITHOUT_SECRET], group_privacy[/SELECT][/RECORDS]" \
     "[/WITHOUT_SECRET], user_wise[…], correlated[/WITHOUT_SECRET], redaction, dropping"  # fmt: skip
 MOST_RECORDS = 1_000_000
+STEP = frozenset({"train.optimizer", "train.untagged_batch"})
+"""Keys that follow from what becomes of text without a secret, so each rival has its own choice of them."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +132,14 @@ def _rival(config: HushConfig, parts: Sequence[str]) -> Rival:
             mechanism[key] = value
     data |= {"mechanism": mechanism, "weights": weights}
     data["audit"] = {**data.get("audit", {}), "unprotected": False}
+    train = {key: value for key, value in data["train"].items() if f"train.{key}" not in config.chosen & STEP}
     if noisy and weights.get("without_secret", "noise") != "plain":
-        train = data["train"]
         plainly = {"untagged_batch", *(["optimizer"] if train.get("optimizer") == "preconditioned" else [])}
-        data["train"] = {key: value for key, value in train.items() if key not in plainly}
+        train = {key: value for key, value in train.items() if key not in plainly}
+    data["train"] = train
     try:
-        return Rival(name, HushConfig.model_validate(data).for_mechanism())
+        rival = HushConfig.model_validate(data).for_mechanism()
+        return Rival(name, rival.with_chosen(step_for(rival)) if noisy else rival)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"] if part not in KINDS)

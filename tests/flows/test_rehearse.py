@@ -76,7 +76,8 @@ def test_every_plan_stands_in_the_table_and_the_lowest_mean_is_taken(job, rehear
     assert (table["state"] != "refused").sum() == 3
     assert table["own"].to_list()[0] and table["recommended"].sum() == 1
     own = table.row(0, named=True)
-    assert (own["c"], own["batch"], own["rounds"], own["clip_norm"]) == (0.4, 6, 8, 1.0)
+    assert (own["c"], own["batch"], own["untagged_batch"], own["clip_norm"]) == (0.4, 6, 6, 1.0)
+    assert own["rounds"] == 48 / (6 + 6), "so many as the examples of the rehearsal pay for"
     done = table.filter(pl.col("state") == "done")
     best = table.filter("recommended").row(0, named=True)
     played = done.filter(pl.col("times_played") == 3)

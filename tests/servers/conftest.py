@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from local_servers import ROOT, answers, free_port, stop
-from waiting import PATIENCE, until
+from waiting import until
 
 
 @dataclass
@@ -54,11 +54,9 @@ class Servers:
     def run(self, run_id):
         return self.call(f"/flow_runs/{run_id}")
 
-    def finished(self, run_id, seconds=PATIENCE):
+    def finished(self, run_id):
         ends = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
-        return until(
-            lambda: (r := self.run(run_id))["state_type"] in ends and r, f"flow run {run_id}", seconds
-        )
+        return until(lambda: (r := self.run(run_id))["state_type"] in ends and r, f"flow run {run_id}")
 
     def registry(self):
         from mlflow import MlflowClient

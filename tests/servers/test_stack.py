@@ -229,10 +229,10 @@ def test_each_service_gets_its_own_secrets_and_what_is_wanted_is_asked_for():
         part = (
             entry.split(f"\n{role})")[1]
             .split(";;")[0]
-            .replace("$(mlflow_database)", "secret mlflow_db_password")
+            .replace("$(mlflow_database)", "$(secret mlflow_db_password)")
             .replace("log_in", login)
         )
-        assert set(re.findall(r"secret (\w+)", part)) == given[role], role
+        assert set(re.findall(r"secret (\w+)\)", part)) == given[role], role
     example = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "deploy" / ".env.example").read_text(), re.M))
     wanted = re.findall(r"\$\{(\w+):\?", (ROOT / "docker-compose.yml").read_text())
     assert set(wanted) == {"HUSH_CONFIG", "HUSH_SOURCES", "HUSH_CONFIGS"} and set(wanted) <= set(example)

@@ -65,7 +65,9 @@ def sensitivities(strategy: Strategy, counts: ArrayLike, rounds: int) -> np.ndar
     period = counts.shape[1]
     if strategy.bands > period:
         raise InputError(
-            "mechanism.bands", f"{strategy.bands} are more than the {period} groups", "give at most as many"
+            "mechanism.bands",
+            f"{strategy.bands} are more than the {period} groups",
+            "give at most as many, or a smaller train.batch: so many items make a group",
         )
     from scipy.signal import lfilter
 

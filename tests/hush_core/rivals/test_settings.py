@@ -34,16 +34,30 @@ def test_all_kinds_are_compared_unless_some_are_named():
 
 def test_a_rival_is_the_same_job_but_for_its_mechanism_and_weights():
     base = config(audit={"unprotected": True})
-    kept = set(type(base).model_fields) - {"mechanism", "weights", "audit"}
+    kept = set(type(base).model_fields) - {"mechanism", "weights", "audit", "train"}
     for rival in rivals_of(base):
         for key in kept:
             assert getattr(rival.config, key) == getattr(base, key), (rival.name, key)
         assert not rival.config.audit.unprotected
+        assert (rival.config.train.rounds, rival.config.train.batch) == (4, 6)
     found = named(rivals_of(base))
     assert found["hush/paper/plain"].config.weights.c == 0.4
     assert found["hush/paper/plain"].config.weights.without_secret == "plain"
     assert found["dp_sgd"].config.weights.model_fields_set <= {"without_secret"}
     assert found["dropping"].config.weights.without_secret == "plain"
+
+
+def test_each_rival_takes_the_step_that_a_run_of_it_would_choose_and_keeps_what_the_file_says():
+    base = config()
+    names = ["hush/matched/noise", "hush/matched/plain"]
+    for settled in (base, base.with_chosen({"train.optimizer": "adamw", "train.untagged_batch": 0})):
+        steps = [rival.config.train for rival in rivals_of(settled, names)]
+        assert [(step.optimizer, step.untagged_batch) for step in steps] == [
+            ("adamw", 0),
+            ("preconditioned", 6),
+        ]
+    said = config(train={"rounds": 4, "batch": 6, "optimizer": "adamw"})
+    assert [rival.config.train.optimizer for rival in rivals_of(said, names)] == ["adamw", "adamw"]
 
 
 def test_names_say_rule_selection_records_and_what_becomes_of_the_rest():
@@ -78,7 +92,7 @@ def test_what_the_config_cannot_be_run_with_is_left_out_with_its_reason():
     assert found["hush/matched/plain"].config.train.untagged_batch == 2
     assert found["hush/matched/plain"].config.train.optimizer == "preconditioned"
     noised = found["hush/matched/noise"].config.train
-    assert noised.untagged_batch is noised.optimizer is None
+    assert (noised.untagged_batch, noised.optimizer) == (0, "adamw")
 
 
 def test_two_names_of_the_same_settings_are_one_rival():
