@@ -6,11 +6,12 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 import worker
+from sizes import some
 from template import copy_tracker, share
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in its background so
@@ -40,8 +41,20 @@ def scope_of(file: str) -> str:
     return "tests/servers" if file.startswith("tests/servers/") else file
 
 
+def _spread(items):
+    """Of a test marked `few(n)`, n rows evenly spread over its table; `make test-all` runs all of them."""
+    rows = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("few"):
+            rows[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    kept = {item for (_, count), group in rows.items() for item in some(group, count)}
+    return [item for item in items if not item.get_closest_marker("few") or item in kept]
+
+
 def pytest_collection_modifyitems(items):
-    """The longest first: a file of minutes that came last would leave the other workers idle."""
+    """A few rows of long tables, and the longest files first: a file of minutes that came last would leave the
+    other workers idle."""
+    items[:] = _spread(items)
     seconds = Counter()
     for row in DURATIONS.read_text().splitlines()[1:]:
         took, _, file = row.split("\t")

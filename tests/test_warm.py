@@ -50,6 +50,7 @@ def test_the_library_of_another_tree_is_not_taken_for_that_of_this_one(tmp_path)
     assert done.stdout == f"False {tmp_path / 'hush_core' / '__init__.py'}\n", done.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("words", [["--version"], ["schema"], ["nonsense"], ["verify", "nowhere"]])
 def test_it_says_what_a_process_begun_from_nothing_says(tmp_path, words):
     command = [sys.executable, "-m", "flows.cli", *words]

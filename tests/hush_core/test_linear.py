@@ -83,6 +83,7 @@ INLINE = {
 }
 
 
+@pytest.mark.slow
 def test_every_expression_for_re2_can_be_said_in_it():
     for _, _, expression in written_for_re2():
         expression.search(b"")
@@ -103,6 +104,7 @@ def spans(match):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("pattern", WRITTEN)
 @given(
     text=st.text("abcdeA _\n\t\v1\x85\xff", max_size=12), first=st.integers(0, 13), last=st.integers(0, 13)

@@ -25,6 +25,7 @@ def registry(request, tmp_path, monkeypatch):
         server.kill()
 
 
+@pytest.mark.few(1)
 def test_a_version_and_a_refutation_are_seen_without_mlflow(registry):
     client, take_away = registry
     assert can_be_asked() and not is_registered("models:/job/1") and not any_refuted()

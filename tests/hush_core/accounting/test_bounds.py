@@ -49,6 +49,7 @@ def test_reference_renyi(row, method, column):
     assert row[column] * (1 - 0.03) <= value <= row[column] * (1 + 1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("row", [REFERENCE[0], REFERENCE[3]])
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
 def test_renyi_independently(row):
@@ -160,6 +161,7 @@ def test_tighter_methods_are_tighter(case):
         assert value(*case, "blow_up") <= renyi * (1 + 1e-3) + 1e-12 * prior
 
 
+@pytest.mark.few(1)
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(CASES)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
@@ -185,6 +187,7 @@ NOISE = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("row", NOISE)
 @pytest.mark.parametrize("method, column", [("kl", 3), ("renyi", 4), ("blow_up", 5)])
 def test_reference_noise(row, method, column):

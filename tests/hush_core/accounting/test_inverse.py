@@ -38,6 +38,7 @@ def random_rates(total, largest, seed):
     return np.append(rates[kept], last if last <= largest else [])
 
 
+@pytest.mark.few(1)
 @settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(CASES, st.integers(0, 100))
 @pytest.mark.parametrize("method", ["blow_up", "kl"])
@@ -59,6 +60,7 @@ def test_what_it_allows_is_certified(method, case, seed):
         assert bound(full, prior, **mechanism) <= target * (1 + 1e-3)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("method", ["blow_up", "renyi", "kl"])
 @pytest.mark.parametrize("prior, target", [(P, R), (1e-12, 1e-3), (1e-3, 0.2)])
 def test_little_more_is_too_much(method, prior, target):
@@ -71,6 +73,7 @@ def test_little_more_is_too_much(method, prior, target):
     assert posterior_bound(just, prior=prior, method=method, **MECHANISM).value <= target * (1 + 1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["blow_up", "renyi", "kl"])
 @pytest.mark.parametrize("sigma, rounds", some([(1.0, 50), (4.0, 2000), (60.0, 500)], 1))
 def test_the_inverse_of_the_smallest_noise(method, sigma, rounds):
@@ -84,6 +87,7 @@ def test_the_inverse_of_the_smallest_noise(method, sigma, rounds):
     assert needed == pytest.approx(sigma, rel=1e-2) and needed <= sigma * (1 + 1e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["blow_up", "kl"])
 def test_monotone(method):
     def allowed(prior=P, target=R, **change):
@@ -121,6 +125,7 @@ def test_the_rate_limit_costs_its_hazard():
     assert large == pytest.approx(small / (2 * np.log(2)), rel=1e-9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "priors, posteriors, shape",
     [

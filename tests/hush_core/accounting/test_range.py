@@ -117,6 +117,7 @@ def test_best_always_answers(case):
         assert best.note or found["blow_up"].numerical_error > 1e-3 * found["blow_up"].value
 
 
+@pytest.mark.few(1)
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(cases(most_examples=3000), st.floats(1.05, 3.0))
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])

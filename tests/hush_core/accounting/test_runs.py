@@ -223,6 +223,7 @@ def rates_of_the_first(runs, prior):
 WRONG = [largest_alone, first_alone, rounds_mixed_up, sigma_of_the_first, rates_of_the_first]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_compositions_are_found(wrong):
     for check in (

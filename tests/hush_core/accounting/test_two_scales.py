@@ -120,6 +120,7 @@ def test_what_is_raised_is_raised_under_both_laws(masses, share, monkeypatch):
     assert merged > 1e-3 or share < 0.3
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("prior", [0.2, 1e-3, 1e-20, 1e-30])
 @pytest.mark.parametrize("sigma", [0.06, 0.4, 3.0])
 def test_hardly_ever_drawn(sigma, prior):

@@ -68,6 +68,7 @@ def next_probabilities(model, text, sampling):
     return p
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=lambda s: s.name)
 def test_every_continuation_of_two_bytes_has_its_probability(model, sampling):
     first = next_probabilities(model, BEFORE, sampling)
@@ -81,6 +82,7 @@ def test_every_continuation_of_two_bytes_has_its_probability(model, sampling):
     np.testing.assert_allclose(sums + ends, [first[a + 3] for a in second], rtol=1e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sampling", [Sampling(temperature=0.6), Sampling(top_k=3), Sampling(top_p=0.8)])
 def test_drawing_comes_to_the_same(model, sampling):
     """20,000 draws by `generate`; within 4.5 standard deviations, so wrong once in 100,000 by chance."""

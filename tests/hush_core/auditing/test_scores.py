@@ -140,6 +140,7 @@ def differs(scores, other):
     return float((scores - relative(other)).abs().max()) > 0.02
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", some(["GPT2", "Llama", "Mistral", "Lfm2", "Mamba"], 2))
 def test_causal_scores_are_log_likelihoods_of_context_and_candidate(tmp_path, kind):
     model = opened(tmp_path, kind, bpe())
@@ -255,6 +256,7 @@ def test_a_masked_model_tells_contexts_by_both_sides(tmp_path, kind, tokenizer, 
     assert table["contexts"].to_list() == [used]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "tokenizer"), [("GPT2", bpe), ("Bert", word_pieces)])
 def test_ranks_under_a_model_that_saw_no_value_are_uniform(tmp_path, kind, tokenizer):
     """The mean of 60 ranks, uniform over 1…64, is 6 standard errors off once in 5·10⁸ runs of other seeds."""

@@ -128,6 +128,7 @@ def random_case(seed, secrets=30, items=400, period=12, rounds=50, pairs=200):
     return edges, table, weights, batch, cycle, rounds
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", seeds(4))
 def test_the_second_route_agrees_and_rejects_what_is_wrong(seed):
     """Planted: an edge left out, a third less noise, and coefficients that are not those of the rounds."""

@@ -39,6 +39,7 @@ def refused(folder, says):
         verify_certificate(folder)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("mechanism", ALL, ids=name_of)
 def test_it_verifies_and_says_what_it_is(certified, model, mechanism):
     folder = certified(mechanism)
@@ -83,6 +84,7 @@ def fewer_items(items, edges):
     return weights, items.edges
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mechanism", [*GROUP[:2], *USER[:1]], ids=name_of)
 def test_one_item_more_or_fewer_is_refused_with_every_number_made_for_it(certified, mechanism):
     for forged in (more_items, fewer_items):
@@ -105,6 +107,7 @@ def test_dp_sgd_that_draws_an_example_less_than_another_is_refused(certified):
     refused(certified(DP_SGD, forged=halved), "do not name the items that mechanism dp_sgd")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mechanism", USER, ids=name_of)
 def test_a_missing_tag_of_a_pool_is_refused_with_every_bound_made_without_it(certified, mechanism):
     """A unit that shares an example with a larger one, counted for its own item alone."""
@@ -122,6 +125,7 @@ def test_a_drawn_example_with_a_secret_is_no_dropping(certified):
     refused(certified(DroppingMechanism(kind="dropping"), forged=kept), "do not name the items")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("mechanism", "edit", "says"),
     [

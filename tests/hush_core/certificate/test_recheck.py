@@ -198,6 +198,7 @@ def smaller_bounds(monkeypatch):
     lower_curves(monkeypatch, each_curve)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mistake", [small_rates, lost_tail, lost_rate, half_the_batch, smaller_bounds])
 def test_a_mistake_of_the_first_route_is_found(mistake, monkeypatch, made, build_certificate, tmp_path):
     """Calibrated, certified and recomputed by the same broken code: only the second route can object."""
@@ -257,6 +258,7 @@ def test_a_binomial_that_does_not_dominate_is_found(inherited, change, message):
     assert any(message in failure for failure in wrong.failures)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -334,6 +336,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case, prior", SEVERAL)
 def test_the_second_route_lies_between_the_first_ones_sides_for_several_runs(case, prior):
     runs = [(*one_law(m, rate), sigma, rounds) for m, rate, sigma, rounds in case]

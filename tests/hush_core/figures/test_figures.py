@@ -121,6 +121,7 @@ DRAWINGS = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS.keys())
 def test_no_point_is_cut_off_and_no_words_lie_on_each_other(draw, tmp_path, monkeypatch):
     pages = drawn_pages(monkeypatch)

@@ -113,6 +113,7 @@ def cases(graph, mechanism, seed):
         yield edges, items, rates, secret, [loud, base, *others]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("mechanism", NOISY, ids=name_of)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_no_candidate_exceeds_the_bound_of_the_lifted_graph(graph, mechanism):

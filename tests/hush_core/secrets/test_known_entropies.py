@@ -181,6 +181,7 @@ def test_the_level_is_all_that_a_value_decides():
         assert published_bits(estimate) == 0 or published_bits(estimate) + LEVEL_BITS <= estimate
 
 
+@pytest.mark.few(3)
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "value",

@@ -129,6 +129,7 @@ def test_a_key_is_strong_and_a_dummy_key_is_not():
     assert guess_bits("betterleaks.private-key", dummy) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rule", "make"),
     [

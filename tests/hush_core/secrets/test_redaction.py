@@ -181,6 +181,7 @@ LENGTHS = {"credentials": (36, 51, 22, 120), "patterns": (36, 700, 17)}
 """Of candidates that the rule finds; 700 is longer than two chunks."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "mode"), [("credentials", "tree"), ("patterns", "tree"), ("patterns", "history")]
 )
@@ -219,6 +220,7 @@ def test_noise_in_its_place_would_not(run, literals):
     assert token(36) in b"\n".join(one.examples["text"])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 40, 177, 190, 611, 1210])
 def test_private_keys_of_any_length_leave_the_same_text(run, literals, size):
     """In their armour, and copied without it line by line; the last line is of any length."""

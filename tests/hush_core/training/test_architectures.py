@@ -72,6 +72,7 @@ def moved(model):
     return model
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_full_fine_tuning(name, tmp_path):
     model = tiny_model(tmp_path, name)
@@ -82,6 +83,7 @@ def test_full_fine_tuning(name, tmp_path):
     assert float(norms.max()) > 0.5 and set(got.gradients) == set(dict(model.network.named_parameters()))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("targets", [None, "all-linear"])
 def test_lora(name, targets, tmp_path):
@@ -96,6 +98,7 @@ def test_lora(name, targets, tmp_path):
     assert all("lora_" in n for n, p in model.network.named_parameters() if p.requires_grad)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_bf16_is_near_and_never_above_the_clip_norm(name, tmp_path):
     model = tiny_model(tmp_path, name)

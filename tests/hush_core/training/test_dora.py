@@ -48,6 +48,7 @@ def logits(model, seed=0):
         return model.network(input_ids=ids).logits
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_sums_and_norms_are_those_of_a_float64_loop(name, folder):
     model = with_lora(tiny_model(folder, name), DORA)

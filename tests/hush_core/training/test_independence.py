@@ -28,6 +28,7 @@ def save(network, folder):
     return HuggingFaceModel(kind="huggingface", name=str(folder))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", [*CAUSAL, *MASKED])
 def test_supported_models_are_independent(name, tmp_path):
     check_model(tiny_model(tmp_path, name))
@@ -85,6 +86,7 @@ def test_an_example_that_changes_beside_a_longer_one_is_found(tmp_path):
         check_model(model)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_taking_one_example_away_moves_the_sum_by_at_most_the_clip_norm(name, precision, tmp_path):

@@ -161,6 +161,7 @@ def gpt(context=40, width=32):
     return model
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", [*CAUSAL, *MASKED])
 def test_the_sum_is_that_of_a_float64_loop_over_items(name, tmp_path):
     model = tiny_model(tmp_path, name)
@@ -174,6 +175,7 @@ def test_of_adapters_too(name, dora, tmp_path):
     assert is_average(model, clip_between(model))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("constant", [0.0, norms.GHOST_CONSTANT, 1e9], ids=["kept", "measured", "ghost"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_whichever_way_norms_and_sums_are_made(constant, precision, monkeypatch):
@@ -354,6 +356,7 @@ def uniform_and_independent(seen, error=1e-6):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("key", [b"a" * 32, b"b" * 32])
 def test_records_are_a_uniform_choice_drawn_anew_and_independent_of_other_items(key):
     assert uniform_and_independent(choices(key=key))
@@ -389,6 +392,7 @@ class _Fixed:
         return [item[i] for i in self.kept[which][1]]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "choose",
     [the_first, one_more, with_replacement, neighbours_in_the_pool, _Fixed("never"), _Fixed("by round")],

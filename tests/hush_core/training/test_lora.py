@@ -50,6 +50,7 @@ def is_right(model):
     return found["norm_error"] < 1e-4 and found["sum_error"] < 1e-3
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("targets", [None, "all-linear"])
 def test_adapters_on_a_mixture_leave_its_experts_alone_and_are_right(kind, targets, folders):
@@ -59,6 +60,7 @@ def test_adapters_on_a_mixture_leave_its_experts_alone_and_are_right(kind, targe
     assert is_right(model)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "targets"),
     [
@@ -154,6 +156,7 @@ SAMPLE = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", some(SAMPLE, 6), ids=lambda case: f"{case[0]}-{case[2]}")
 def test_a_sample_of_all_architectures(case, tmp_path):
     """All: lab/benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix

@@ -21,6 +21,7 @@ def gpt(context=40):
     return byte_gpt(ByteGptModel(layers=2, width=32, heads=2), context, seed=1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("lora", [False, True])
 def test_rows_are_computed_by_themselves(lora, precision):
@@ -32,6 +33,7 @@ def test_rows_are_computed_by_themselves(lora, precision):
     assert all(computed_alone(model.at(precision), 5, length) for length in (16, 28, 40))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "precision"), [("bert", "fp32"), ("bert", "bf16"), ("llama", "bf16")])
 def test_rows_of_other_architectures_are_computed_by_themselves(name, precision, tmp_path):
     model = tiny_model(tmp_path, name).at(precision)
@@ -50,6 +52,7 @@ class Mixing(nn.Module):
         return out + self.share * out.mean(0, keepdim=True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("share", [0.0, 1e-6])
 def test_a_model_that_mixes_its_rows_by_a_millionth_computes_items_one_by_one(share, rows, caplog):

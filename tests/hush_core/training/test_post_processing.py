@@ -152,6 +152,7 @@ def test_a_mix_without_text_is_refused_before_a_round_is_spent(tmp_path):
     assert not (tmp_path / "w" / "releases.jsonl").exists()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_masked_models_and_adapters_mix(tmp_path, name):
     words = [b"the quick brown fox jumps", b"over the lazy dog", b"pack my box"] * 6
@@ -199,6 +200,7 @@ def test_several_processes_and_a_resume_with_every_lever(tmp_path):
     assert torch.equal(flat(model.network), flat(again.network))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("average", ["none", "ema", "tail"])
 def test_the_average_is_that_of_the_iterates_in_float64(tmp_path, monkeypatch, average):
     iterates = []
@@ -337,6 +339,7 @@ def test_the_variance_that_is_taken_off_is_the_updates_own(tmp_path, monkeypatch
 TABLES = {"transformer.wte.weight", "transformer.wpe.weight"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("freeze", [("embedding",), ("matrices",), ("embedding", "matrices")])
 def test_what_is_frozen_stays_and_takes_no_noise(tmp_path, released, freeze):
     model = tiny()

@@ -198,6 +198,7 @@ def both(tmp_path_factory):
     return SimpleNamespace(bert=folder / "bert", ranks=[np.load(folder / f"{k}.npz") for k in range(count)])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_equal_one_to_the_bit(tmp_path, both, case):
     one, released = train(both.bert, tmp_path / "one", *CASES[case])
@@ -263,6 +264,7 @@ def looks_poisson(seen, error=1e-4):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_shares_of_all_ranks_are_the_poisson_batch_of_one(ranks):
     """Error rate 1e-4 for each number of ranks, were the keys not fixed."""

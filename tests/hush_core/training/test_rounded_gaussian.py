@@ -57,6 +57,7 @@ def float64_alone(words, spread):
     return np.rint(spread * np.concatenate([radius * np.cos(angle), radius * np.sin(angle)]))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("spread", [0.3, 1.0, 2.5e9, 1e14, MOST_SPREAD])
 def test_every_rounding_is_that_of_the_real_number(spread):
     """At 1e14 a float64 is off by up to a tenth, at 2^48 by half a step: every draw takes the slow way there."""
@@ -183,6 +184,7 @@ def short_radius(words, spread, bits):
     return np.rint(spread * np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])).astype(float)
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="the wrong one needs an extended float")
 @pytest.mark.parametrize("bits", [32, 53])
 def test_far_pairs_lie_on_no_lattice(bits):
@@ -193,6 +195,7 @@ def test_far_pairs_lie_on_no_lattice(bits):
     assert off_lattice(short_radius(words, spread, bits), spread, bits) < 1e-30
 
 
+@pytest.mark.slow
 def test_beyond_64_digits_there_is_no_lattice_either():
     """Words of the far tail: 64 digits alone would leave u on multiples of 2^-64; the further ones fill them."""
     words = random_words(800, seed=4)
@@ -232,6 +235,7 @@ def law(integers, spread, error=1e-6) -> bool:
     return bool(fits and min(tails) > error / 12 and 2 * stats.norm.sf(np.abs(moments).max()) > error / 12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("spread", [0.4, 1.0, 7.3, 40.0])
 def test_the_integers_have_the_law_of_a_rounded_gaussian(spread):
     words = random_words(1 << 19, seed=11)

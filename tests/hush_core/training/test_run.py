@@ -27,11 +27,11 @@ ROUNDS = 24
 
 
 def make_plan(rounds=ROUNDS, noise=0.5):
-    return ProtectionPlan(np.full(40, 0.2), noise, rounds, 8, 1.0, "best", pl.DataFrame())
+    return ProtectionPlan(np.full(40, 0.1), noise, rounds, 4, 1.0, "best", pl.DataFrame())
 
 
 def config(every=5):
-    return TrainConfig(rounds=ROUNDS, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
+    return TrainConfig(rounds=ROUNDS, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=every)
 
 
 def tiny(seed=0):
@@ -298,6 +298,7 @@ def test_the_witness_lies_where_it_is_asked_for(tmp_path):
         fit_private(make_plan(), TEXTS, tiny(), config(), work, witness=witness)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["adamw", "sgd"])
 def test_room_is_asked_for_as_much_as_checkpoints_take(tmp_path, kind):
     settings = config().model_copy(update={"optimizer": kind})

@@ -55,7 +55,7 @@ def test_it_stops_after_patience_evaluations_without_a_new_best(losses, stops):
 
 
 def make_plan(rounds=30):
-    return ProtectionPlan(np.full(40, 0.2), 1e-3, rounds, 8, 1.0, "best", pl.DataFrame())
+    return ProtectionPlan(np.full(40, 0.1), 1e-3, rounds, 4, 1.0, "best", pl.DataFrame())
 
 
 def tiny():

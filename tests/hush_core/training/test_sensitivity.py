@@ -24,6 +24,7 @@ def found(setting, seeds=PAIRS):
     return max(one.ratio for one in pairs), all(one.alone for one in pairs)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("shape", neighbours.PLANES, ids=str)
 def test_adversarial_gradients_move_the_sum_by_at_most_c(shape, half):
@@ -32,6 +33,7 @@ def test_adversarial_gradients_move_the_sum_by_at_most_c(shape, half):
     assert least < ratio <= 1 and alone  # and some are clipped: else nothing would be shown
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("lora", [False, True])
 def test_adversarial_texts_move_the_sum_by_at_most_c(lora, precision):
@@ -39,6 +41,7 @@ def test_adversarial_texts_move_the_sum_by_at_most_c(lora, precision):
     assert 0.999 < ratio <= 1 and alone
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("shape", neighbours.PLANES, ids=str)
 def test_adversarial_records_of_an_item_move_the_sum_by_at_most_c(shape, half):
@@ -47,6 +50,7 @@ def test_adversarial_records_of_an_item_move_the_sum_by_at_most_c(shape, half):
     assert least < ratio <= 1 and alone
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("lora", [False, True])
 def test_adversarial_texts_of_an_item_move_the_sum_by_at_most_c(lora, precision):

@@ -31,6 +31,7 @@ def frontiers(request, graph):
     return request.param, found
 
 
+@pytest.mark.few(1)
 def test_at_equal_noise_paper_keeps_least_and_equalised_most(frontiers):
     """Retained weight at one σ, by interpolation along c: paper < matched ≤ equalised."""
     method, found = frontiers

@@ -16,6 +16,7 @@ import runs_to_catch
 import hush_core.auditing.exposure as attack
 
 
+@pytest.mark.slow
 def test_stopped_midway_it_goes_on_behind_the_finished_parts(tmp_path, monkeypatch):
     """Six secrets in parts of two; stopped in the third part, which alone is attacked again."""
     asked, real = [], attack.exposure
@@ -39,6 +40,7 @@ def test_stopped_midway_it_goes_on_behind_the_finished_parts(tmp_path, monkeypat
     assert sum(row["tried"] > 0 for row in result["by_repeats"]) == 3
 
 
+@pytest.mark.slow
 def test_a_row_of_memorisation_tells_training_from_the_start_model(tmp_path, monkeypatch, capsys):
     """Two rounds under much noise: no random text comes out of either model."""
     sizes = ["--rounds", "2", "--width", "16", "--noise", "4", "--work", str(tmp_path)]
@@ -48,6 +50,7 @@ def test_a_row_of_memorisation_tells_training_from_the_start_model(tmp_path, mon
     assert "memorised 0 " in said and "by_start 0 " in said and (tmp_path / "rows.json").is_file()
 
 
+@pytest.mark.slow
 def test_half_of_the_noise_is_caught_and_a_right_training_is_not():
     mechanisms = runs_to_catch.TRAININGS
     broken, _ = runs_to_catch.runs_until_refuted(

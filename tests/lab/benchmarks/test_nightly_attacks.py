@@ -6,6 +6,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).parents[3] / "lab/benchmarks"))
 
 from nightly_attacks import COPIES, LATE, TEAM, company
@@ -16,6 +18,7 @@ from hush_core.auditing.made_up import make_credentials
 NIGHTS, STRIDE = 4, 2
 
 
+@pytest.mark.slow
 def test_every_night_has_the_planted_credentials_and_the_late_one_from_the_middle_on(tmp_path):
     source = tmp_path / "source"
     for path in (*TEAM, *(f"tests/test_{i}.py" for i in range(30))):

@@ -52,6 +52,7 @@ def planted():
     return texts, files, plantings
 
 
+@pytest.mark.slow
 def test_every_format_is_stated_and_its_draws_match_it():
     chance = random.Random(1)
     assert len({kind.name for kind in FORMATS}) == len(FORMATS) >= 200
@@ -80,6 +81,7 @@ def test_parts_of_a_split_value_give_it_back():
         assert form.write("name", parts).count("\x01") == len(parts), form.name
 
 
+@pytest.mark.slow
 def test_plantings_stand_where_they_say(planted):
     texts, files, plantings = planted
     assert len(plantings) == sum(COUNTS.values())

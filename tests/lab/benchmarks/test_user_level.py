@@ -211,6 +211,7 @@ def test_a_cell_runs_end_to_end(small, made, kind, select):
     json.dumps(row), json.dumps(free)
 
 
+@pytest.mark.slow
 def test_a_kept_cell_is_not_trained_again(small, tmp_path, monkeypatch):
     bench = tables.Bench(small[0], tmp_path, SETTINGS, steps=((1e-3, 2),))
     cell = Cell("group_privacy", "random", 2, NONE, 1e-2, 0)
@@ -259,6 +260,7 @@ def test_verdicts_need_more_than_chance():
     assert said["Group: k = 2 before k = 10", "3"].startswith("holds")
 
 
+@pytest.mark.slow
 def test_the_program_saves_noise_and_with_all_weights_one_saves_none():
     rows = measured(15, rounds=20, sweep=(1.0, 0.25))
     for method in ("kl", "blow_up"):

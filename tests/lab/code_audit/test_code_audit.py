@@ -49,6 +49,7 @@ def test_the_model_is_as_before_and_a_model_of_ones_own_can_be_audited():
     assert all(torch.equal(value, before[name]) for name, value in model.network.state_dict().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "precision"), some([("bert", "fp32"), ("llama", "bf16")], 1))
 def test_the_real_step_holds_for_other_models(name, precision, tmp_path):
     model = tiny_model(tmp_path, name).at(precision)
@@ -69,6 +70,7 @@ SCALE = {"noise", "noise of an empty batch", "noise source"}
 NOT_OURS = {"noise source", "counted first", "own contribution", "clipping", "division", "release"}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
@@ -88,6 +90,7 @@ def test_wrong_noise_is_named(wrong, expected):
     assert expected <= broken(module((NOISE, wrong)), "sum", "replay")
 
 
+@pytest.mark.slow
 def test_noise_of_the_sum_on_the_mean_is_named():
     swapped = module(
         (NOISE, DIVIDED),
@@ -99,6 +102,7 @@ def test_noise_of_the_sum_on_the_mean_is_named():
     assert broken(swapped, "sum", "replay") == SCALE
 
 
+@pytest.mark.slow
 def test_noise_that_alternates_in_sign_is_named():
     """Its scale is right, and it cancels in the sum of two rounds."""
     memory = (
@@ -114,6 +118,7 @@ def test_noise_that_alternates_in_sign_is_named():
     assert {"noise is fresh", "noise source"} <= broken(module((NOISE, memory), fresh=fresh), "sum")
 
 
+@pytest.mark.slow
 def test_a_release_that_is_not_counted_first_is_named():
     late = module(
         ("release = self._ledger.count()", "release = self._ledger.released"),
@@ -125,6 +130,7 @@ def test_a_release_that_is_not_counted_first_is_named():
 # the sum
 
 
+@pytest.mark.slow
 def test_division_by_the_realised_batch_is_named():
     realised = module(
         ("for name, gradient in", "self._examples = max(1, items)\n        for name, gradient in"),
@@ -133,6 +139,7 @@ def test_division_by_the_realised_batch_is_named():
     assert {"division", "own contribution"} <= broken(realised, "sum")
 
 
+@pytest.mark.slow
 def test_clipping_by_layer_is_named():
     def by_layer(model, part, *, into, **settings):
         trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -151,6 +158,7 @@ def unclipped(model, part, *, losses, **settings):
     return dict(zip(dict(model.named_parameters()), grads, strict=True))
 
 
+@pytest.mark.slow
 def test_clipping_of_a_micro_batch_before_accumulation_is_named():
     def before(model, part, *, clip_norm, into, **settings):
         grads = unclipped(model, part, **settings)
@@ -162,6 +170,7 @@ def test_clipping_of_a_micro_batch_before_accumulation_is_named():
     assert "own contribution" in found and "clipping" not in found  # alone an example is clipped right
 
 
+@pytest.mark.slow
 def test_clipping_of_the_whole_batch_is_named():
     def none(model, part, *, into, **settings):
         for name, gradient in unclipped(model, part, **settings).items():
@@ -175,6 +184,7 @@ def test_clipping_of_the_whole_batch_is_named():
     assert "own contribution" in found and "clipping" not in found
 
 
+@pytest.mark.slow
 def test_no_clipping_is_named():
     def none(model, part, *, into, **settings):
         for name, gradient in unclipped(model, part, **settings).items():
@@ -183,6 +193,7 @@ def test_no_clipping_is_named():
     assert {"sensitivity", "clipping"} <= broken(module(clipped_gradient_sum=none), "sum")
 
 
+@pytest.mark.slow
 def test_a_tied_weight_whose_cross_term_is_not_counted_is_named():
     sizes = planted("norms", ("def _inner(", "def _other_inner("), _inner=lambda one, other: 0.0)
     clipping = planted("clipping", size_of=sizes.size_of)
@@ -190,6 +201,7 @@ def test_a_tied_weight_whose_cross_term_is_not_counted_is_named():
     assert "clipping" in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [True, False], ids=["refused by the step", "in a step that does not look"])
 def test_a_loss_that_mixes_examples_is_named(check):
     def mixing(model):
@@ -206,6 +218,7 @@ def test_a_loss_that_mixes_examples_is_named(check):
 # what else leaves
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "leak",
     [
@@ -227,6 +240,7 @@ def test_a_statistic_that_leaves_without_noise_is_named(leak):
     assert broken(leaky, "replay") == {"nothing else leaves"}
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_returned_is_named():
     """Lightning hands what a step returns to every callback and logger."""
     last = "        self._step(batch.round)\n\n    def _items_in"
@@ -329,6 +343,7 @@ def round_half(x):
     return int(x + 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [Shuffled, FixedSize, Pairs, Twice, Never], ids=lambda kind: kind.__name__)
 def test_a_wrong_sampler_is_named(wrong):
     assert "Poisson sampling" in broken(replace(REAL, sampler=wrong), "sampling")
@@ -337,6 +352,7 @@ def test_a_wrong_sampler_is_named(wrong):
 DRAWN = "drawn = [self._items[i] for i in self._sampler.draw(round)]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -357,6 +373,7 @@ def test_batches_that_are_not_what_was_drawn_are_named(wrong):
 KEY = "return os.urandom(32) if rehearsal is None else"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -370,6 +387,7 @@ def test_a_resume_that_repeats_is_named(right, wrong):
     assert broken(replace(REAL, fit=planted("run", (right, wrong)).fit_private), "resume") == {"resume"}
 
 
+@pytest.mark.slow
 def test_a_resume_that_forgets_its_releases_is_named():
     """A ledger that begins anew with each attempt lets out more than the plan certifies."""
     forgetful = planted(

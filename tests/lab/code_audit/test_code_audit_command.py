@@ -21,6 +21,7 @@ def test_a_step_with_half_the_noise_fails_the_command_by_name(monkeypatch):
     assert first.split()[1] == "noise" and " of 15 properties of the step held" in said.output
 
 
+@pytest.mark.slow
 def test_statistics_of_a_right_installation_refute_nothing_and_of_half_the_noise_say_so(monkeypatch):
     said = CliRunner().invoke(app, ["audit", "--statistics"])
     assert said.exit_code == 0 and "refuted" not in said.output and "cannot tell" in said.output

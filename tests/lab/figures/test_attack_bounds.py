@@ -28,6 +28,7 @@ def memorised(rows=4):
     return pl.DataFrame({**sigma, **table, **ends, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [lambda p: figures.memorised_over_noise(memorised(), p),
                                   lambda p: figures.attack_against_bound(attack(), p),
                                   lambda p: figures.attack_against_bound(attack(real=False), p)])  # fmt: skip
@@ -37,6 +38,7 @@ def test_pictures_are_readable_and_alike(draw, tmp_path):
     assert Image.open(one).size[0] == 960
 
 
+@pytest.mark.slow
 def test_what_is_shown_follows_the_table(tmp_path):
     one = figures.attack_against_bound(attack(), tmp_path / "a.png").read_bytes()
     other = figures.attack_against_bound(attack(real=False), tmp_path / "b.png").read_bytes()

@@ -42,6 +42,7 @@ DRAWINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS.keys())
 def test_every_picture_can_be_read_and_is_drawn_the_same_twice(draw, tmp_path, monkeypatch):
     pages = drawn_pages(monkeypatch)
@@ -49,6 +50,7 @@ def test_every_picture_can_be_read_and_is_drawn_the_same_twice(draw, tmp_path, m
     assert flaws(pages[0]) == [] and first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 def test_panels_share_styles_by_label_leave_gaps_out_and_draw_levels(tmp_path, monkeypatch):
     drawn = drawn_pages(monkeypatch)
     figures.draw_panels("Two", [panel(5, gaps=True), panel(3)], tmp_path / "a.png")
@@ -65,6 +67,7 @@ def test_panels_share_styles_by_label_leave_gaps_out_and_draw_levels(tmp_path, m
     assert named == ["seven", "ours", "theirs", "y = x"]
 
 
+@pytest.mark.slow
 def test_scale_has_a_curve_a_method_and_what_does_not_grow_looks_flat(tmp_path, monkeypatch):
     drawn = drawn_pages(monkeypatch)
     calibrations, certificates = seconds(5)

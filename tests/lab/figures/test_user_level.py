@@ -62,6 +62,7 @@ def test_it_is_drawn_the_same_twice(kinds, tmp_path):
         assert image.format == "PNG" and image.width == 960
 
 
+@pytest.mark.slow
 def test_each_mechanism_has_a_panel_and_no_noise_stands_at_the_right(drawn, tmp_path):
     figures.loss_by_records(table(), tmp_path / "a.png")
     for axes, kind in zip(drawn, ("group_privacy", "user_wise"), strict=True):

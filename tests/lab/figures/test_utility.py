@@ -43,6 +43,7 @@ def drawn(monkeypatch):
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("rows", [5, 4, 3, 1, 0])
 def test_it_is_drawn_the_same_twice(rows, tmp_path):
@@ -76,6 +77,7 @@ def test_each_setting_is_a_point_with_its_interval_on_its_own_line(drawn, tmp_pa
     assert top < 0 < table().height - 1 < bottom, "the first setting is on top"
 
 
+@pytest.mark.slow
 def test_the_loss_before_the_certified_rounds_is_marked_where_there_is_one(drawn, tmp_path):
     figures.utility_against_noise(table(), tmp_path / "a.png")
     figures.utility_against_noise(table().head(3), tmp_path / "b.png")

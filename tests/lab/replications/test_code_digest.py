@@ -99,6 +99,7 @@ def test_a_change_of_what_makes_a_number_is_another_digest(written, name, before
     assert written(name, before, after) != written()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
@@ -135,6 +136,7 @@ def test_a_module_that_is_handed_on_or_looks_names_up_counts_whole(written, monk
     assert written("late", "ONE = 1", "ONE = 2") != written()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ngram", "canary_secrecy", "one_shot"])
 def test_no_function_runs_that_the_digest_leaves_out(name, tmp_path):
     """Of hush_core and lab, while the rows of the tiny size are made."""

@@ -69,6 +69,7 @@ def test_every_planted_credential_is_found_where_it_stands(made, data):
     assert not any(path.endswith((".png", ".lock")) for path in tree)
 
 
+@pytest.mark.slow
 def test_what_is_held_back_holds_a_secret_and_is_in_no_other_table(data):
     back, tagged = len(data.tagged_back), data.facts["with_secret"]
     assert len(data.texts) + back == data.facts["examples"]
@@ -77,6 +78,7 @@ def test_what_is_held_back_holds_a_secret_and_is_in_no_other_table(data):
     assert data.edges["example_id"].n_unique() == tagged - back
 
 
+@pytest.mark.slow
 def test_entries_name_the_share_of_files_once_each_and_teams_stand_in_codeowners(made, data):
     files = repository.text_files(made, (made.parent / "built").read_text())
     entries = repository.entries_of(files, SEED)
@@ -92,6 +94,7 @@ def test_entries_name_the_share_of_files_once_each_and_teams_stand_in_codeowners
         repository.entries_of({"a.py": b"x", "b.py": b"y" * 1000}, SEED)
 
 
+@pytest.mark.slow
 def test_what_an_entry_reaches_grows_with_its_spread(made):
     tagged = [repository.read(made, SETTINGS, spread).facts["with_secret"] for spread in repository.SPREADS]
     assert tagged == sorted(tagged) and tagged[0] < tagged[-1]
@@ -106,6 +109,7 @@ def test_a_bundle_of_two_branches_is_refused(made, tmp_path):
         repository.build(two, tmp_path / "work", seed=SEED)
 
 
+@pytest.mark.slow
 def test_retained_data_are_the_protected_models_expected_draws(data, runs):
     places, plan = np.bincount(runs.retained(), minlength=len(data.texts)), runs.plan(PROTECTED)
     untagged = data.config.untagged
@@ -117,6 +121,7 @@ def test_retained_data_are_the_protected_models_expected_draws(data, runs):
     assert (plan.certificates["bound"] <= plan.certificates["posterior"]).all()
 
 
+@pytest.mark.slow
 def test_each_way_with_noise_has_the_promise_that_it_is_named_after(data, runs):
     level = {"prior": data.secrets["prior"].min(), "rounds": runs.rounds_on_all}
     record = runs.plan(RECORD)
@@ -169,6 +174,7 @@ def test_the_last_whole_line_is_asked_for(text, line):
     assert place is None or text[place[1] : place[1] + 1] == b"\n"
 
 
+@pytest.mark.slow
 def test_a_line_counts_only_where_every_byte_is_right():
     text = b"def f():\n    return 'abcdefgh'\n"
     model = byte_gpt(ByteGptModel(layers=1, width=32, heads=2), 64, seed=0)

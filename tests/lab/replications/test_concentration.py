@@ -77,6 +77,7 @@ def test_it_halts_for_good_where_gradients_are_spread_and_not_where_they_are_clo
         AboveThreshold(0.0, units=5, generator=rng)
 
 
+@pytest.mark.slow
 def test_answers_of_neighbours_are_as_near_as_epsilon_says():
     """Scores at their sensitivity, 40,000 draws each: the log ratio of halting is at most ε, 5 standard errors
     allowed; noise at half its scale must be told from it."""

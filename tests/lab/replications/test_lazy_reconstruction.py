@@ -20,6 +20,7 @@ from lab.replications.replication import Cell, Place
 from lab.replications.repository_lines import three_parts
 
 
+@pytest.mark.slow
 def test_parts_hold_whole_files_and_about_as_many_lines(tmp_path):
     bundle = write_bundle(tmp_path)
     parts = three_parts(bundle, tmp_path / "work", 5)

@@ -99,6 +99,7 @@ def test_stopped_and_started_again_it_keeps_its_cells(counted, tmp_path, monkeyp
     assert seen == [first, second, second, first, second]
 
 
+@pytest.mark.slow
 def test_a_wrong_mark_in_the_folder_is_refused(tmp_path):
     from lab.replications.flow import replicate
 

@@ -16,6 +16,7 @@ def refuted(**broken):
     return {row.name for row in statistical_audits(mechanism=Mechanism(**broken)) if row.outcome == "refuted"}
 
 
+@pytest.mark.slow
 def test_the_installation_as_it_is_is_refuted_by_none_and_each_says_how_far_it_could_see():
     rows = statistical_audits()
     assert [row.name for row in rows] == NAMES
@@ -40,6 +41,7 @@ class Everybody(WeightedPoissonSampler):
         super().__init__(np.ones_like(rates), key=key)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("broken", "by"),
     [

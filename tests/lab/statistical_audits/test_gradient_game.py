@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from hush_core.accounting import Participation, posterior_bound
@@ -45,6 +46,7 @@ def test_gradients_are_those_that_training_clips():
     assert float(found.norm(dim=1).max()) <= 0.7 + 1e-9
 
 
+@pytest.mark.slow
 def test_success_lies_below_the_certificate_and_refutes_that_of_more_noise():
     """25 games at σ = 0.2. Where the secret was never drawn, one time in eight, the guess is blind."""
     before = [p.clone() for p in MODEL.network.parameters()]
@@ -54,6 +56,7 @@ def test_success_lies_below_the_certificate_and_refutes_that_of_more_noise():
     assert found.verdict(certified(1.0)) == "refuted"
 
 
+@pytest.mark.slow
 def test_drowned_gradients_tell_nothing():
     """20 blind guesses among 8: more than 10 right has a probability below 1e-5."""
     assert named(20.0, 20) <= 10

@@ -34,6 +34,7 @@ def hull_counts(shift):
     return right, right + N - points[:, 1], len(points)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("shift", "one", "f_dp"), [(1, 1.13346, 2.164749), (2, 2.311945, 4.7218075), (4, 4.395568, 9.133752)]
 )
@@ -64,6 +65,7 @@ def mu_of(epsilon):
     return low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [one_run, one_run_f_dp])
 @pytest.mark.parametrize("mu", [0.5, 2.0])
 def test_valid_on_independent_gaussian_canaries(bound, mu):
@@ -82,6 +84,7 @@ def test_valid_on_independent_gaussian_canaries(bound, mu):
     assert mu < 2 or np.mean(np.array(found) > true / 6) > 0.9
 
 
+@pytest.mark.slow
 def test_valid_on_randomised_response():
     """The worst case of pure DP: every guess is right with probability e^ε/(1+e^ε), exactly."""
     generator, epsilon = np.random.default_rng(3), 1.5

@@ -47,6 +47,7 @@ def test_the_epsilon_of_a_gaussian_sum_comes_out(summed, sigma):
     assert weak.low > true
 
 
+@pytest.mark.slow
 def test_all_rounds_tell_more_than_one(summed):
     """The sum of eight rounds recovers the composed ε; the largest of eight tells less, as its authors say."""
     canaries, total = summed

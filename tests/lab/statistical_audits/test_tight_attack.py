@@ -47,6 +47,7 @@ def attacked(count, rate, sigma, rounds, candidates, **more):
     return tight_attack(k, noise_multiplier=sigma, rounds=rounds, candidates=candidates, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_attack_lies_below_the_certificate_and_close_to_it(case):
     found, certified = attacked(*case), certificate(*case)
@@ -54,6 +55,7 @@ def test_the_attack_lies_below_the_certificate_and_close_to_it(case):
     assert found.lower.verdict(certified) != "refuted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", some([CASES[0], *CASES[3:7]], 2), ids=str)
 def test_two_thirds_of_the_noise_are_refuted(case):
     count, rate, sigma, rounds, candidates = case
@@ -61,6 +63,7 @@ def test_two_thirds_of_the_noise_are_refuted(case):
     assert found.lower.verdict(certificate(*case)) == "refuted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", some(CASES, 3), ids=str)
 def test_two_thirds_of_the_noise_by_the_computed_success(case):
     count, rate, sigma, rounds, candidates = case
@@ -90,6 +93,7 @@ def test_simulated_bounds_cover_the_computed_number():
     assert above <= 14
 
 
+@pytest.mark.slow
 def test_the_computed_number_does_not_hang_on_the_seed_and_grows_with_the_rounds():
     base = attacked(*CASES[4])
     assert attacked(*CASES[4], seed=9).success == base.success
@@ -125,6 +129,7 @@ def play(runs, sigma, scale):
     return named
 
 
+@pytest.mark.slow
 def test_the_game_with_the_real_sampler_and_noise():
     """800 runs: the share named agrees with the computed success, both within a 1 − 1e-4 interval, and does not
     refute the certificate; with two thirds of the noise it does."""

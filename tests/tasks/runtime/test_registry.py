@@ -138,6 +138,7 @@ CALLS = (
 )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_registration_that_was_cut_is_finished_by_the_next(register, monkeypatch, call, when):

@@ -203,6 +203,7 @@ Store(home().create().store).put_bytes(bytes(range(256)) * (1 << int(sys.argv[1]
 """
 
 
+@pytest.mark.few(1)
 def test_a_kill_amid_the_upload_leaves_nothing_that_counts(storage, tmp_path, monkeypatch):
     store, size = of_home(tmp_path / "home", monkeypatch), 17  # 32 MiB
     environ, valve = {**os.environ, "PYTHONPATH": str(ROOT)}, None

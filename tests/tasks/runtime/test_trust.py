@@ -61,6 +61,7 @@ def stock(folder, public):
     return subprocess.run([*map(str, command)], capture_output=True, timeout=600).returncode
 
 
+@pytest.mark.slow
 def test_stock_model_signing_verifies_the_whole_folder(package, acme, tmp_path):
     public = acme / "acme.pem"
     assert (package / "registered_model_meta").is_file()  # as MLflow leaves a download

@@ -251,6 +251,7 @@ def test_nobody_is_told_where_nobody_is_named(register, monkeypatch):
     assert webhook.messages() == [] and webhook.deliver() == webhook.Delivery()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "url",
     [

@@ -156,6 +156,7 @@ def test_trade_off_is_the_tight_bound(paper):
         assert power >= ours * (1 - 1e-3)
 
 
+@pytest.mark.slow
 def test_the_orders_of_the_trade_off(paper):
     _, profile = paper
     forward, backward, both = (profile.trade_off(ALPHAS, null=n) for n in ("reference", "real", "either"))
@@ -190,6 +191,7 @@ def test_no_participation_reveals_nothing():
     assert profile.posterior(0.1).value == 0.1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "count, rate, sigma, rounds, prior",
     [

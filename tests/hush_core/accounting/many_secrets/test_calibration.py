@@ -41,6 +41,7 @@ def calibrated(request, graph):
     return request.param, calibrate(*graph, rounds=ROUNDS, method=request.param)
 
 
+@pytest.mark.few(1)
 def test_every_secret_meets_its_target(graph, calibrated):
     method, result = calibrated
     table = result.table
@@ -86,6 +87,7 @@ def test_certify_gives_the_same_table(graph, calibrated):
     assert again["noise_needed"].null_count() == 10
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("scale, accepted", [(2 / 3, False), (1.0, True), (3 / 2, True)])
 def test_two_thirds_of_the_noise_is_rejected(graph, calibrated, scale, accepted):
     method, result = calibrated

@@ -32,6 +32,7 @@ def curve_of(case, method, **options):
     return participation, mechanism, curve_of_runs(runs, priors=priors, method=method, **options)
 
 
+@pytest.mark.few(1)
 @settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(CASES)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])
@@ -49,6 +50,7 @@ def test_a_curve_is_the_bounds_at_its_priors(method, case):
         assert curve.at(i).value == curve.values[i] and curve.at(i).method == method
 
 
+@pytest.mark.few(1)
 @settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(CASES)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])

@@ -167,6 +167,7 @@ def profiles():
     return own, prior, of_rates(own, prior)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["blow_up", "kl"])
 def test_what_is_inherited_covers_the_secret_and_is_reproducible(profiles, method):
     own, prior, accountant = profiles
@@ -264,6 +265,7 @@ def raised_in_order(rates, how, amount):
     return np.full(n, -np.expm1(-sums(rates)[0][0] / n))
 
 
+@pytest.mark.few(1)
 @settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(ORDERED)
 @pytest.mark.parametrize("method", ["kl", "renyi", "blow_up"])

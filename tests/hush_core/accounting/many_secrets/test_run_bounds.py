@@ -108,6 +108,7 @@ def test_few_histories_get_bounds_of_their_own():
     assert not found.groups.height and not len(found.missing())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mistake", ["least", "first", "one run less"])
 def test_groups_that_do_not_dominate_are_found(mistake, monkeypatch):
     """The planted mistakes give bounds below a member's own."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 
 from hush_core.accounting import calibrate
 
 EXAMPLES, SECRETS, BATCH = 3000, 700, 64
 
 
+@pytest.mark.slow
 def test_secrets_without_a_near_dominator_are_certified_by_their_own_rates():
     """700 different profiles: hundreds have no dominating binomial near on the finest grid, and a coarse grid's
     bound for them is far above the target. The final pass took that for hopeless and refused every noise."""

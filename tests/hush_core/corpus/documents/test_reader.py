@@ -94,6 +94,7 @@ def test_utf16_and_damaged_gzip_are_refused(table, read):
             read(table("t.csv", raw))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("line", [b"0" * (1 << 20), b'{"text": "%s"}\n' % (b"a" * 1000)])
 def test_a_bomb_is_refused_early(tmp_path, line):
     """Refused once BOMB_FLOOR bytes are out, whether the lines are short or endless."""
@@ -136,6 +137,7 @@ def _changelog(n):
     return (b"a (%d) sid; urgency=low\n\n  %s\n -- A <a@x>  Mon\n\n" % (i, WORDS.encode()) for i in range(n))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "mbox", "changelog", "parquet"])
 def test_memory_is_flat_in_the_size_of_the_table(tmp_path, kind):
     """50 MB, and a peak of Python's memory that is some documents; parquet's own memory is by row group."""

@@ -186,6 +186,7 @@ def test_names_that_look_like_options_are_names(make_repo, tmp_path, monkeypatch
     assert {p.name for p in tmp_path.iterdir()} == {"--upload-pack=touch marker"}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     "rev",
     ["--upload-pack=x", "-", "--", "--all", "@", "@{u}", "HEAD~1", "HEAD^{tree}", ":/m", "main:a", "a b", "a\0b",
@@ -286,6 +287,7 @@ def test_a_content_under_a_false_name_is_damage(make_repo):
     assert files(wide) == {"a": b"right\n"}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other kind", "huge header"])
 @pytest.mark.parametrize("what", ["blob", "tree", "commit"])
 def test_a_damaged_object_is_one_clear_refusal(make_repo, what, damage):
@@ -481,6 +483,7 @@ def _children() -> set[str]:
     return {line for line in done.stdout.splitlines() if "git" in line}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_huge_blob_is_counted_and_never_inflated(make_repo, monkeypatch, packed):
     repo = make_repo()

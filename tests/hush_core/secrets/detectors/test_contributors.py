@@ -67,6 +67,7 @@ def truth(path: Path, who: str, *options: str) -> set[tuple[str, int]]:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_file_holds_commit_holds_blame(make_repo, seed):
     path = write_history(make_repo(), seed)

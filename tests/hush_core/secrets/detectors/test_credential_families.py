@@ -240,6 +240,7 @@ def plain():
     return least_time(b"a line of plain text without anything\n", 1 << 16)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_four_times_the_hostile_text_takes_about_four_times_the_time(plain, piece):
     """A quadratic rule would take sixteen times as long; one that reads the same lines again and again, thousands."""

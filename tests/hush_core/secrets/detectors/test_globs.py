@@ -69,6 +69,7 @@ def ignored(repo, pattern: str, names: list[str]) -> set[str]:
     return set(out.split("\0")) - {""}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_globs_match_what_git_matches(make_repo, seed):
     chance, repo = random.Random(seed), make_repo()

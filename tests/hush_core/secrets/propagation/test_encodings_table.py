@@ -50,6 +50,7 @@ def tried(form: Form, between: bool = True, seeds: int = 2 if WHOLE else 1):
                     yield n, seed, before, after
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("form", [f for f in FORMS if f.least], ids=lambda f: f.name)
 def test_what_the_table_calls_found_is_found_in_whole_and_nothing_behind_it_moves(form):
     """A copy of another value, of the same length or another, differs within the places found alone."""
@@ -107,6 +108,7 @@ GAPS = (
 CASES = (bytes, bytes.upper, bytes.lower)
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("name", NAMES)
 def test_words_are_found_whatever_stands_between_them(name, gap):

@@ -64,6 +64,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_what_is_decoded_of_anything_is_bounded(content):
     """In bytes, not in seconds: squeezed texts are no longer than those below them."""
@@ -73,12 +74,14 @@ def test_what_is_decoded_of_anything_is_bounded(content):
     list(ValueSearch([SearchTerm(TOKEN)]).find(content))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_a_value_in_the_midst_of_it_is_found(content):
     (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(content + b"\n" + TOKEN + b"\n" + content)
     assert (hit.start, hit.end) == (len(content) + 1, len(content) + 1 + len(TOKEN))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, bz2.compress])
 def test_what_unfolds_without_end_is_cut_short(pack):
     content = bomb(pack)
