@@ -238,7 +238,8 @@ def _round_off(one_round: np.ndarray, composed: np.ndarray, offset: int, rounds:
     """The most that the rounding of dp_accounting's FFTs took from a δ.
 
     The circular convolution is repeated in extended precision, with its a-priori bound. The spectrum s has an error
-    of c·log2(n)·eps (mass 1, radix-r FFT; c = 4), so that of s^T is T·|s|^T times as large. δ sums the masses with
+    of c·log2(n)·eps (mass 1, radix-r FFT; c = 4), so that of s^T is T·|s|^(T−1) times as large, and powers and the
+    transform back add 8·T·eps and c·log2(n)·eps of |s|^T. δ sums the masses with
     weights 1 − e^{ε−v} in [0, 1]. They rise once and fall once: their k-th Fourier coefficient is at most n/(2k).
     """
     size = next_fast_len(max(len(composed), len(one_round)))
@@ -248,11 +249,12 @@ def _round_off(one_round: np.ndarray, composed: np.ndarray, offset: int, rounds:
     eps = float(np.finfo(again.dtype).eps)
     one = 4 * eps * (math.log2(size) + 2)
     magnitude = np.abs(spectrum).astype(np.float64)
-    grown = np.exp(rounds * np.log(np.minimum(magnitude + one, magnitude[0] + one)))
+    log = np.log(np.minimum(magnitude + one, magnitude[0] + one))
+    grown, before = np.exp(rounds * log), np.exp((rounds - 1) * log)
     weights = np.minimum(1.0, 1 / np.maximum(2.0 * np.arange(len(grown)), 1.0))
     doubled = np.full(len(grown), 2.0)
     doubled[0] = 1.0
-    rest = float(doubled @ (grown * (rounds * (one + 8 * eps) * weights + one)))
+    rest = float(doubled @ (before * rounds * one * weights + grown * (rounds * 8 * eps * weights + one)))
     return max(float(missing.max()), 0.0) + rest
 
 

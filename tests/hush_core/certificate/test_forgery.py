@@ -8,6 +8,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from forging import forge, put
@@ -219,6 +220,15 @@ def test_an_edited_field_is_refused_or_named_as_unchecked(copied, field, edit, e
     with pytest.raises(VerificationError, match=expected) as refused:
         verify_certificate(copied / "certificate", copied / "model")
     assert refused.value.failures
+
+
+@pytest.mark.parametrize("column", ["prior", "rate"])
+def test_a_curve_whose_last_digit_another_processor_computed_verifies(copied, column):
+    def nudged(frame):
+        return frame.with_columns(pl.Series(column, np.nextafter(frame[column].to_numpy(), 0.0)).fill_nan(None))
+
+    forge(copied / "certificate", curves=nudged)
+    verify_certificate(copied / "certificate", copied / "model")
 
 
 def test_the_digest_is_that_of_the_rest(copied):

@@ -28,7 +28,9 @@ def frozen(tmp_path_factory):
 @pytest.mark.parametrize("name", [*NAMES, pytest.param("many", marks=pytest.mark.slow)])
 def test_a_certificate_from_before_verifies(frozen, name):
     found = verify_certificate(frozen / name, frozen / "model")
-    assert found.rows["route"].is_in(["own rates", "a binomial that dominates"]).all()
+    unsure = found.rows.filter(pl.col("route") == "not accurate enough")
+    assert (unsure["bound"] < 1.4 * unsure["prior"]).all(), "of these alone the second route is not sure"
+    assert unsure.height < found.rows.height / 3 if name == "many" else not unsure.height
 
 
 @pytest.mark.parametrize("name", [*NAMES, "many"])
