@@ -7,8 +7,8 @@ WHOLE = os.environ.get("HUSH_TESTS") == "all"
 
 
 def examples(count: int) -> int:
-    """Examples of a property: a fifth."""
-    return count if WHOLE else max(count // 5, 5)
+    """Examples of a property: a tenth."""
+    return count if WHOLE else max(count // 10, 5)
 
 
 def seeds(count: int) -> range:

@@ -133,10 +133,10 @@ def test_each_credential_stands_in_many_files_and_some_only_encoded(demo):
     assert sum(any(copy.encode() in text for text in texts) for copy in copies) >= 8
 
 
-def test_extraction_finds_everything_that_was_planted(demo):
-    found = extract(load_config(demo.config), KEY)
+def test_extraction_finds_everything_that_was_planted(small):
+    found = extract(load_config(small.config), KEY)
     marks = {name.rpartition(":")[2] for name in found.secrets["name"]}
-    for name, value in demo.planted.items():
+    for name, value in small.planted.items():
         body = value.split(b"-----")[2].strip() if value.startswith(b"-----BEGIN") else value
         assert hmac.new(KEY, body, hashlib.sha256).hexdigest()[:12] in marks, name
     assert set(found.secrets["kind"]) == {"path", "codeowners", "contributors", "credentials", "literals"}

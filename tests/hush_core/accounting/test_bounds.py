@@ -119,6 +119,7 @@ def test_blow_up_of_one_round_by_the_likelihood_ratio_test(rates, sigma, prior):
     assert exact * (1 - 1e-12) <= value <= exact * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_blow_up_against_simulation():
     """Few rounds, a large prior: the optimal test simulated, 4e5 runs."""
     rng = np.random.default_rng(5)

@@ -203,6 +203,7 @@ def redactions(texts):
     return pl.DataFrame(places, schema=dict.fromkeys(names, pl.UInt32), orient="row")
 
 
+@pytest.mark.slow
 def test_a_redacted_value_is_asked_for_where_its_placeholder_stands(over_trained):
     """A model that saw the text without its value ranks it at random; the control, which saw it, ranks it first."""
     redacted_texts = [text.replace(VALUE, HOLE) for text in TEXTS]

@@ -41,6 +41,7 @@ def test_one_model_covers_by_markov():
     assert 0.02 < misses <= 0.05
 
 
+@pytest.mark.slow
 def test_a_paired_difference_covers():
     """3,000 draws of 30 pairs, 2 % to 25 %; at least 95 % covered (5 standard deviations: 93 %)."""
     rng, covered = np.random.default_rng(1), 0
@@ -66,6 +67,7 @@ def test_an_area_covers_and_its_ceiling_is_that_of_a_perfect_attack():
     assert roc(np.ones(5), np.ones(5), seed=0).area.value == 0.5
 
 
+@pytest.mark.slow
 def test_thresholds_are_not_tuned_on_what_is_reported():
     """Scores of one distribution: at 5 % asked, the rate measured on the other half is 5 % on average, and a
     threshold chosen on the reported half itself would show less."""

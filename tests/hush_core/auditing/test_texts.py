@@ -40,6 +40,7 @@ def learned():
     return fit_plain(MEMBERS, fresh(), steps=250, batch=10, learning_rate=5e-3)
 
 
+@pytest.mark.slow
 def test_what_comes_out_is_told_apart_from_what_came_out_before(learned, start):
     for model in (learned, start):
         model.network.eval()

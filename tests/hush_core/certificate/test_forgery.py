@@ -225,7 +225,9 @@ def test_an_edited_field_is_refused_or_named_as_unchecked(copied, field, edit, e
 @pytest.mark.parametrize("column", ["prior", "rate"])
 def test_a_curve_whose_last_digit_another_processor_computed_verifies(copied, column):
     def nudged(frame):
-        return frame.with_columns(pl.Series(column, np.nextafter(frame[column].to_numpy(), 0.0)).fill_nan(None))
+        return frame.with_columns(
+            pl.Series(column, np.nextafter(frame[column].to_numpy(), 0.0)).fill_nan(None)
+        )
 
     forge(copied / "certificate", curves=nudged)
     verify_certificate(copied / "certificate", copied / "model")

@@ -53,7 +53,7 @@ def test_the_trade_off_is_below_what_the_bound_on_the_posterior_says(verificatio
         k = Participation.from_rates(own_rates(verification, secret))
         for row in (
             curve.filter(pl.col("false_positive_rate").is_between(1e-6, 0.5))
-            .gather_every(9)
+            .gather_every(40)
             .iter_rows(named=True)
         ):
             tight = posterior_bound(

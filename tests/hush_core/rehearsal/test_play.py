@@ -23,6 +23,7 @@ def played(folder, *, rate=3e-2, noise=0.3, seed=1, measured=MEASURED, told=None
     return play(plan, TEXTS[:50], measured, model, settings, folder, seed=seed, told=told)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path):
     first, again, other = (played(tmp_path / n, seed=s) for n, s in (("a", 1), ("b", 1), ("c", 2)))
     assert first == again and first.loss is not None and not first.stopped

@@ -29,6 +29,7 @@ def test_it_holds_the_mean_as_often_as_it_says():
     assert abs(hits / 3000 - CONFIDENCE) < width < abs(normal / 3000 - CONFIDENCE)
 
 
+@pytest.mark.slow
 def test_equal_rivals_are_told_apart_as_seldom_as_it_says():
     """Some of five equal rivals is called worse than the best in 7 % of 400 comparisons: 5 %, and the best of
     several is low by luck. Tested at 5 % each, without the division, it is 21 %."""

@@ -152,6 +152,7 @@ COMPOSED = {
 }
 
 
+@pytest.mark.slow
 def test_drawn_values_keep_what_the_default_needs():
     """A false low stops the job: of 50 draws of each of 57 formats, at most one in a hundred is below 34 bits. And
     none is claimed to be more than what was drawn."""

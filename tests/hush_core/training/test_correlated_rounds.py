@@ -101,6 +101,7 @@ def test_every_item_takes_part_in_its_rounds_and_no_other_also_after_a_kill():
         sampler.draw(-1)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_with_the_next_group_and_an_empty_past(tmp_path, released, monkeypatch):
     groups = []
     draw = CyclicSampler.draw

@@ -248,6 +248,7 @@ def test_public_text_decides_where_there_is_no_validation_text(tmp_path):
     assert done.model.evaluate(UNTAGGED[:8]) == pytest.approx(min(losses), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_averages_survive_a_kill(tmp_path):
     """Dead after round 8: the rest is averaged together with what the checkpoint holds."""
     settings = config(average="tail", checkpoint_every=4)

@@ -308,6 +308,7 @@ def test_nothing_to_learn_within_the_context_is_said():
     assert len(fitted.log) == 3 and all(math.isfinite(row["public_loss"]) for row in fitted.log)
 
 
+@pytest.mark.slow
 def test_training_learns_the_answers_and_not_the_questions():
     """Plain and private steps: questions are random letters, and only their last one tells the answer."""
     chance = np.random.default_rng(5)

@@ -67,6 +67,7 @@ def test_every_rounding_is_that_of_the_real_number(spread):
     assert (spread < 1e14) == np.array_equal(float64_alone(words, spread), right)
 
 
+@pytest.mark.slow
 def test_at_forced_half_integers_the_slow_way_decides_and_decides_right():
     """The spread is chosen so that the draw lies within 2^-53 of n + 1/2: float64 is a coin there."""
     words, wrong, asked = random_words(1, seed=5), 0, 0

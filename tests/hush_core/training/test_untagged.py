@@ -111,6 +111,7 @@ def test_nothing_but_its_arguments_shapes_the_model(tmp_path):
     assert leaked.evaluate([canary]) < clean.evaluate([canary]) - 1
 
 
+@pytest.mark.slow
 def test_adapters_and_masked_models_train_too(tmp_path):
     words = [b"the quick brown fox jumps", b"over the lazy dog", b"pack my box"] * 6
     masked = tiny_model(tmp_path, "bert")

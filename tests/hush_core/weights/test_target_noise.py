@@ -103,6 +103,7 @@ def crossed(seed):
     return edges, secrets, n, chosen, sigma, batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(8))
 def test_a_noise_that_matched_reaches_is_not_refused(seed):
     """Planted mistake: capacities judged at rates of 0.9 alone, and W(s)/s taken to fall."""

@@ -221,6 +221,7 @@ def test_what_dp_accounting_cannot_do_is_refused():
         )
 
 
+@pytest.mark.slow
 def test_many_rounds_take_a_coarser_step_and_stay_above(monkeypatch):
     k = Participation.binomial(7, 0.02)
     mechanism = {"noise_multiplier": 4.0, "rounds": 300, "resolution": 1e-3}

@@ -188,6 +188,7 @@ def test_what_is_inherited_covers_the_secret_and_is_reproducible(profiles, metho
     assert len(covered) >= 40 and np.all(found.bound[alone] == np.inf) and alone[-1] == len(own) - 1
 
 
+@pytest.mark.slow
 def test_a_finer_grid_is_tighter_and_close():
     """Where rates are small, little is lost at all: what makes two grids enough."""
     rng = np.random.default_rng(9)

@@ -55,7 +55,7 @@ def test_inherited_bounds_are_above_and_near_the_own(certified):
     inherited = found.table.filter(pl.col("group").is_not_null())
     assert inherited.height > SECRETS / 2
     ratios = []
-    for secret, bound in inherited.sample(25, seed=1).select("secret", "bound").iter_rows():
+    for secret, bound in inherited.sample(8, seed=1).select("secret", "bound").iter_rows():
         alone = bound_of_runs(own.runs_of(secret), prior=PRIOR, method="blow_up", lower=True)
         assert bound >= alone.lower
         ratios.append(bound / alone.value)
@@ -135,9 +135,9 @@ def test_groups_that_do_not_dominate_are_found(mistake, monkeypatch):
 
 
 def test_shared_laws_are_the_bound_of_the_runs():
-    own = history(40)
-    cases = Cases(own, np.arange(40), np.full(40, PRIOR))
-    for batch, middle in batches(cases, grouped(cases, np.full(40, 0.05))):
+    own = history(16)
+    cases = Cases(own, np.arange(16), np.full(16, PRIOR))
+    for batch, middle in batches(cases, grouped(cases, np.full(16, 0.05))):
         rivals = [dominating(cases, members, 1.01) for members in batch]
         shared = SharedLaws(rivals[middle].runs(own), PRIOR, 40.0)
         for rival in rivals[:4]:

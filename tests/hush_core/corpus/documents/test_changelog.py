@@ -115,6 +115,7 @@ def test_a_file_without_entries_is_refused(table, read):
     assert read(table("changelog", "")) == ({}, {})
 
 
+@pytest.mark.slow
 def test_every_signed_entry_of_this_machines_packages_is_read_or_counted(read):
     """Against a second, cruder reading: the trailers in the text."""
     files = sorted(Path("/usr/share/doc").glob("*/changelog.Debian.gz"))[:60]

@@ -75,6 +75,7 @@ def test_errors_name_the_line_and_no_value(table, read, content, line, what):
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_row_beyond_the_limit_is_passed_over_and_the_next_is_read(table, read):
     rows = ["text,who", '"' + 'long, ""\n' * 200_000 + '",a', '"' + "x" * 300_000 + '",b', ",c", "after,d"]
     path = table("t.csv", "\n".join(rows))

@@ -342,6 +342,7 @@ def _breaks_and_words(items) -> bool:
     return holds(10) and any(map(holds, WORDS))
 
 
+@pytest.mark.slow
 def test_no_other_rule_sees_farther_than_what_is_looked_at_around_a_change():
     far = {}
     rules = kingfisher_sdk.Rules(cache=False)

@@ -109,6 +109,7 @@ def pastes(library, untagged, pasted_functions: int):
             yield edit.__name__, host[:at] + text + b"\n" + host[at:], begin, at + len(text)
 
 
+@pytest.mark.slow
 def test_all_of_120_pasted_functions_are_found(library, untagged, index):
     missed, covered = [], []
     for edit, content, start, end in pastes(library, untagged, 20):

@@ -1,6 +1,7 @@
 """A table finds exactly what a set would, in order, however its hashes are chosen."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -22,6 +23,7 @@ def test_it_finds_what_a_set_would(inside, asked):
     assert table.hashes.tolist() == sorted(set(inside)) == distinct(np.array(inside, np.uint64)).tolist()
 
 
+@pytest.mark.slow
 def test_a_million_hashes_with_one_bucket_full():
     chance = np.random.default_rng(0)
     full = np.arange(1 << 16, dtype=np.uint64)  # all in the first bucket

@@ -409,8 +409,8 @@ def test_hostile_manifests_are_as_if_not_there():
 
 
 def test_many_files_of_one_name_do_not_multiply():
-    """Twenty thousand `utils` that all import `utils`: 4e8 pairs, which no list of edges would hold."""
-    count = 20_000
+    """Four thousand `utils` that all import `utils`: 1.6e7 pairs, which no list of edges would hold."""
+    count = 4_000
     files = [(f"d{i}/utils.py", "python", b"import utils\n") for i in range(count)]
     graph = ImportGraph([*files, ("top.py", "python", b"import utils\n")])
     assert graph.importers({count}, 3) == {}

@@ -68,7 +68,7 @@ def written(draw: random.Random) -> list[bytes]:
 def test_histories_at_random(search):
     draw = random.Random(5)
     found = 0
-    for _ in range(60):
+    for _ in range(15):
         at = draw.randrange(len(LINES) - 200)
         lines, texts = LINES[at : at + draw.choice([90, 200])], []
         for _ in range(10):
@@ -81,7 +81,7 @@ def test_histories_at_random(search):
             texts.append(b"\n".join([*lines, b""]))
         found += agree(search, texts, [None, *range(9)])
         agree(search, texts[:5], [None, 0, 0, 1, None])
-    assert found > 500
+    assert found > 100
 
 
 @pytest.mark.parametrize("what", ["comes", "goes", "changes"])

@@ -106,8 +106,11 @@ def test_about_two_of_seventeen_grams_are_kept_and_no_more_where_one_repeats():
 def test_no_collision_among_similar_grams():
     """Counters and single changed bytes: families on which a sum or a short polynomial would collide."""
     base = b"x" * K
-    grams = {b"%024d" % i for i in range(50_000)} | {
-        base[:i] + bytes([b]) + base[i + 1 :] for i in range(K) for b in range(256) if b not in WHITESPACE
+    grams = {b"%024d" % i for i in range(5_000)} | {
+        base[:i] + bytes([b]) + base[i + 1 :]
+        for i in range(0, K, 5)
+        for b in range(256)
+        if b not in WHITESPACE
     }
     hashes = np.array([fingerprints(g).hashes[0] for g in sorted(grams)])
     assert len(np.unique(hashes)) == len(grams)
