@@ -15,6 +15,14 @@ NOTHING_LEFT = 1 << 20
 with one of its own."""
 
 
+def ask_once() -> None:
+    """From now on this process asks Prefect's server once, where it would ask for four minutes: the server's
+    database is usually on the full disk too."""
+    from prefect.settings import get_current_settings
+
+    get_current_settings().client.max_retries = 0
+
+
 def is_full(error: BaseException | None) -> bool:
     """Whether the error, or one that it came of, says so; or nothing is left under HUSH_HOME."""
     seen = set()

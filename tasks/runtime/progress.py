@@ -20,6 +20,7 @@ from typing import ParamSpec, TypeVar
 
 from hush_core.errors import HushError
 from hush_core.progress import Progress, WholeJob
+from tasks.runtime.full_disk import ask_once, is_full
 from tasks.runtime.steps import STOPPING, run_logger
 
 EVERY_SECONDS = 10.0
@@ -128,7 +129,7 @@ def suspended() -> bool:
 
 def suspendable(function: Callable[P, R]) -> Callable[P, R]:
     """A flow's function whose run, when it was suspended and so stopped, ends as Prefect ends one: its state stays,
-    and Resume starts it again. The task that was stopped has ended as crashed by then.
+    and Resume starts it again. The task that was stopped has ended as crashed by then. On a full disk it ends soon.
     """
 
     @wraps(function)
@@ -141,6 +142,10 @@ def suspendable(function: Callable[P, R]) -> Callable[P, R]:
             context = FlowRunContext.get()
             if context is not None:
                 context.flow_run_suspension_request.raise_if_requested()
+            raise
+        except Exception as error:
+            if is_full(error):
+                ask_once()
             raise
 
     # Prefect checks a run's parameters against it, and would look for its names of types in this module

@@ -19,7 +19,7 @@ def test_equalised_secrets_need_the_same_noise_and_matched_ones_do_not(graph):
 SWEEPS = {"paper": (3e-4, 3e-3, 3e-2, 0.3), "matched": (0.03, 0.1, 0.25), "equalised": (0.03, 0.1, 0.25)}
 
 
-@pytest.fixture(scope="module", params=["blow_up", "kl"])
+@pytest.fixture(scope="module", params=[pytest.param("blow_up", marks=pytest.mark.slow), "kl"])
 def frontiers(request, graph):
     """By capacities: (log σ, log Σw) along c; under kl all σ are 14 times as large, under the same graph."""
     found = {}
@@ -31,7 +31,6 @@ def frontiers(request, graph):
     return request.param, found
 
 
-@pytest.mark.few(1)
 def test_at_equal_noise_paper_keeps_least_and_equalised_most(frontiers):
     """Retained weight at one σ, by interpolation along c: paper < matched ≤ equalised."""
     method, found = frontiers
