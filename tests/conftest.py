@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import worker
 from sizes import some
-from template import copy_tracker, share
+from template import SHARED, copy_tracker, share
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -144,6 +144,18 @@ def prefect_harness(tmp_path_factory):
         temporary_settings({PREFECT_API_URL: url}),
         _temporary_global_settings_context(get_settings_context()),
     ):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _rules_compiled_once():
+    """Tests that keep no rules take those that the first of a test run compiled: eight seconds each time."""
+    if (credentials := sys.modules.get("hush_core.secrets.detectors.credentials")) is None:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        compiled, shared = credentials._compiled, Path(os.environ[SHARED])
+        patch.setattr(credentials, "_compiled", lambda cache: compiled(cache or shared))
         yield
 
 

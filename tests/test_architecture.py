@@ -172,7 +172,9 @@ def places(matches):
 
 def test_the_type_of_a_progress_callback_is_written_once():
     one = ast.dump(ast.parse("Callable[[str, int, int], None]", mode="eval").body)
-    assert places(lambda node: isinstance(node, ast.Subscript) and ast.dump(node) == one) == {"hush_core/progress.py"}
+    assert places(lambda node: isinstance(node, ast.Subscript) and ast.dump(node) == one) == {
+        "hush_core/progress.py"
+    }
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,7 @@ def test_a_home_that_found_nothing_hides_no_refutation_of_another(registered, le
     assert set(refuted_runs()) == {"2" * 64}
 
 
+@pytest.mark.slow
 def test_what_the_model_before_says_too_is_no_evidence(registered, learned):
     report = audit(registered("guessable", learned, learned), alternatives=200)
     assert report.document.outcome != "refuted"

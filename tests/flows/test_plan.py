@@ -199,6 +199,7 @@ def test_the_second_plan_computes_nothing_and_the_run_takes_its_weights(job, pla
     assert first.equals(second)
 
 
+@pytest.mark.slow
 def test_a_sweep_of_noise_multipliers(job):
     asked = (3.0, 6.0)
     output = job.hush("plan", job.config, "--noise", "3", "--noise", "6", "--out", job.folder / "noise")

@@ -48,6 +48,7 @@ def test_a_mistake_in_the_file_loads_none_of_it(tmp_path):
     assert not HEAVY & names
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["secrets", "verify"])
 def test_numpy_is_told_to_begin_no_threads_before_a_look_loads_it(tmp_path, command):
     """It begins a thread a core, which spin for a second of processor time; told later, it does not listen."""
@@ -105,6 +106,7 @@ def test_a_look_needs_no_orchestrator_no_tracker_and_no_training(looked, command
     assert not (job.home / "mlflow.db").exists() and not list((job.home / "prefect").iterdir())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["secrets", "plan"])
 def test_a_second_look_draws_and_computes_nothing(looked, command):
     job, found = looked

@@ -39,6 +39,7 @@ def small(tmp_path_factory) -> Demo:
     return build_demo_repository(tmp_path_factory.mktemp("small"))
 
 
+@pytest.mark.slow
 def test_every_credential_is_in_its_providers_format():
     scanner = Scanner()
     for credential in make_credentials(seed=11):

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from forging import forge, put
+from second_route import first_route_remembered
 
 from hush_core.certificate import verify_certificate
 from hush_core.certificate.document import DOCUMENT, SCHEMA_VERSION
@@ -209,6 +210,13 @@ def test_every_field_has_its_forgeries():
     assert passing | agreeing == set(UNCHECKED)
 
 
+@pytest.fixture(scope="module")
+def computed_once():
+    with first_route_remembered():
+        yield
+
+
+@pytest.mark.usefixtures("computed_once")
 @pytest.mark.parametrize(
     ("field", "edit", "expected"), FORGERIES, ids=[f"{f[0]}-{i}" for i, f in enumerate(FORGERIES)]
 )

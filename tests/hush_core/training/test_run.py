@@ -301,12 +301,12 @@ def test_the_witness_lies_where_it_is_asked_for(tmp_path):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["adamw", "sgd"])
 def test_room_is_asked_for_as_much_as_checkpoints_take(tmp_path, kind):
-    settings = config().model_copy(update={"optimizer": kind})
+    settings = config().model_copy(update={"optimizer": kind, "rounds": 5})
     model = byte_gpt(ByteGptModel(layers=2, width=64, heads=2), 64, seed=0)
     taken = []
     fallocate = os.posix_fallocate
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "posix_fallocate", lambda *a: taken.append(a[2]) or fallocate(*a))
-        fit_private(make_plan(), TEXTS, model, settings, tmp_path)
+        fit_private(make_plan(5), TEXTS, model, settings, tmp_path)
     size = (tmp_path / "checkpoint.pt").stat().st_size
     assert size <= taken[0] <= 1.3 * size + 50_000

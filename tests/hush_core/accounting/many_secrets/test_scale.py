@@ -9,7 +9,7 @@ from hush_core.accounting.many_secrets.one_run import OWN
 from hush_core.accounting.many_secrets.profiles import group_profiles
 from hush_core.errors import InputError
 
-ROUNDS, SECRETS, EXAMPLES = 64, 1500, 30_000
+ROUNDS, SECRETS, EXAMPLES = 64, 800, 30_000
 EQUAL, SURE, MANY, UNDRAWN, SILENT = (
     (SECRETS - 6, SECRETS - 5),
     SECRETS - 4,
@@ -22,7 +22,7 @@ MECHANISM = {"rounds": ROUNDS}
 
 @pytest.fixture(scope="module")
 def graph():
-    """1,500 secrets of 1 to 158 examples, and the odd ones: equal profiles, a rate of 1, 20,000 different
+    """800 secrets of 1 to 158 examples, and the odd ones: equal profiles, a rate of 1, 20,000 different
     rates, rates of 0 only, no example."""
     rng = np.random.default_rng(4)
     rates = 10.0 ** rng.uniform(-3.5, -1.7, EXAMPLES)

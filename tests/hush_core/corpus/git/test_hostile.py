@@ -421,6 +421,7 @@ def test_a_trillion_paths_are_refused_not_listed(make_repo, monkeypatch):
         history(repo)
 
 
+@pytest.mark.slow
 def test_trees_of_nothing_but_trees_keep_git_busy_until_the_deadline(make_repo, monkeypatch):
     repo = make_repo()
     forge(repo, "tree", b"")
@@ -625,6 +626,7 @@ def test_an_octopus_of_five_hundred_parents(make_repo):
     assert blobs[1].encode() in read.touched(["m@x.org"])[1]
 
 
+@pytest.mark.slow
 def test_one_address_with_many_names_costs_no_product(make_repo):
     """40,000 names for one address times 400 groups of people that have it would be gigabytes."""
     repo = make_repo()
