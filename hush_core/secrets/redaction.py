@@ -196,7 +196,7 @@ def _refuse_what_is_left(
         if is_slow(hits):
             slow.append(content)
         else:
-            found_in += hits
+            found_in += (hit for hit in hits if hit.index >= 0)
     for hit in found_in:
         if (number := values.found[hit.index]) in chosen:
             raise InputError(

@@ -125,10 +125,15 @@ def scan_contents(
     cache: Path | None,
     key: bytes,
     progress: Callable[[int, int], None],
+    kind: str = "scans",
 ) -> Scan:
-    """`look` at every content that is in a file and that the cache does not know under this name."""
+    """`look` at every content that is in a file and that the cache does not know under this name.
+
+    Args:
+        kind: the folder of the cache in which the findings are kept.
+    """
     numbers, before = corpus.succession
-    file = None if cache is None else cache / "scans" / f"{_digest(key, name.encode()).hex()}.parquet"
+    file = None if cache is None else cache / kind / f"{_digest(key, name.encode()).hex()}.parquet"
     names = _names(corpus, key) if file is not None else []
     kept = _load(file)
     rows = (

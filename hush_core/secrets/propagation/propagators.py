@@ -13,18 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 from hush_core.config import HushConfig
 from hush_core.corpus import Corpus
 from hush_core.secrets.detectors.base import DetectedSecret, Labels, Span
 from hush_core.secrets.detectors.context import DetectorContext
 from hush_core.secrets.detectors.deadline import TOO_SLOW
-from hush_core.secrets.detectors.scans import looked_at
+from hush_core.secrets.detectors.scans import scan_contents
 from hush_core.secrets.labels import LabelTable
 from hush_core.secrets.propagation.importers import importers
 from hush_core.secrets.propagation.mentions import mentioners
 from hush_core.secrets.propagation.near_copies import near_copies
-from hush_core.secrets.propagation.value_search import SearchTerm, ValueSearch, is_slow
+from hush_core.secrets.propagation.value_search import CUT, Hit, SearchTerm, ValueSearch, is_slow
 from hush_core.secrets.propagation.value_versions import VersionSearch
 
 Propagator = Callable[
@@ -33,6 +36,9 @@ Propagator = Callable[
 
 PROPAGATORS: tuple[Propagator, ...] = (near_copies, importers, mentioners)
 
+KEPT = 8
+"""Results of so many searches are kept, each of its values."""
+Row = tuple[int, int, str]
 VERSION = "10"
 """Changes whenever the same input may spread otherwise."""
 
@@ -86,25 +92,17 @@ class Values:
         """
         if not self.search_terms:
             return
-        self.value_search = value_search = ValueSearch(self.search_terms)
-        self.patterns = value_search.patterns
-        blobs, before = corpus.succession
-        context.progress("propagate", 0, len(blobs))
-        look = VersionSearch(value_search)
-        done = 0
-
-        def tick() -> None:
-            context.progress("propagate", done, len(blobs))
-
-        looked = looked_at(corpus.contents, blobs.tolist(), look, before=before, tick=tick)
-        for done, (blob, hits) in enumerate(looked):
-            if done % 512 == 0:
-                tick()
+        self.value_search = ValueSearch(self.search_terms)
+        self.patterns = self.value_search.patterns
+        for blob, hits in _hits(corpus, self.value_search, self.search_terms, context):
             if is_slow(hits):
                 self.slow.append(blob)
                 continue
-            content = corpus.contents[blob] if hits else b""
+            content = corpus.contents[blob]
             for hit in hits:
+                if hit.form == CUT:
+                    self.cut += 1
+                    continue
                 value = self.search_terms[hit.index]
                 raw = hit.form == "raw"
                 reason = value.reason if raw and value.reason else f"propagated:{hit.form}"
@@ -115,8 +113,52 @@ class Values:
                     labels.add_span(number, Span(blob, start, end, reason, stands), copied=False)
         if self.slow:
             give_up(corpus, self.slow, found[self.found[0]], found, labels, context)
-        self.cut = value_search.cut
-        context.progress("propagate", len(blobs), len(blobs))
+
+
+class _Rows:
+    """A search of versions whose hits are rows of `scan_contents`: of a hit the tag is its index and form."""
+
+    threads = VersionSearch.threads
+    LEAST = VersionSearch.LEAST
+
+    def __init__(self, search: ValueSearch) -> None:
+        self._look = VersionSearch(search)
+
+    def __call__(self, content: bytes) -> Iterator[Row]:
+        return map(_row, self._look(content))
+
+    def each(self, texts: Sequence[bytes]) -> list[list[Row]]:
+        return [[*map(_row, hits)] for hits in self._look.each(texts)]
+
+    def follow(self, *versions: Any) -> Iterator[list[Row]]:
+        return ([*map(_row, hits)] for hits in self._look.follow(*versions))
+
+
+def _row(hit: Hit) -> Row:
+    return hit.start, hit.end, f"{hit.index} {hit.form}"
+
+
+def _hits(
+    corpus: Corpus, search: ValueSearch, terms: Sequence[SearchTerm], context: DetectorContext
+) -> Iterator[tuple[int, list[Hit]]]:
+    """What is found in each content that has anything. Where scans are kept, it is kept for the values of the last
+    `KEPT` searches: a night whose new commits bring no new value searches the new contents alone."""
+
+    def progress(done: int, total: int) -> None:
+        context.progress("propagate", done, total)
+
+    values = [(t.value, t.any_case, t.fragments, t.ends, t.apart) for t in terms]
+    name = f"{version()} {values}"
+    scan = scan_contents(corpus, name, _Rows(search), context.cache, context.key, progress, kind="values")
+    if context.cache is not None and scan.scanned:
+        kept = sorted((context.cache / "values").glob("*.parquet"), key=lambda file: file.stat().st_mtime)
+        for file in kept[:-KEPT]:
+            file.unlink(missing_ok=True)
+    tags = [(int(index), form) for index, _, form in (tag.partition(" ") for tag in scan.tags)]
+    columns = (column.tolist() for column in (scan.blob, scan.start, scan.end, scan.tag))
+    for blob, rows in groupby(zip(*columns, strict=True), key=itemgetter(0)):
+        hits = [Hit(tags[tag][0], start, end, tags[tag][1]) for _, start, end, tag in rows]
+        yield blob, hits
 
 
 def give_up(

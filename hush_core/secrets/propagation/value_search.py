@@ -28,6 +28,7 @@ MIN_DECODED = 6
 TOGETHER = 1 << 18
 APART = b"\n\x01Zq\x02\n"
 """Separates contents that are looked at together."""
+CUT = "cut"
 RARE = frozenset((PERCENT, ENTITY, STRANGE, CALLS))
 PIECE = 16
 """Bytes of a piece: every stretch of a value of twice as many less one holds one."""
@@ -57,7 +58,8 @@ class SearchTerm:
 class Hit(NamedTuple):
     """Value number `index` is in bytes [start, end) of the content, in the encoding `form`.
 
-    TOO_SLOW as the form: the search was given up, and this is the only hit of the content; no value's.
+    Of no value, with index −1: TOO_SLOW as the form says that the search was given up, and is the only hit of the
+    content; CUT says that the content decodes to more than was searched.
     """
 
     index: int
@@ -89,7 +91,6 @@ class ValueSearch:
 
     Attributes:
         patterns: how many distinct byte strings are searched for.
-        cut: how many contents decode to more than was searched.
         threads: several may call `find` at once.
     """
 
@@ -104,11 +105,6 @@ class ValueSearch:
                 (alone if one.squeezed else whole).setdefault(key, {}).setdefault(index, one)
         self._whole, self._alone = Seeker(whole), Seeker(alone)
         self.patterns = len(whole) + len(alone)
-        self._cut: list[None] = []  # appended to by several threads
-
-    @property
-    def cut(self) -> int:
-        return len(self._cut)
 
     def patterns_of(self, wanted: Callable[[int], bool]) -> int:
         """How many of the byte strings belong to a value whose index is wanted."""
@@ -121,10 +117,7 @@ class ValueSearch:
 
     def find(self, content: bytes) -> Iterator[Hit]:
         """Every hit in one whole file, in no particular order; of those at one place the nearest to the content."""
-        yield from self._find(self._layers(content))
-
-    def _layers(self, content: bytes, mail: Callable[[], None] = lambda: None) -> Iterator[Layer]:
-        return layers(content, cut=lambda: self._cut.append(None), mail=mail)
+        yield from self._find(layers(content))
 
     def each(self, contents: Sequence[bytes]) -> list[list[Hit]]:
         """What `find` finds in each."""
@@ -166,9 +159,13 @@ class ValueSearch:
         """As `searched` of one; where it takes longer than `deadline` allows, one hit TOO_SLOW. `before`: what is
         in the version before it."""
         mail: list[None] = []
+        cut: list[Hit] = []
+        texts = layers(
+            content, cut=lambda: cut.append(Hit(-1, 0, len(content), CUT)), mail=lambda: mail.append(None)
+        )
         try:
             with deadline.limited(len(content), deadline.AGAIN if is_slow(before) else 1.0):
-                return list(self._find(self._layers(content, lambda: mail.append(None)))), bool(mail)
+                return [*self._find(texts), *cut[:1]], bool(mail)
         except deadline.TooSlow:
             return [Hit(-1, 0, len(content), deadline.TOO_SLOW)], True
 

@@ -14,6 +14,8 @@ import pytest
 from hush_core.config import parse_config
 from hush_core.errors import InputError
 from hush_core.secrets import Extraction, examples, extract, scan_ahead
+from hush_core.secrets.propagation import propagators
+from hush_core.secrets.propagation.value_versions import VersionSearch
 
 KEY = b"k" * 32
 ALNUM = string.ascii_letters + string.digits
@@ -231,6 +233,40 @@ def test_the_next_run_reads_only_what_is_new(make_repo, tmp_path):
     for file in (cache / "scans").iterdir():
         file.write_bytes(b"damaged")
     assert run(cache=cache).coverage["blobs_scanned"] == 10
+
+
+def test_a_night_without_a_new_value_searches_the_new_contents_alone(make_repo, tmp_path, monkeypatch):
+    """And finds what a search of everything finds; a new value is searched for everywhere."""
+    searched = []
+
+    class Counting(VersionSearch):
+        def __call__(self, content):
+            searched.append(content)
+            return super().__call__(content)
+
+        def follow(self, texts, *versions):
+            searched.extend(texts)
+            return super().follow(texts, *versions)
+
+    monkeypatch.setattr(propagators, "VersionSearch", Counting)
+    monkeypatch.setattr(propagators, "KEPT", 2)
+    repo, cache = make_repo(), tmp_path / "cache"
+    repo.commit({f"d/{i}.py": f'a = "{TOKENS[i % 2]}" # {i}\n'.encode() for i in range(9)})
+    config = job([repo], [CREDENTIALS], chunk_bytes=512)
+    extract(config, KEY, cache=cache)
+    copy = base64.b64encode(f"see {TOKENS[0]} there".encode())
+    for value, count in ((copy, 1), (b"nothing", 1), (b'b = "' + TOKENS[2].encode() + b'"', 12)):
+        repo.commit({f"d/{value[:7].decode()}.txt": value + b"\n"})
+        searched.clear()
+        found, alone = (extract(config, KEY, cache=kept) for kept in (cache, None))
+        assert len(searched) == count + len(alone.examples["path"].unique())
+        for name in ("examples", "secrets", "edges", "occurrences"):
+            assert getattr(found, name).equals(getattr(alone, name)), name
+    repo.commit({"d/last.py": f'c = "{TOKENS[3]}"\n'.encode()})
+    extract(config, KEY, cache=cache)
+    assert len(list((cache / "values").glob("*.parquet"))) == 2, "those of the last searches"
+    kept = b"".join(path.read_bytes() for path in (cache / "values").iterdir())
+    assert not any(token.encode() in kept for token in TOKENS)
 
 
 def test_what_was_scanned_ahead_is_not_scanned_again(make_repo, tmp_path):
