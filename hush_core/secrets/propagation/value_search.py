@@ -58,8 +58,8 @@ class SearchTerm:
 class Hit(NamedTuple):
     """Value number `index` is in bytes [start, end) of the content, in the encoding `form`.
 
-    Of no value, with index −1: TOO_SLOW as the form says that the search was given up, and is the only hit of the
-    content; CUT says that the content decodes to more than was searched.
+    Two forms are no value's, and their index is −1. TOO_SLOW: the search was given up; it is the only hit of the
+    content. CUT: the content decodes to more than was searched.
     """
 
     index: int
@@ -160,11 +160,10 @@ class ValueSearch:
         in the version before it."""
         mail: list[None] = []
         cut: list[Hit] = []
-        texts = layers(
-            content, cut=lambda: cut.append(Hit(-1, 0, len(content), CUT)), mail=lambda: mail.append(None)
-        )
+        whole = Hit(-1, 0, len(content), CUT)
         try:
             with deadline.limited(len(content), deadline.AGAIN if is_slow(before) else 1.0):
+                texts = layers(content, cut=lambda: cut.append(whole), mail=lambda: mail.append(None))
                 return [*self._find(texts), *cut[:1]], bool(mail)
         except deadline.TooSlow:
             return [Hit(-1, 0, len(content), deadline.TOO_SLOW)], True
