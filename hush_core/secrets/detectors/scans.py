@@ -127,7 +127,7 @@ def scan_contents(
     progress: Callable[[int, int], None],
     kind: str = "scans",
 ) -> Scan:
-    """`look` at every content that is in a file and that the cache, in its folder `kind`, does not know by this name."""
+    """`look` at every content of a file that the cache, in its folder `kind`, does not know by this name."""
     numbers, before = corpus.succession
     file = None if cache is None else cache / kind / f"{_digest(key, name.encode()).hex()}.parquet"
     names = _names(corpus, key) if file is not None else []
