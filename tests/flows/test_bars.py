@@ -68,6 +68,7 @@ def test_a_terminal_has_a_bar_and_no_lines_of_the_same():
     assert "train: after" in seen, "the lines are back when the bars are gone"
 
 
+@pytest.mark.slow
 def test_a_file_has_lines_and_no_bar():
     child = run(subprocess.PIPE)
     output, errors = child.communicate(timeout=PATIENCE)

@@ -76,6 +76,7 @@ def test_equal_input_gives_equal_commits_and_a_rebuild_replaces(small, tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["codenames.txt", "demo.yaml", "repository"]
 
 
+@pytest.mark.slow
 def test_settings_of_the_user_do_not_matter(small, tmp_path, monkeypatch):
     config = tmp_path / "gitconfig"
     config.write_text("[core]\n autocrlf = true\n[init]\n defaultBranch = x\n[user]\n name = Someone\n")

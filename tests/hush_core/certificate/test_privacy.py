@@ -45,6 +45,7 @@ def test_every_secret_has_its_own_epsilon(verification, report):
         assert profile.delta(row["epsilon"]) <= DELTA < profile.delta(row["epsilon"] * 0.99)
 
 
+@pytest.mark.slow
 def test_the_trade_off_is_below_what_the_bound_on_the_posterior_says(verification, report):
     """1 − f(p) of the symmetric trade-off is at least the posterior at p, and less than far above it."""
     plan = verification.certificate.facts.plan

@@ -450,6 +450,7 @@ def test_a_file_limit_stops_the_count_before_the_release(ask, tmp_path):
     check_end(folder, rounds, 100, result)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_clear_error_and_the_run_goes_on_when_there_is_room(ask, tmp_path):
     status, found = ask("small_disk", folder=tmp_path / "disk")
     assert status == 0

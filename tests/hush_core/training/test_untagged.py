@@ -104,6 +104,7 @@ def test_a_loss_that_is_no_number_is_refused(rates, match):
         fit(model, learning_rate=rates)
 
 
+@pytest.mark.slow
 def test_nothing_but_its_arguments_shapes_the_model(tmp_path):
     """A tagged text is no argument. A canary that were one by mistake would be learned, and is seen here."""
     canary = b"qqqqzzzzqqqqzzzz"

@@ -107,6 +107,7 @@ def test_a_refusal_has_its_line(told):
     assert line["message"] == "told\nin two lines" and line["level"] == "ERROR"
 
 
+@pytest.mark.slow
 def test_prefect_speaks_so_where_the_setting_says_it(tmp_path):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "MLFLOW_", "HUSH_"))}
     done = subprocess.run(

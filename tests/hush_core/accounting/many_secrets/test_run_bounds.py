@@ -186,6 +186,7 @@ def test_noise_of_planned_runs_is_the_smallest():
     assert alone.noise_multiplier < found.noise_multiplier / 2
 
 
+@pytest.mark.slow
 def test_noise_of_many_secrets_by_groups():
     own = history(120, 4)
     law = [

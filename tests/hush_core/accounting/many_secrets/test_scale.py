@@ -159,6 +159,7 @@ def test_odd_secrets(graph, calibrated):
     assert many["expected_participation"] == pytest.approx(own_rates(graph, MANY).sum(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_edges_does_not_matter(graph, calibrated):
     method, result = calibrated
     edges, rates, secrets = graph

@@ -64,7 +64,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_what_is_decoded_of_anything_is_bounded(content):
     """In bytes, not in seconds: squeezed texts are no longer than those below them."""
@@ -74,7 +74,7 @@ def test_what_is_decoded_of_anything_is_bounded(content):
     list(ValueSearch([SearchTerm(TOKEN)]).find(content))
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_a_value_in_the_midst_of_it_is_found(content):
     (hit,) = ValueSearch([SearchTerm(TOKEN)]).find(content + b"\n" + TOKEN + b"\n" + content)
