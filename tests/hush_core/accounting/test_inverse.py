@@ -38,10 +38,9 @@ def random_rates(total, largest, seed):
     return np.append(rates[kept], last if last <= largest else [])
 
 
-@pytest.mark.few(1)
 @settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(CASES, st.integers(0, 100))
-@pytest.mark.parametrize("method", ["blow_up", "kl"])
+@pytest.mark.parametrize("method", [pytest.param("blow_up", marks=pytest.mark.slow), "kl"])
 def test_what_it_allows_is_certified(method, case, seed):
     sigma, rounds, prior, share, largest = case
     target = prior**share
@@ -87,8 +86,7 @@ def test_the_inverse_of_the_smallest_noise(method, sigma, rounds):
     assert needed == pytest.approx(sigma, rel=1e-2) and needed <= sigma * (1 + 1e-4)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("method", ["blow_up", "kl"])
+@pytest.mark.parametrize("method", [pytest.param("blow_up", marks=pytest.mark.slow), "kl"])
 def test_monotone(method):
     def allowed(prior=P, target=R, **change):
         given_ = {"largest_rate": 0.01, "method": method, **MECHANISM, **change}

@@ -238,6 +238,7 @@ def test_a_small_form_is_tried_whole_and_exact(over_trained):
     assert some["exposure_lower"] <= row["exposure_bits"] <= some["exposure_upper"]
 
 
+@pytest.mark.slow
 def test_a_value_that_is_nowhere_near_the_top_is_given_up_early(over_trained):
     rng = np.random.default_rng(6)
     values = [b"tok-" + alternatives(b"aB3dE6gH9j", 1, rng)[0] for _ in range(24)]

@@ -230,7 +230,7 @@ def fitted(request, tmp_path_factory):
     return before, fit_plain(TEXTS[:10], model, steps=steps, batch=10, learning_rate=5e-3)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_planted_value_is_found_in_the_trained_model_and_not_before(fitted, caplog, capfd, recwarn):
     fresh, model = (
         exposure(each, TEXTS, PLACES, SECRETS, alternatives=300, seed=1, max_contexts=4) for each in fitted

@@ -23,10 +23,10 @@ from hush_core.training.processes import fit_in_processes
 
 TAGGED = [bytes([97 + i % 3]) * (5 + i % 20) for i in range(40)]
 UNTAGGED = [bytes([110 + i % 3]) * (5 + i % 20) for i in range(30)]
-ROUNDS, BATCH = 12, 8
+ROUNDS, BATCH = 12, 4
 
 
-def plan(noise=0.5, rounds=ROUNDS, rate=0.2):
+def plan(noise=0.5, rounds=ROUNDS, rate=0.1):
     return ProtectionPlan(np.full(40, rate), noise, rounds, BATCH, 1.0, "best", pl.DataFrame())
 
 

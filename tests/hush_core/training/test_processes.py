@@ -349,8 +349,8 @@ ROUNDS = 24
 def job(folder, rounds=ROUNDS):
     if not (folder / "model").exists():
         save_model(gpt(seed=5), folder / "model")
-    plan = ProtectionPlan(np.full(40, 0.2), 0.5, rounds, 8, 1.0, "best", pl.DataFrame())
-    settings = TrainConfig(rounds=rounds, batch=8, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
+    plan = ProtectionPlan(np.full(40, 0.1), 0.5, rounds, 4, 1.0, "best", pl.DataFrame())
+    settings = TrainConfig(rounds=rounds, batch=4, learning_rate=1e-2, micro_batch=4, checkpoint_every=5)
     return Job(plan, LONG, folder / "model", settings, None, folder / "work", folder / "out")
 
 
