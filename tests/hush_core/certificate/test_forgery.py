@@ -216,7 +216,6 @@ def computed_once():
         yield
 
 
-@pytest.mark.few(200)
 @pytest.mark.usefixtures("computed_once")
 @pytest.mark.parametrize(
     ("field", "edit", "expected"), FORGERIES, ids=[f"{f[0]}-{i}" for i, f in enumerate(FORGERIES)]

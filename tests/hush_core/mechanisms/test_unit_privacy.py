@@ -42,7 +42,7 @@ def test_without_sampling_it_is_the_gaussian_mechanism_of_the_whole_group(count)
     assert gaussian_delta(sigma, 30, count, 2.0) <= 1e-5 * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("rates", some([[0.3, 0.05, 0.05], [0.05] * 3], 1))
+@pytest.mark.parametrize("rates", some([[0.05] * 3, [0.3, 0.05, 0.05]], 1))
 def test_the_noise_is_bounded_from_both_sides_and_below_the_lemmas(rates):
     k = Participation.from_rates(rates)
     sigma, low, lemma = noise_of(k, **RUN), refuted(k, **RUN), noise_by_lemma(k, **RUN)

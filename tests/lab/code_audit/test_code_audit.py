@@ -70,7 +70,6 @@ SCALE = {"noise", "noise of an empty batch", "noise source"}
 NOT_OURS = {"noise source", "counted first", "own contribution", "clipping", "division", "release"}
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
