@@ -138,7 +138,6 @@ def test_many_values_in_one_long_run_take_linear_time():
     assert len(hits) == 20_000 and {h.end for h in hits} == {len(text)}
 
 
-@pytest.mark.slow
 def test_lines_of_quoted_printable_text_are_read_once_however_many_values_stand_there(monkeypatch):
     """Of soft line breaks one line goes on to the end, for each value: in all two minutes for 256 KB."""
     made = []
