@@ -156,7 +156,6 @@ SAMPLE = [
 ]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("case", some(SAMPLE, 6), ids=lambda case: f"{case[0]}-{case[2]}")
 def test_a_sample_of_all_architectures(case, tmp_path):
     """All: lab/benchmarks/architectures.py. CTRL and RoCBert lost gradients in silence once, the last four mix

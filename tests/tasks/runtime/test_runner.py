@@ -59,7 +59,6 @@ def test_a_copy_of_the_home_is_refused_as_a_worker_and_a_home_of_its_own_is_not(
         apart.check("worker", {**ours, MARK: "", IDENTITY: "", "hush": "2"})
 
 
-@pytest.mark.slow
 @needs_dask
 def test_a_cluster_of_ones_own(monkeypatch, prefect_harness, tmp_path):
     from on_cluster import spread

@@ -96,7 +96,6 @@ def test_nothing_can_be_read_or_recognised_there(storage, tmp_path, monkeypatch)
         assert not any(ref.sha256[:12] in name or ref.sha256.encode() in data for ref in refs)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("damage", ["a byte", "cut", "another object's", "sealed by a holder", "gone"])
 def test_a_damaged_object_is_never_taken_and_is_mended_by_who_makes_it(
     storage, tmp_path, monkeypatch, damage
