@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flows.demo.history import Commit, Person, write_repository
+from flows.demo.letters import write_letters
 from hush_core.auditing.made_up import Credential, encoded_copies, make_codenames, make_credentials
 from hush_core.errors import InputError
 
@@ -86,7 +87,7 @@ def build_demo_repository(
     private_bytes: int | None = None,
     template: Path = TEMPLATE,
 ) -> Demo:
-    """Write `directory`/repository, demo.yaml (a copy of `template`) and codenames.txt.
+    """Write `directory`/repository, demo.yaml (a copy of `template`), codenames.txt and letters.jsonl.
 
     Args:
         directory: made where it is missing. An earlier demo in it is replaced; nothing else ever is.
@@ -120,6 +121,7 @@ def build_demo_repository(
     config = directory / "demo.yaml"
     text = template.read_bytes()
     config.write_bytes(IN_FULL.sub(rb"\1\2", text) if full else text)
+    write_letters(directory / "letters.jsonl", seed)
     (directory / "codenames.txt").write_text("".join(f"{name}\n" for name in codenames))
     planted = {c.name: c.value for c in credentials}
     planted |= {f"{c.name}-id": c.companion[1].encode() for c in credentials if c.companion}

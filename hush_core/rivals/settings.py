@@ -44,7 +44,7 @@ PROGRAM = ("capacities", "c", "noise_multiplier", "objective")
 NAMES = "hush[/CAPACITIES][/WITHOUT_SECRET], dp_sgd[/WITHOUT_SECRET], group_privacy[/SELECT][/RECORDS]" \
     "[/WITHOUT_SECRET], user_wise[…], correlated[/WITHOUT_SECRET], redaction, dropping"  # fmt: skip
 MOST_RECORDS = 1_000_000
-STEP = frozenset({"train.optimizer", "train.untagged_batch"})
+STEP = frozenset({"train.optimizer", "train.untagged_batch", "train.learning_rate"})
 """Keys that follow from what becomes of text without a secret, so each rival has its own choice of them."""
 
 

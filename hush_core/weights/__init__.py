@@ -20,7 +20,7 @@ from hush_core.weights.choice import (
 )
 from hush_core.weights.coverage import Coverage
 from hush_core.weights.equal_weight import paper_weights
-from hush_core.weights.law import Law, shifts, signal_of
+from hush_core.weights.law import Law, shifts, signal_of, unlike_examples
 from hush_core.weights.loss import binding_secrets, lost_examples
 from hush_core.weights.rates import expected_distinct, largest_batch, sampling_rates
 from hush_core.weights.recommendation import RULE, drowns, goes_on_below, recommended
@@ -80,6 +80,7 @@ __all__ = [
     "taking",
     "text_order",
     "unit_capacities",
+    "unlike_examples",
     "values_redacted",
     "weigh",
     "weight_settings",

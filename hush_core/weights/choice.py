@@ -22,6 +22,9 @@ from hush_core.weights.law import REDACTED_GAIN, TOO_HOPEFUL, Law, shifts
 ROUNDS = 20
 EPOCHS = 4
 """What is drawn by rounds that nobody gave numbers for: each example so often on average."""
+SCALED_RATE = 0.01
+"""Learning rate of rounds that scale the gradient. Of gcc's change logs 0.006 was best beside older ones, and 0.048
+beside code alone. The demo's letters gain as much at 0.012 as at 0.024, at less harm (lab/docs/utility.md)."""
 WIDE = 10
 """An entry is left out if its secrets hold, on average, more than this many times as much text each as those of all
 entries. The rounds would draw a tenth as much of its text as of the others'."""
@@ -54,12 +57,19 @@ class Way(BaseModel, frozen=True):
 
 @dataclass(frozen=True)
 class EntryFacts:
-    """What the graph says of one entry. shift: the sum of its secrets' κ (`law.shifts`)."""
+    """What the graph says of one entry. shift: the sum of its secrets' κ (`law.shifts`). unlike: those of its
+    examples whose kind of text (`language`) the text without a secret has not."""
 
     entry: SecretEntry
     secrets: int
     examples: int
     shift: float
+    unlike: int = 0
+
+    @property
+    def is_unlike(self) -> bool:
+        """Whether most of its text is of such a kind."""
+        return 2 * self.unlike > self.examples
 
 
 @dataclass(frozen=True)
@@ -112,8 +122,11 @@ def left_out_for_sure(config: HushConfig, numbers: int | None, law: Law | None =
         "prior": [config.prior(entry) for entry in noised],
         "posterior": [config.posterior(entry) for entry in noised],
     }, schema={"prior": pl.Float64, "posterior": pl.Float64})  # fmt: skip
-    signal = float(shifts(targets).sum())
-    return signal if numbers is None or signal < (law or Law()).signal_needed(numbers) else None
+    signal, law = float(shifts(targets).sum()), law or Law()
+    least = (
+        0.0 if numbers is None else min(law.signal_needed(numbers, unlike=unlike) for unlike in (False, True))
+    )
+    return signal if numbers is None or signal < least else None
 
 
 def can_redact(entry: SecretEntry) -> bool:
@@ -147,12 +160,12 @@ def _way(asked: HushConfig, entry: SecretEntry, facts: EntryFacts, predicted: Pr
     taken, why = _taken(asked, entry, facts, predicted, law)
     applies = asked.mechanism == HushMechanism() and asked.without_secret == "plain"
     told = applies and predicted.numbers is not None
-    little = applies and taken == "noise" and facts.secrets > 0 and not _gains(law, predicted)
+    little = applies and taken == "noise" and facts.secrets > 0 and not _gains(law, predicted, facts)
+    share = law.share_gained(predicted.signal, predicted.numbers or 0, unlike=facts.is_unlike)
     return Way(
         entry=entry.id, asked=entry.protect, taken=taken,
-        why=f"{why}; {_little(law, predicted)}" if little else why, little=little,
-        secrets=facts.secrets, examples=facts.examples,
-        noise=law.share_gained(predicted.signal, predicted.numbers or 0) if told else None,
+        why=f"{why}; {_little(law, predicted, facts)}" if little else why, little=little,
+        secrets=facts.secrets, examples=facts.examples, noise=share if told else None,
         redact=REDACTED_GAIN if can_redact(entry) else None,
     )  # fmt: skip
 
@@ -170,36 +183,41 @@ def _taken(
         return "drop", "no text holds it"
     if predicted.nothing_left:
         return "noise", f"without it {predicted.free} examples are left, too few to train on"
-    if not _gains(law, predicted):
-        return "drop", _little(law, predicted)
+    if not _gains(law, predicted, facts):
+        return "drop", _little(law, predicted, facts)
     each, average = facts.examples / facts.shift, predicted.tagged / predicted.signal
     if each > WIDE * average:
         return "drop", (
             f"its secrets hold {each / average:.0f} times as much text each as all do on average, and rounds draw "
             "as much of each"
         )
-    gained = law.gained(predicted.signal, predicted.numbers or 0)[0]
-    return "noise", f"B√T/σ = {predicted.signal:,.0f}: about {gained:.3f} bits a byte are gained on its text"
+    gained = law.gained(predicted.signal, predicted.numbers or 0, unlike=facts.is_unlike)[0]
+    kind = ", which is of a kind that other text is not" if facts.is_unlike else ""
+    return (
+        "noise",
+        f"B√T/σ = {predicted.signal:,.0f}: about {gained:.3f} bits a byte are gained on its text{kind}",
+    )
 
 
-def _gains(law: Law, predicted: Predicted) -> bool:
+def _gains(law: Law, predicted: Predicted, facts: EntryFacts) -> bool:
     if predicted.numbers is None:
         return False
     tagged = predicted.tagged / max(predicted.examples, 1)
-    return law.worth(predicted.signal, predicted.numbers, tagged) > TOO_HOPEFUL
+    worth = law.worth(predicted.signal, predicted.numbers, tagged, unlike=facts.is_unlike)
+    return worth > TOO_HOPEFUL
 
 
-def _little(law: Law, predicted: Predicted) -> str:
+def _little(law: Law, predicted: Predicted, facts: EntryFacts) -> str:
     """Why rounds are predicted to gain nothing."""
     if predicted.numbers is None:
         return "of a model of unknown size nothing is predicted (`hush plan --rehearse` measures it)"
-    needed = law.signal_needed(predicted.numbers)
+    needed = law.signal_needed(predicted.numbers, unlike=facts.is_unlike)
     if predicted.signal < needed:
         return (
             f"certified rounds are predicted to gain nothing: B√T/σ is {predicted.signal:,.3g} of the "
             f"{needed:,.0f} that this model needs"
         )
-    gained, lost = law.gained(predicted.signal, predicted.numbers)
+    gained, lost = law.gained(predicted.signal, predicted.numbers, unlike=facts.is_unlike)
     return (
         f"certified rounds are predicted to gain {gained:.3f} bits a byte on the "
         f"{predicted.tagged / max(predicted.examples, 1):.0%} of the text that holds a secret, and to lose "
@@ -218,7 +236,8 @@ def step_for(config: HushConfig) -> dict[str, Any]:
     both.
 
     If all numbers of a model are trained and there is text to train on without noise, that text scales the
-    gradients. Each round then mixes in as many of its examples as it draws. Else it is AdamW, and nothing is mixed
+    gradients. Each round then mixes in as many of its examples as it draws, and the learning rate is `SCALED_RATE`
+    unless a person gave one. Else it is AdamW, and nothing is mixed
     in: frozen parts and adapters were not measured.
     """
     train, chosen = config.train, {}
@@ -226,8 +245,10 @@ def step_for(config: HushConfig) -> dict[str, Any]:
         whole = not train.freeze and getattr(config.model, "lora", None) is None
         plain = config.weights.without_secret == "plain"
         chosen["train.optimizer"] = "preconditioned" if whole and plain else "adamw"
+    scaled = chosen.get("train.optimizer", train.optimizer) == "preconditioned"
+    if scaled and "learning_rate" not in train.model_fields_set:
+        chosen["train.learning_rate"] = SCALED_RATE
     if train.untagged_batch is None:
-        scaled = chosen.get("train.optimizer", train.optimizer) == "preconditioned"
         chosen["train.untagged_batch"] = train.batch if scaled else 0
     return chosen
 

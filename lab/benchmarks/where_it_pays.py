@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
-from where_it_pays_data import CONTEXT, Place, read_arxiv, read_gcc
+from where_it_pays_data import CONTEXT, Place, read_arxiv, read_arxiv_unlike, read_gcc, read_gcc_unlike
 
 from hush_core.config import ByteGptModel, GroupPrivacyMechanism, TrainConfig, UserWiseMechanism
 from hush_core.mechanisms import filling, item_texts, lay_out, plan_of
@@ -69,22 +70,32 @@ class Way:
     def config(self, plan: ProtectionPlan, place: str, rate: float | None) -> TrainConfig:
         return TrainConfig(
             rounds=plan.rounds, batch=plan.expected_batch, micro_batch=MICRO_BATCH, checkpoint_every=plan.rounds,
-            learning_rate=rate or self.rate[place], schedule="linear", **dict(self.settings),
+            learning_rate=rate or self.rate[place], schedule="linear", untagged_batch=self.mixed(place),
+            **dict(self.settings),
         )  # fmt: skip
 
+    def mixed(self, place: str) -> int:
+        """Untagged examples mixed into each round."""
+        return MIXED[place] if self.settings == SCALED else 0
 
-def _both(rate: float) -> dict[str, float]:
-    return {"gcc": rate, "arxiv": rate}
+
+Rate = TypeVar("Rate", int, float)
+PLACES = "gcc", "arxiv", "gcc unlike", "arxiv unlike"
+
+
+def _both(rate: Rate) -> dict[str, Rate]:
+    return dict.fromkeys(PLACES, rate)
 
 
 FEW = (("optimizer", "adamw"), ("freeze", ("embedding", "matrices")))
 SCALED = (("optimizer", "preconditioned"),)
-NEW = _both(0.006)
+NEW = _both(0.006) | dict.fromkeys(PLACES[2:], 0.048)
+MIXED = _both(0) | dict.fromkeys(PLACES[2:], 128)
 WAYS = (
     Way("leave out", "plain untagged", _both(PLAIN_RATE)),
     Way("unprotected", "plain all", _both(PLAIN_RATE)),
     Way("noise: the new step", "once", NEW, SCALED),
-    Way("noise: biases and scales, AdamW", "noise", _both(3e-3), FEW),
+    Way("noise: biases and scales, AdamW", "noise", _both(3e-3) | dict.fromkeys(PLACES[2:], 0.01), FEW),
     Way("drawn by example: the new step", "noise", NEW, SCALED),
     Way("user-wise DP-SGD, the new step", "user_wise", NEW, SCALED),
     Way("group DP-SGD, the new step", "group_privacy", NEW, SCALED),
@@ -143,12 +154,13 @@ class Bench:
             save_model(model, path)
         return load_model(path)
 
-    def before_rounds(self, seed: int) -> LanguageModel:
-        """The same for all ways with noise: what they leave of EXAMPLES, on public and untagged text."""
-        path = self.work / f"before rounds {self.place.name} {seed}"
+    def before_rounds(self, seed: int, mixed: int) -> LanguageModel:
+        """What rounds that mix in so many untagged examples leave of EXAMPLES, on public and untagged text."""
+        path = self.work / f"before rounds {self.place.name} {seed} {mixed}"
         if not path.exists():
             model = self.start(seed)
-            self._plain(model, "plain untagged", (EXAMPLES - DRAWN) // BATCH, PLAIN_RATE, seed + 50)
+            left = EXAMPLES - DRAWN - ROUNDS * mixed
+            self._plain(model, "plain untagged", left // BATCH, PLAIN_RATE, seed + 50)
             save_model(model, path)
         return load_model(path)
 
@@ -160,7 +172,7 @@ class Bench:
             model = self.start(seed)
             self._plain(model, way.kind, EXAMPLES // BATCH, rate or way.rate[self.place.name], seed + 50)
             return model, {}
-        model = self.before_rounds(seed)
+        model = self.before_rounds(seed, way.mixed(self.place.name))
         plan, texts = planned(self.place, way.kind, secrets)
         assert (plan.certificates["bound"] <= plan.certificates["posterior"]).all()
         with tempfile.TemporaryDirectory(dir=self.work) as folder:
@@ -236,7 +248,12 @@ def _read(name: str, options: argparse.Namespace) -> Place:
     """Read once, then kept in the folder."""
     kept = options.work / f"{name}.place"
     if not kept.exists():
-        place = read_gcc(options.work) if name == "gcc" else read_arxiv(options.private, options.public)
+        place = {
+            "gcc": lambda: read_gcc(options.work),
+            "gcc unlike": lambda: read_gcc_unlike(options.work),
+            "arxiv": lambda: read_arxiv(options.private, options.public),
+            "arxiv unlike": lambda: read_arxiv_unlike(options.private, options.work),
+        }[name]()
         kept.write_bytes(pickle.dumps(place))
     return pickle.loads(kept.read_bytes())
 
@@ -246,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--private", type=Path, required=True)
     parser.add_argument("--public", type=Path, required=True)
-    parser.add_argument("--places", nargs="+", default=["gcc", "arxiv"])
+    parser.add_argument("--places", nargs="+", default=PLACES)
     parser.add_argument(
         "--ways", nargs="+", default=[way.name for way in WAYS], help="beginnings of their names"
     )

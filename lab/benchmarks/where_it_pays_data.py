@@ -91,6 +91,33 @@ def read_gcc(folder: Path) -> Place:
     )
 
 
+def read_gcc_unlike(folder: Path) -> Place:
+    """As `read_gcc`, but nothing public is of the tagged kind: its old entries are left out, and code is public."""
+    tree = _gcc_tree(folder)
+    new = []
+    for path in sorted(path for path in tree.rglob("*ChangeLog*") if path.is_file()):
+        _, after = _by_year(path.read_text(encoding="utf-8", errors="replace").splitlines())
+        new += [(_name(name), text) for mail, name, text in change_log(after) if mail]
+    return _place("gcc unlike", new, *_code(tree))
+
+
+def read_arxiv_unlike(private: Path, folder: Path) -> Place:
+    """The abstracts of `read_arxiv` beside gcc's code: nothing public or untagged is prose."""
+    kept = pl.read_parquet(private, columns=["category", "abstract", "first_author"])
+    tagged = kept.filter(pl.col("category").str.contains(_TAGGED))
+    records = [
+        (author, text.encode()) for text, author in tagged.select("abstract", "first_author").iter_rows()
+    ]
+    return _place("arxiv unlike", records, *_code(_gcc_tree(folder)))
+
+
+def _code(tree: Path) -> tuple[list[bytes], list[bytes]]:
+    """The beginnings of gcc's own C++ files, in two halves by turns: untagged, and public."""
+    code = [path for path in sorted(tree.rglob("*")) if path.suffix in (".cc", ".h") and path.is_file()]
+    texts = [path.read_bytes()[:8000] for path in code]
+    return texts[::2], texts[1::2]
+
+
 def read_arxiv(private: Path, public: Path) -> Place:
     """Abstracts on learning machines, a secret of their first authors; those of mathematics and physics are not
     tagged, and before 2008 public."""

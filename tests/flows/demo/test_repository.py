@@ -73,7 +73,9 @@ def test_equal_input_gives_equal_commits_and_a_rebuild_replaces(small, tmp_path)
     other = build_demo_repository(tmp_path, seed=8)
     assert other.commit != small.commit
     assert git(other, "rev-parse", "HEAD").strip() == other.commit
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["codenames.txt", "demo.yaml", "repository"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "codenames.txt", "demo.yaml", "letters.jsonl", "repository",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -141,7 +143,9 @@ def test_extraction_finds_everything_that_was_planted(small):
     for name, value in small.planted.items():
         body = value.split(b"-----")[2].strip() if value.startswith(b"-----BEGIN") else value
         assert hmac.new(KEY, body, hashlib.sha256).hexdigest()[:12] in marks, name
-    assert set(found.secrets["kind"]) == {"path", "codeowners", "contributors", "credentials", "literals"}
+    kinds = {"path", "codeowners", "contributors", "unit", "credentials", "literals"}
+    assert set(found.secrets["kind"]) == kinds
+    assert found.secrets.filter(found.secrets["kind"] == "unit").height > 1000
     reasons = set(found.edges["reason"])
     assert {"propagated:base64", "propagated:hex"} <= reasons
     for secret_id in found.secrets["secret_id"]:

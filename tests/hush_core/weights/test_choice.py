@@ -17,6 +17,7 @@ from hush_core.weights import (
     step_for,
     values_redacted,
 )
+from hush_core.weights.choice import SCALED_RATE
 
 SMALL = 161_568
 
@@ -54,6 +55,25 @@ def test_where_rounds_were_measured_to_gain_nothing_the_text_is_left_out():
         facts = [EntryFacts(job(PEOPLE).secrets[0], secrets, 4000, signal)]
         (way,) = decide(job(PEOPLE), facts, Predicted(signal, 69_824, 8000, 4000))
         assert way.taken == "drop" and "predictions were too high" in way.why
+
+
+@pytest.mark.parametrize(
+    ("secrets", "signal", "unlike", "taken"),
+    [
+        (1987, 1935.0, 4000, "noise"),
+        (1987, 1935.0, 1999, "drop"),
+        (20, 52.0, 4000, "drop"),
+        (200, 462.0, 4000, "noise"),
+    ],
+)
+def test_text_of_a_kind_that_other_text_is_not_is_learned_where_that_was_measured_to_pay(
+    secrets, signal, unlike, taken
+):
+    """arXiv abstracts beside code: 20 secrets lost 0.051 bits over the whole text, 200 gained 0.045."""
+    facts = [EntryFacts(job(PEOPLE).secrets[0], secrets, 4000, signal, unlike)]
+    (way,) = decide(job(PEOPLE), facts, Predicted(signal, 69_824, 8000, 4000))
+    assert way.taken == taken and not way.little
+    assert ("a kind that other text is not" in way.why) == (taken == "noise")
 
 
 @hypothesis.given(
@@ -161,11 +181,13 @@ def test_the_step_is_scaled_where_all_numbers_train_and_plain_text_is_there():
         config = job(PEOPLE, **({"model": model} if model else {}), train={"batch": 24, **train})
         return step_for(config.with_chosen({"weights.without_secret": without}))
 
-    scaled = {"train.optimizer": "preconditioned", "train.untagged_batch": 24}
+    rate = {"train.learning_rate": SCALED_RATE}
+    scaled = {"train.optimizer": "preconditioned", "train.untagged_batch": 24, **rate}
     as_before = {"train.optimizer": "adamw", "train.untagged_batch": 0}
     assert chosen() == scaled
     assert chosen("noise") == chosen("drop") == chosen(freeze=["matrices"]) == as_before
     assert chosen(model={"kind": "huggingface", "name": ".", "lora": {"rank": 2}}) == as_before
-    assert chosen(untagged_batch=3) == {"train.optimizer": "preconditioned"}
+    assert chosen(untagged_batch=3) == {"train.optimizer": "preconditioned", **rate}
+    assert chosen(untagged_batch=3, learning_rate=1e-3) == {"train.optimizer": "preconditioned"}
     assert chosen(optimizer="adamw") == {"train.untagged_batch": 0}
     assert chosen(optimizer="sgd", untagged_batch=0) == {}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 from hush_core.accounting import noise_for_all
-from hush_core.weights import Law, shifts, signal_of
-from hush_core.weights.law import MEASURED, MEASURED_NUMBERS, MEASURED_SIGNAL
+from hush_core.weights import Law, shifts, signal_of, unlike_examples
+from hush_core.weights.law import MEASURED, MEASURED_NUMBERS, MEASURED_SIGNAL, UNLIKE, UNLIKE_TO_GAIN
 
 LAW = Law()
 
@@ -55,16 +55,39 @@ def test_the_law_goes_through_what_was_measured():
     assert LAW.secrets_needed(MEASURED_NUMBERS, 2.642) == 379
 
 
+def test_the_law_of_unlike_text_goes_through_what_was_measured_there():
+    for reached, gained, lost in UNLIKE:
+        signal = reached * 69_824**0.5
+        assert LAW.gained(signal, 69_824, unlike=True) == pytest.approx((gained, lost))
+        assert LAW.share_gained(signal, 69_824, unlike=True) == pytest.approx(gained / UNLIKE_TO_GAIN)
+    assert LAW.gained(0.99 * UNLIKE[0][0] * 69_824**0.5, 69_824, unlike=True) == (0.0, 0.0)
+    assert LAW.secrets_needed(69_824, 2.642, unlike=True) == 21 and LAW.secrets_needed(69_824, 2.642) == 249
+
+
+def test_text_is_unlike_where_hardly_any_other_text_is_of_its_language():
+    languages = pl.Series(["text"] * 20 + ["python"] * 4 + ["text"])
+    edges = pl.DataFrame({"example_id": [*range(20), 20, 0]}, schema={"example_id": pl.UInt32})
+    none = pl.Series([], dtype=pl.String)
+    assert unlike_examples(edges, languages, none).to_list() == [*range(20)], "1 other of 20 is hardly any"
+    assert unlike_examples(edges, languages, pl.Series(["text"])).to_list() == [], "and 2 are a tenth"
+    assert unlike_examples(edges.head(0), languages, none).is_empty()
+
+
 def test_a_model_of_four_times_as_many_numbers_needs_twice_the_signal():
     assert LAW.signal_needed(4 * MEASURED_NUMBERS) == 2 * LAW.signal_needed(MEASURED_NUMBERS)
     assert LAW.gained(2500, MEASURED_NUMBERS) == pytest.approx(LAW.gained(5000, 4 * MEASURED_NUMBERS))
 
 
-@hypothesis.given(st.floats(1, 1e6), st.floats(1, 100), st.integers(1000, 10**9), st.floats(0, 1))
+@hypothesis.given(
+    st.floats(1, 1e6), st.floats(1, 100), st.integers(1000, 10**9), st.floats(0, 1), st.booleans()
+)
 @hypothesis.settings(max_examples=200, deadline=None, derandomize=True, database=None)
-def test_more_signal_never_turns_a_gain_into_none(signal, times, numbers, tagged):
+def test_more_signal_never_turns_a_gain_into_none(signal, times, numbers, tagged, unlike):
     """The whole text: what is gained where a secret is, less what is lost elsewhere."""
-    if LAW.worth(signal, numbers, tagged) > 0:
-        assert LAW.worth(signal * times, numbers, tagged) > 0
-    assert LAW.share_gained(signal, numbers) <= LAW.share_gained(signal * times, numbers) <= 1
-    assert LAW.worth(signal, numbers, 0.0) <= 0, "rounds on the secrets' text gain nothing on other text"
+    if LAW.worth(signal, numbers, tagged, unlike=unlike) > 0:
+        assert LAW.worth(signal * times, numbers, tagged, unlike=unlike) > 0
+    shares = [LAW.share_gained(s, numbers, unlike=unlike) for s in (signal, signal * times)]
+    assert shares[0] <= shares[1] <= 1
+    assert LAW.worth(signal, numbers, 0.0, unlike=unlike) <= 0, (
+        "rounds on the secrets' text gain nothing on other text"
+    )
