@@ -19,6 +19,10 @@ from scipy import stats
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from where_it_pays import SHAPE
+from where_it_pays_data import CONTEXT
+
+from hush_core.weights.law import TOO_HOPEFUL, Law
 
 LEAVE_OUT, UNPROTECTED, NOISE = "leave out", "unprotected", "noise: the new step"
 KINDS = ("tagged", "untagged", "corpus")
@@ -100,21 +104,27 @@ def _mean(rows: dict[int, dict], seeds: set[int]) -> float:
     return float(np.mean([rows[seed]["corpus"] for seed in seeds]))
 
 
-def picture(found: Found, path: Path, predicted: dict[str, float]) -> None:
-    figure, axes = plt.subplots(1, len(found.places), figsize=(5.2 * len(found.places), 3.9), squeeze=False)
-    for axis, place in zip(axes[0], found.places, strict=True):
+def makes_rounds(place: str, signal: float) -> bool:
+    """Whether `protect: auto` learns the tagged half of the text under noise."""
+    unlike = place.endswith("unlike")
+    return Law().worth(signal, SHAPE.parameters(CONTEXT), 0.5, unlike=unlike) > TOO_HOPEFUL
+
+
+def picture(found: Found, path: Path) -> None:
+    figure, axes = plt.subplots(2, math.ceil(len(found.places) / 2), figsize=(10.4, 7.4), squeeze=False)
+    for axis, place in zip(axes.flat, found.places, strict=True):
         numbers = sorted({secrets for way, secrets in found.ways(place) if way == NOISE})
         seeds = set.intersection(*(set(found.of(place, NOISE, n)) for n in numbers))
         out, all_ = (_mean(found.of(place, way), seeds) for way in (LEAVE_OUT, UNPROTECTED))
         noise = [_mean(found.of(place, NOISE, n), seeds) for n in numbers]
-        auto = [loss if n >= predicted[place] else out for n, loss in zip(numbers, noise, strict=True)]
+        signals = [next(iter(found.of(place, NOISE, n).values()))["signal"] for n in numbers]
+        auto = [
+            loss if makes_rounds(place, signal) else out for signal, loss in zip(signals, noise, strict=True)
+        ]
         axis.axhline(out, color="tab:gray", label="leave out")
         axis.plot(numbers, noise, "o-", color="tab:blue", label="noise")
         axis.plot(numbers, auto, "--", color="tab:orange", linewidth=3, alpha=0.7, label="auto")
         axis.axhline(all_, color="tab:red", linestyle=":", label="unprotected")
-        axis.axvline(
-            predicted[place], color="black", linewidth=0.8, linestyle="-.", label="predicted crossing"
-        )
         axis.set_xscale("log")
         axis.set(title=place, xlabel="number of secrets", ylabel="bits a byte, whole corpus")
         axis.legend(fontsize=8)
@@ -123,27 +133,19 @@ def picture(found: Found, path: Path, predicted: dict[str, float]) -> None:
 
 
 def main() -> None:
-    from hush_core.config import ByteGptModel
-    from hush_core.weights.law import Law
-
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
     rows = [json.loads(line) for line in (options.work / "rows.jsonl").read_text().splitlines()]
-    found, numbers = Found(rows), ByteGptModel(layers=1, width=64, heads=4).parameters(48)
-    shift = float(stats.norm.ppf(1e-4) - stats.norm.ppf(1e-10))
-    predicted = dict.fromkeys(found.places, float(Law().secrets_needed(numbers, shift)))
+    found = Found(rows)
     for place in found.places:
-        print(
-            f"{place}: crossing {crossing(found, place)}, predicted {predicted[place]:,.0f}\n"
-            f"\n{table(found, place)}\n"
-        )
+        print(f"{place}: crossing {crossing(found, place)}\n\n{table(found, place)}\n")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     if options.picture:
-        picture(found, options.picture, predicted)
+        picture(found, options.picture)
 
 
 if __name__ == "__main__":

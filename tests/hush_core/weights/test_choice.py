@@ -134,9 +134,9 @@ def test_of_a_model_of_unknown_size_nothing_is_predicted():
 
 
 def test_whole_files_are_left_out_without_asking_the_graph_only_where_no_graph_could_matter():
-    few, many = ([{**PATH, "id": f"t{n}"} for n in range(count)] for count in (12, 400))
+    few, many = ([{**PATH, "id": f"t{n}"} for n in range(count)] for count in (12, 40))
     assert left_out_for_sure(job(*few), SMALL) == pytest.approx(12 * 3.27, rel=1e-2)
-    assert left_out_for_sure(job(*many), SMALL) is None
+    assert left_out_for_sure(job(*many), SMALL) is None, "it may be of a kind that other text is not"
     assert left_out_for_sure(job(PEOPLE), SMALL) is None, "a table may hold any number of people"
 
 
