@@ -74,7 +74,8 @@ def _losses(report: Report) -> list[str]:
     if report.gain is not None:
         lines += ["", f"{report.gain:.0%} of what unprotected training gains."]
     told = [f"{name} {bits:.3f}" for name, bits in report.tagged_losses.items() if bits is not None]
-    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(told)}."] if told else lines
+    share = "" if (gain := report.tagged_gain) is None else f", {gain:.0%} of what unprotected training gains"
+    return [*lines, "", f"On held-back text WITH a secret: {' · '.join(told)}{share}."] if told else lines
 
 
 def _secrets(report: Report) -> list[str]:

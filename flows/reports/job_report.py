@@ -83,3 +83,13 @@ class Report(BaseModel):
     audit_refuted: bool = False
     audit_picture: str | None = None
     warnings: list[str]
+
+    @property
+    def tagged_gain(self) -> float | None:
+        """The share of what unprotected training gains on held-back text with a secret that certified rounds gain;
+        None where that was not measured, or nothing is gained."""
+        losses = (self.tagged_losses.get(name) for name in ("before its rounds", "protected", "unprotected"))
+        before, protected, unprotected = losses
+        if before is None or protected is None or unprotected is None or unprotected >= before:
+            return None
+        return (before - protected) / (before - unprotected)

@@ -85,7 +85,12 @@ def render(report: Report, console: Console) -> None:
         line("", f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]{share}")
     if any(value is not None for value in report.tagged_losses.values()):
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.tagged_losses.items() if value)
-        line("", f"{bits} [dim]on held-back text WITH one[/dim]")
+        share = (
+            ""
+            if (gain := report.tagged_gain) is None
+            else f": [bold]{gain:.0%}[/bold] of the unprotected gain"
+        )
+        line("", f"{bits} [dim]on held-back text WITH one[/dim]{share}")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
     if report.audit:

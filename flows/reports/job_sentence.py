@@ -29,6 +29,8 @@ def in_a_sentence(report: Report) -> str:
         parts.append(f"the protected model gave away {own or 'none'} of {len(attacked)} secrets")
     if report.gain is not None:
         parts.append(learned(report.gain))
+    if report.tagged_gain is not None:
+        parts.append(f"certified rounds learn {report.tagged_gain:.0%} of what text with a secret teaches")
     if report.audit_refuted:
         parts.append("an attack REFUTED the certificate")
     sentence = "; ".join(parts)

@@ -18,7 +18,8 @@ def test_an_entrys_text_counts_as_unlike_by_its_own_examples_alone(tmp_path):
         schema={"secret_id": pl.UInt32, "example_id": pl.UInt32},
     )
     secrets = pl.DataFrame({
-        "secret_id": [0, 1, 2], "name": ["people/a", "people/b", "team"], "prior": [1e-10] * 3, "posterior": [1e-4] * 3,
+        "secret_id": [0, 1, 2], "name": ["people/a", "people/b", "team"],
+        "prior": [1e-10] * 3, "posterior": [1e-4] * 3,
     })  # fmt: skip
     coverage = {
         "secrets": {"people": NOTHING, "team": NOTHING, "gone": NOTHING | {"left_out_secrets": 3}},

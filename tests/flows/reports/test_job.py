@@ -165,6 +165,9 @@ def test_what_was_trained_without_noise_and_what_it_gained_is_said():
     assert "1,060 examples trained on without noise, 850 steps" in text
     assert "84% of the unprotected gain" in text
     assert "before its rounds 3.100 · protected 3.050 on held-back text WITH one" in text
+    tagged = REPORT.tagged_losses | {"unprotected": 3.0}
+    text = " ".join(shown(REPORT.model_copy(update={"tagged_losses": tagged})).split())
+    assert "held-back text WITH one: 50% of the unprotected gain" in text
     bare = shown(REPORT.model_copy(update={"untagged_steps": None, "gain": None, "tagged_losses": {}}))
     assert not any(word in bare for word in ("without noise,", "unprotected gain", "held-back"))
 
@@ -222,6 +225,10 @@ GAVE_AWAY = REPORT.rows[2]
         ({"rows": [attacked("creds/a:0123456789ab", 9.0, out=True)]}, "; the protected model gave away 1 of 1 "),
         ({"planted": None}, "The unprotected model gave away 30, the protected one none; text"),
         ({"gain": None}, "the protected one none."),
+        ({"gain": 1.0, "tagged_losses": {"before its rounds": 4.0, "protected": 3.4, "unprotected": 2.0}},
+         "is learned as well; certified rounds learn 30% of what text with a secret teaches."),
+        ({"gain": 1.0, "tagged_losses": {"before its rounds": 4.0, "protected": 3.4, "unprotected": 4.1}},
+         "is learned as well."),
         ({"audit_refuted": True, "audit": "refuted"}, "; an attack REFUTED the certificate."),
     ],
 )  # fmt: skip
