@@ -24,6 +24,12 @@ from where_it_pays_data import CONTEXT
 
 from hush_core.weights.law import TOO_HOPEFUL, Law
 
+TITLES = {
+    "gcc": "change logs beside code, older logs public",
+    "gcc unlike": "change logs beside code",
+    "arxiv": "abstracts beside others, older ones public",
+    "arxiv unlike": "abstracts beside code",
+}
 LEAVE_OUT, UNPROTECTED, NOISE = "leave out", "unprotected", "noise: the new step"
 KINDS = ("tagged", "untagged", "corpus")
 
@@ -112,7 +118,8 @@ def makes_rounds(place: str, signal: float) -> bool:
 
 def picture(found: Found, path: Path) -> None:
     figure, axes = plt.subplots(2, math.ceil(len(found.places) / 2), figsize=(10.4, 7.4), squeeze=False)
-    for axis, place in zip(axes.flat, found.places, strict=True):
+    places = sorted(found.places, key=lambda place: (not place.endswith("unlike"), place))
+    for axis, place in zip(axes.flat, places, strict=True):
         numbers = sorted({secrets for way, secrets in found.ways(place) if way == NOISE})
         seeds = set.intersection(*(set(found.of(place, NOISE, n)) for n in numbers))
         out, all_ = (_mean(found.of(place, way), seeds) for way in (LEAVE_OUT, UNPROTECTED))
@@ -126,9 +133,9 @@ def picture(found: Found, path: Path) -> None:
         axis.plot(numbers, auto, "--", color="tab:orange", linewidth=3, alpha=0.7, label="auto")
         axis.axhline(all_, color="tab:red", linestyle=":", label="unprotected")
         axis.set_xscale("log")
-        axis.set(title=place, xlabel="number of secrets", ylabel="bits a byte, whole corpus")
-        axis.legend(fontsize=8)
-    figure.tight_layout()
+        axis.set(title=TITLES[place], xlabel="number of secrets", ylabel="bits a byte, whole corpus")
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="lower center", ncols=4)
     figure.savefig(path, dpi=130)
 
 
@@ -143,7 +150,7 @@ def main() -> None:
     for place in found.places:
         print(f"{place}: crossing {crossing(found, place)}\n\n{table(found, place)}\n")
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        options.json.write_text("[" + ",\n".join(map(json.dumps, rows)) + "]\n")
     if options.picture:
         picture(found, options.picture)
 
