@@ -127,8 +127,9 @@ class TrainConfig(Section):
     clip_norm: ClipNorm = 1.0
     """C, the most that one example's gradient counts for."""
     learning_rate: LearningRate | Annotated[tuple[LearningRate, ...], Field(min_length=2)] = 1e-3
-    """Of the private rounds. For `huggingface` the default is 5e-5, with adapters 3e-4. Several are rehearsed
-    on public text (40 examples or more), and the best is used; nothing of that is released."""
+    """Of the private rounds. For `huggingface` the default is 5e-5, with adapters 3e-4; for `byte_gpt` with
+    `preconditioned` the plan takes 0.01. Several are rehearsed on public text (40 examples or more), and the
+    best is used; nothing of that is released."""
     schedule: Schedule = "constant"
     """How the rate falls to 0 over the rounds."""
     warmup_rounds: WarmUp = 0
