@@ -79,18 +79,12 @@ def render(report: Report, console: Console) -> None:
     if report.promised_runs or report.earlier_runs:
         line("runs", runs_so_far_in_words(report))
     if report.losses:
-        bits = " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
-        line("loss", bits)
-        share = "" if report.gain is None else f": [bold]{report.gain:.0%}[/bold] of the unprotected gain"
-        line("", f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]{share}")
+        line("loss", " · ".join(f"{name} {value:.3f}" for name, value in report.losses.items()))
+        unit = f"[dim]bits per {report.loss_unit} on held-out text without a secret[/dim]"
+        line("", f"{unit}{_share(report.gain)}")
     if any(value is not None for value in report.tagged_losses.values()):
         bits = " · ".join(f"{name} {value:.3f}" for name, value in report.tagged_losses.items() if value)
-        share = (
-            ""
-            if (gain := report.tagged_gain) is None
-            else f": [bold]{gain:.0%}[/bold] of the unprotected gain"
-        )
-        line("", f"{bits} [dim]on held-back text WITH one[/dim]{share}")
+        line("", f"{bits} [dim]on held-back text WITH one[/dim]{_share(report.tagged_gain)}")
     if any(row.rank is not None for row in report.rows):
         line("attack", _came_out(report))
     if report.audit:
@@ -134,6 +128,10 @@ def runs_so_far_in_words(report: Report) -> str:
     if report.worst_of_all_runs is None:
         return f"{text}; nothing is promised of all together"
     return f"{text}; worst bound of all together [bold]{report.worst_of_all_runs:.3g}[/bold] of its target"
+
+
+def _share(gain: float | None) -> str:
+    return "" if gain is None else f": [bold]{gain:.0%}[/bold] of the unprotected gain"
 
 
 def _paper(report: Report, times: float) -> str:
