@@ -138,11 +138,7 @@ def writing(command: Sequence[str], where: str, out: int, most: int) -> Iterator
     """
     with contextlib.ExitStack() as stack:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-            env=clean_environment(),
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, env=clean_environment()
         )
         stack.callback(process.wait)
         stack.callback(process.kill)

@@ -214,12 +214,7 @@ def around_escapes(below: Layer, kinds: frozenset[int]) -> Layer | None:
     return joined(below, "", [text[start:end] for start, end in pieces], place, below.kind)
 
 
-ESCAPES = {
-    BACKSLASH: backslashes,
-    PERCENT: percents,
-    ENTITY: entities,
-    STRANGE: odd_characters,
-}
+ESCAPES = {BACKSLASH: backslashes, PERCENT: percents, ENTITY: entities, STRANGE: odd_characters}
 """In the order in which they are undone."""
 _TOKENS = {BACKSLASH: _BACKSLASH, PERCENT: _PERCENT, ENTITY: _ENTITY}
 

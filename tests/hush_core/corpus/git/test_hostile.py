@@ -73,11 +73,7 @@ def commit(
     repo, tree: str, headers: bytes = b"", message: bytes = b"m", author: bytes = b"x <x@x.org>"
 ) -> str:
     who = b"author %s 1 +0000\ncommitter x <x@x.org> 1 +0000\n" % author
-    name = forge(
-        repo,
-        "commit",
-        b"tree %s\n" % tree.encode() + headers + who + b"\n" + message,
-    )
+    name = forge(repo, "commit", b"tree %s\n" % tree.encode() + headers + who + b"\n" + message)
     (repo.path / ".git" / "refs" / "heads" / "main").write_text(name)
     return name
 

@@ -167,10 +167,7 @@ def test_every_verbatim_run_of_87_bytes_is_found(parts, cut, around):
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(150))
-@given(
-    parts=st.lists(words, min_size=2, max_size=14, unique=True),
-    padding=st.binary(max_size=200),
-)
+@given(parts=st.lists(words, min_size=2, max_size=14, unique=True), padding=st.binary(max_size=200))
 @example(parts=[b"import os, sys, re, json, abc, ast, io, dis"], padding=b"x" * 100)
 def test_short_tagged_documents_are_found_whole(parts, padding):
     document = b"".join(parts)
