@@ -135,6 +135,6 @@ class SecretGraph:
 
     def __repr__(self) -> str:
         return (
-            f"SecretGraph({len(self.examples)} examples, {len(self.secrets)} secrets, "
+            f"{type(self).__name__}({len(self.examples)} examples, {len(self.secrets)} secrets, "
             f"{len(self.edges)} edges, {len(self.public)} public)"
         )

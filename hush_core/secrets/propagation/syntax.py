@@ -48,7 +48,13 @@ _GRAMMARS = {
     "cpp": ("tree_sitter_cpp", "language"),
 }
 LANGUAGES = frozenset(_GRAMMARS)
-"""Names as `corpus.language_of` gives them, and "tsx"."""
+"""Names as `grammar_of` gives them."""
+
+
+def grammar_of(language: str, path: str) -> str:
+    """The grammar of a file whose language is as `corpus.language_of` gives it."""
+    return "tsx" if language == "typescript" and path.endswith(".tsx") else language
+
 
 _QUOTED = {
     "python": "comment string_content",

@@ -15,25 +15,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from trees import files_in, history_of, people_of, texts_of, tree_of, versions_of
 
 from hush_core.config import Repository
 from hush_core.corpus import (
-    BlobStore,
     CleanView,
-    Paths,
     ReadOptions,
     blob_store,
     corpus,
-    read_contributors,
     read_corpus,
     read_history,
-    read_tree,
 )
 from hush_core.corpus.git import clean_view, history_log
 from hush_core.corpus.git import process as git_process
 from hush_core.corpus.git import refs as git_source
-from hush_core.corpus.git.blobs import read_blobs, walking
-from hush_core.corpus.git.versions import read_versions
+from hush_core.corpus.git.blobs import read_blobs
 from hush_core.errors import InputError
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -78,15 +74,12 @@ def commit(
     return name
 
 
-def files(repo, rev: str = "HEAD", most: int = 1 << 20) -> dict[str, bytes]:
-    with CleanView(repo.path, rev) as view:
-        tree = read_tree(view, "r", most)
-        return {f.path: tree.blobs[f.blob] for f in tree.files}
+def files(repo, rev: str = "HEAD") -> dict[str, bytes]:
+    return texts_of(repo.path, rev)
 
 
 def history(repo):
-    with CleanView(repo.path) as view:
-        return read_history(view)
+    return history_of(repo.path)
 
 
 # --- what leads elsewhere -----------------------------------------------------------------------------------
@@ -178,7 +171,7 @@ def test_names_that_look_like_options_are_names(make_repo, tmp_path, monkeypatch
         for name in [*names, f"refs/heads/{names[1]}"]:
             with CleanView(Path("--upload-pack=touch marker"), name) as view:
                 assert view.commit == first, name
-                assert read_contributors(view).commits == 1
+                assert read_history(view).commits == 1
     assert {p.name for p in tmp_path.iterdir()} == {"--upload-pack=touch marker"}
 
 
@@ -313,9 +306,8 @@ def test_a_damaged_object_is_one_clear_refusal(make_repo, what, damage):
         assert error.value.hint
 
 
-def _versions(repo, most: int = 1 << 20):
-    with CleanView(repo.path) as view, walking(view) as walk:
-        return read_versions(view, "r", most, read_history(view), walk, BlobStore(), Paths())
+def _versions(repo):
+    return versions_of(repo.path)
 
 
 def test_a_pack_cut_short_while_it_is_read(make_repo):
@@ -492,10 +484,9 @@ def test_a_huge_blob_is_counted_and_never_inflated(make_repo, monkeypatch, packe
     assert stored < len(base)
     monkeypatch.setattr(git_process, "ALLOCATION", "8m")
     with at_most(16 << 20):
-        with CleanView(repo.path) as view:
-            tree = read_tree(view, "r", 1 << 20)
+        tree = tree_of(repo.path)
         assert _versions(repo).skipped["too_large"] == tree.skipped["too_large"] == 2
-    assert [f.path for f in tree.files] == ["small"]
+    assert [path for _, path, _ in files_in(tree)] == ["small"]
 
 
 def test_a_small_blob_out_of_a_huge_one_is_refused_by_the_limit_on_memory(make_repo, monkeypatch):
@@ -538,8 +529,7 @@ def test_other_files_of_git_have_none_as_nobody_reads_them(make_repo):
     repo.commit(
         {".gitmodules": b"[submodule]\n" * 400_000, ".gitattributes": b"* x\n" * 900_000, "a": b"1\n"}
     )
-    with CleanView(repo.path) as view:
-        assert read_tree(view, "r", 1 << 20).skipped["too_large"] == 2
+    assert tree_of(repo.path).skipped["too_large"] == 2
 
 
 def test_text_that_outgrows_its_disk_or_all_bounds_is_refused(make_repo, monkeypatch):
@@ -562,7 +552,7 @@ def test_text_that_outgrows_its_disk_or_all_bounds_is_refused(make_repo, monkeyp
 
 
 def people(repo) -> set[str]:
-    return set().union(*history(repo).people)
+    return set().union(*people_of(repo.path).values())
 
 
 def test_lines_of_a_million_bytes_in_a_commit(make_repo):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from hush_core.secrets.propagation.hash_table import HashTable, distinct
+from hush_core.secrets.propagation.copy_index import HashTable, distinct
 
 # upper bits from a few values, so that buckets overflow and the search by halves takes part
 CLOSE = st.integers(0, 3).flatmap(lambda top: st.integers(0, 40).map(lambda low: top << 62 | low))
