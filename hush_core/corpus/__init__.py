@@ -12,23 +12,7 @@ from hush_core.corpus.paths import Paths, match_path, printable_path
 from hush_core.corpus.redacted import PLACEHOLDER, RedactedCorpus, Replacements, redacted_corpus
 
 __all__ = [
-    "PLACEHOLDER",
-    "SKIP_REASONS",
-    "BlobStore",
-    "CleanView",
-    "Corpus",
-    "File",
-    "History",
-    "Layout",
-    "Paths",
-    "ReadOptions",
-    "RedactedCorpus",
-    "Replacements",
-    "Tree",
-    "language_of",
-    "match_path",
-    "printable_path",
-    "read_corpus",
-    "read_history",
-    "redacted_corpus",
-]
+    "PLACEHOLDER", "SKIP_REASONS", "BlobStore", "CleanView", "Corpus", "File", "History", "Layout", "Paths",
+    "ReadOptions", "RedactedCorpus", "Replacements", "Tree", "language_of", "match_path", "printable_path",
+    "read_corpus", "read_history", "redacted_corpus",
+]  # fmt: skip

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -156,13 +155,8 @@ class Corpus:
     def __enter__(self) -> Corpus:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Corpus({len(self)} files, {self.contents!r})"
 
 
 @dataclass(frozen=True)

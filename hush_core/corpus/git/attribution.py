@@ -78,15 +78,9 @@ def _askable(
 
 
 _DIFF = (
-    "-U0",
-    "--full-index",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--ignore-submodules=all",
-    "--diff-algorithm=myers",
-    "--indent-heuristic",
-)
+    "-U0", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
+    "--diff-algorithm=myers", "--indent-heuristic",
+)  # fmt: skip
 _INDEX = re.compile(rb"index [0-9a-f,]+\.\.([0-9a-f]{40,64})")
 
 

@@ -14,15 +14,8 @@ from hush_core.corpus.blob_store import BlobStore
 from hush_core.corpus.git.clean_view import CleanView
 
 SKIP_REASONS = (
-    "symlink",
-    "submodule",
-    "too_large",
-    "lfs_pointer",
-    "utf16",
-    "binary",
-    "undecodable",
-    "too_slow",
-)
+    "symlink", "submodule", "too_large", "lfs_pointer", "utf16", "binary", "undecodable", "too_slow",
+)  # fmt: skip
 """Why a tree entry is neither scanned nor trained on. What cannot be scanned must not be trained on."""
 
 _LFS = b"version https://git-lfs.github.com/spec/"
@@ -191,19 +184,12 @@ _GATHERED = 1 << 20
 
 
 _SIZES = (
-    "cat-file",
-    "--batch-all-objects",
-    "--unordered",
-    "--buffer",
+    "cat-file", "--batch-all-objects", "--unordered", "--buffer",
     "--batch-check=%(objectname) %(objectsize)",
-)
+)  # fmt: skip
 _REACHABLE = (
-    "rev-list",
-    "--objects",
-    "--no-object-names",
-    "--filter=object:type=blob",
-    "--filter-provided-objects",
-)
+    "rev-list", "--objects", "--no-object-names", "--filter=object:type=blob", "--filter-provided-objects",
+)  # fmt: skip
 SIZES_BYTES = 1 << 34
 """Most of the list of all objects of a repository: some 300 million of them."""
 

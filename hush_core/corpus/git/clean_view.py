@@ -14,7 +14,6 @@ import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 
 from hush_core.corpus.git.process import PIPE_BYTES, GitFailed, clean_environment, pieces, whole, writing
 from hush_core.corpus.git.refs import (
@@ -79,9 +78,7 @@ class CleanView:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None

@@ -39,14 +39,12 @@ class Copy:
     """Bytes [start, end) of the content copy tagged code of secret number `index`.
 
     The range reaches as far as copied bytes possibly can, and GAP fingerprints further on both sides. So an edit at
-    the border of a copied function is tied to the secret as an edit inside it is. containment: from the first
-    shared fingerprint to the last, common ones aside, the share in (0, 1] that is shared.
+    the border of a copied function is tied to the secret as an edit inside it is.
     """
 
     index: int
     start: int
     end: int
-    containment: float
 
 
 @dataclass(frozen=True)
@@ -89,12 +87,7 @@ class CopyIndex:
             untagged: the contents of all other documents, each content once. Revisions of one file must be
                 given as one (the newest): twenty revisions of one pasted file would make the paste common.
             common: a fingerprint in more untagged documents than this is dropped.
-
-        Raises:
-            ValueError: common is negative, or a secret is out of range.
         """
-        if common < 0:
-            raise ValueError("common must be at least 0")
         table, too_short = _tagged_table(tagged)
         known = HashTable.of(table.hashes)
         counts = np.zeros(len(known), np.uint32)
@@ -141,7 +134,7 @@ class CopyIndex:
             left, right = one - 1 - GAP, last + 1 + GAP
             start = int(prints.starts[left]) + 1 if left >= 0 else 0
             end = int(prints.ends[right]) - 1 if right < len(prints) else len(content)
-            yield Copy(int(owner[a]), start, end, (b - a) / (last - one + 1))
+            yield Copy(int(owner[a]), start, end)
 
 
 @dataclass(frozen=True)
@@ -159,8 +152,6 @@ def _tagged_table(tagged: Iterable[tuple[int, bytes]]) -> tuple[_Table, dict[int
     waiting = 0
     too_short: dict[int, int] = {}
     for secret, content in tagged:
-        if not 0 <= secret < 2**32:
-            raise ValueError("a secret's number must be at least 0 and below 2**32")
         hashes = distinct(fingerprints(content).hashes)
         n = len(hashes)
         if len(content.translate(None, WHITESPACE)) < K + WINDOW - 1:

@@ -40,15 +40,9 @@ begins with a NUL, which `re` finds by memchr."""
 _ODD = re.compile(ODD)
 _OCTAL = b"01234567"
 _SIMPLE = {
-    b"n": b"\n",
-    b"t": b"\t",
-    b"r": b"\r",
-    b"b": b"\b",
-    b"f": b"\f",
-    b"v": b"\v",
-    b"a": b"\a",
+    b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"f": b"\f", b"v": b"\v", b"a": b"\a",
     b"e": b"\x1b",
-}
+}  # fmt: skip
 
 
 def _backslash(match: re.Match[bytes]) -> bytes:

@@ -36,20 +36,6 @@ limits it is not the same on every machine. What it stops is reported apart, as 
 LIMITS = ("too_large", "too_deep", "too_many_steps", "too_slow")
 """Why a content has no tree."""
 
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-}
-LANGUAGES = frozenset(_GRAMMARS)
-"""Names as `grammar_of` gives them."""
-
 
 def grammar_of(language: str, path: str) -> str:
     """The grammar of a file whose language is as `corpus.language_of` gives it."""
@@ -68,6 +54,8 @@ _QUOTED = {
     "cpp": "comment string_literal raw_string_literal",
 }
 """Nodes that are no code; what is interpolated into a string is beside these, not within."""
+LANGUAGES = frozenset(_QUOTED)
+"""Names as `grammar_of` gives them."""
 
 _GENERIC = frozenset(("java", "cpp", "rust", "typescript"))
 """Grammars in which `<` may open something."""
@@ -233,8 +221,9 @@ def _too_deep(grammar: str, content: bytes) -> bool:
 
 @cache
 def _language(grammar: str) -> tree_sitter.Language:
-    module, function = _GRAMMARS[grammar]
-    return tree_sitter.Language(getattr(import_module(module), function)())
+    both = grammar in ("typescript", "tsx")  # one module holds the two
+    module = import_module(f"tree_sitter_{'typescript' if both else grammar}")
+    return tree_sitter.Language(getattr(module, f"language_{grammar}" if both else "language")())
 
 
 @cache
