@@ -204,8 +204,8 @@ def _authors(message: Message) -> frozenset[str]:
 
 
 def decode(content: bytes, charset: str | None) -> str:
-    """Text by the charset that a mail declares, which may be false or hostile, if it is known and fits; else as UTF-8;
-    else as Latin-1, which always fits.
+    """Text by the charset that a mail declares, which may be false or hostile, if it is known and fits; else as
+    UTF-8; else as Latin-1, which always fits.
 
     A wrong guess costs legibility, not protection: secrets are looked for in the text that is trained on.
     """
