@@ -177,17 +177,6 @@ def test_contributors_through_merges_mailmap_renames_and_other_repositories(make
     assert result.coverage["repositories"]["repo"]["history_commits"] == 5
 
 
-def test_a_shallow_clone_is_refused_for_contributors_only(make_repo, tmp_path):
-    repo = make_repo()
-    repo.commit({"a": b"1\n"})
-    repo.commit({"a": b"2\n"})
-    repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
-    shallow = {"path": str(tmp_path / "shallow")}
-    with pytest.raises(InputError, match="shallow"):
-        extract(job([shallow], [{"id": "c", "kind": "contributors", "emails": ["*"]}]), KEY)
-    assert len(extract(job([shallow], [{"id": "p", "kind": "path", "globs": ["*"]}]), KEY).edges) == 1
-
-
 def test_public_chunks_with_a_secret_stay_protected(make_repo):
     repo = make_repo()
     repo.commit({"vendor/a.py": b"v" * 64 + f'\n"{token()}"\n'.encode() + b"w" * 200, "b.py": b"private\n"})

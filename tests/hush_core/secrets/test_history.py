@@ -83,14 +83,17 @@ def test_copies_of_removed_text_are_tagged(make_repo):
     assert not any(p in ("old/open.py", "old/kept.py") for p, _ in held(past))
 
 
-def test_removed_needs_the_whole_history(make_repo, tmp_path):
+def test_removed_files_and_contributors_need_the_whole_history(make_repo, tmp_path):
     repo = make_repo()
     repo.commit({"a": b"1\n"})
     repo.commit({"a": b"2\n"})
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
-    with pytest.raises(InputError, match="shallow"):
-        extract(job([tmp_path / "shallow"], [{"id": "r", "kind": "removed", "paths": ["a"]}]), KEY)
+    for entry in ({"kind": "removed", "paths": ["a"]}, {"kind": "contributors", "emails": ["*"]}):
+        with pytest.raises(InputError, match="shallow") as refused:
+            extract(job([tmp_path / "shallow"], [{"id": "r", **entry}]), KEY)
+        assert "unshallow" in refused.value.hint
     path = {"id": "p", "kind": "path", "globs": ["a"]}
+    assert len(extract(job([tmp_path / "shallow"], [path]), KEY).edges) == 1
     result = extract(job([tmp_path / "shallow"], [path], "history"), KEY)
     assert "shallow" in result.coverage["repositories"]["shallow"]["warnings"][0]
 

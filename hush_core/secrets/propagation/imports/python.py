@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from hush_core import linear
 from hush_core.secrets.propagation.imports.path import MAX_PARTS, endings, folder_of, text, within
@@ -153,10 +154,7 @@ class Modules:
 
 def _prefixes(name: str) -> Iterator[str]:
     """The packages that a dotted name is in."""
-    end = name.find(".")
-    while end >= 0:
-        yield name[:end]
-        end = name.find(".", end + 1)
+    return accumulate(name.split(".")[:-1], "{}.{}".format)
 
 
 def _module(path: str) -> str | None:

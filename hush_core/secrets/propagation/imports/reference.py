@@ -73,9 +73,6 @@ class Keys:
         if not files or files[-1] != file:
             files.append(file)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._files
-
     def files(self, key: str) -> list[int]:
         return self._files.get(key, [])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 
@@ -157,24 +156,6 @@ def test_replace_refs_and_grafts_are_out_of_sight(make_repo):
     assert repo.git("cat-file", "blob", blob) == "replaced"  # what a careless reader gets
     assert read(repo.path) == {"a": b"real\n", "b": b"b\n"}
     assert people_of(repo.path)[b"a"] == {"first@x.org"}, first
-
-
-@pytest.mark.parametrize("where", ["objects", "pack", "loose", "alternates"])
-def test_object_stores_that_lead_elsewhere_are_refused(make_repo, tmp_path, where):
-    repo = make_repo()
-    repo.commit({"a": b"1\n"})
-    objects = repo.path / ".git" / "objects"
-    if where == "alternates":
-        (objects / "info").mkdir(exist_ok=True)
-        (objects / "info" / "alternates").write_text(str(tmp_path / "elsewhere") + "\n")
-    else:
-        target = {"objects": objects, "pack": objects / "pack", "loose": next(objects.glob("??/*"))}[where]
-        moved = tmp_path / "moved"
-        os.rename(target, moved)
-        target.symlink_to(moved)
-    with pytest.raises(InputError, match=r"symbolic link|alternates") as error:
-        CleanView(repo.path)
-    assert "clone" in error.value.hint
 
 
 def test_what_is_no_repository_is_refused_with_a_mend(make_repo, tmp_path):

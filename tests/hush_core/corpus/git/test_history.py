@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from trees import history_of, people_of
 
-from hush_core.corpus.git.clean_view import CleanView
-from hush_core.corpus.git.history import parse_mailmap, refuse_shallow
-from hush_core.errors import InputError
+from hush_core.corpus.git.history import parse_mailmap
 
 
 def people(repo) -> dict[bytes, set[str]]:
@@ -83,16 +80,6 @@ def test_odd_paths_and_messages_do_not_break_the_parser(make_repo):
     repo.git("commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
     assert history_of(repo.path).commits == 2
     assert set(people(repo)) == {b":odd", b"\nline", b"caf\xe9"}
-
-
-def test_a_shallow_clone_is_refused(make_repo, tmp_path):
-    repo = make_repo()
-    repo.commit({"a": b"1\n"})
-    repo.commit({"a": b"2\n"})
-    repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
-    with CleanView(tmp_path / "shallow") as view, pytest.raises(InputError, match="shallow") as error:
-        refuse_shallow(view)
-    assert "unshallow" in error.value.hint
 
 
 def test_a_lying_commit_graph_is_not_believed(make_repo):

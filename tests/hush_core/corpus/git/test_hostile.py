@@ -97,6 +97,17 @@ def _alternates(text):
     return plant
 
 
+def _moved(pattern):
+    """A link in place of what it leads to."""
+
+    def plant(objects: Path) -> None:
+        place = next(objects.parent.glob(pattern))
+        place.rename(objects.parent / "elsewhere")
+        place.symlink_to(objects.parent / "elsewhere")
+
+    return plant
+
+
 def _below(name, plant):
     def make(objects: Path) -> None:
         (objects / name).parent.mkdir(exist_ok=True)
@@ -118,6 +129,7 @@ def _below(name, plant):
         _below("ab/fifo", os.mkfifo),
         _below("new", _link("/")),
         _below("pack/loop", _link(".")),
+        *map(_moved, ("objects", "objects/pack", "objects/??/*")),
     ],
 )
 def test_objects_that_lead_elsewhere_or_never_end_are_refused(make_repo, plant):
@@ -126,7 +138,7 @@ def test_objects_that_lead_elsewhere_or_never_end_are_refused(make_repo, plant):
     other.commit({"b": b"2\n"})
     (repo.path / ".git" / "objects" / "pack").mkdir(exist_ok=True)
     plant(repo.path / ".git" / "objects")
-    with pytest.raises(InputError, match=r"inside objects/|alternates") as error:
+    with pytest.raises(InputError, match=r"inside objects/|for its objects folder|alternates") as error:
         files(repo)
     assert "clone" in error.value.hint
 

@@ -496,40 +496,9 @@ def test_importers_are_those_of_a_search_by_hand(edges, targets, depth):
 
 
 PIECES = st.sampled_from(
-    (
-        *(
-            b"import ",
-            b"from ",
-            b".",
-            b"(",
-            b")",
-            b"{",
-            b"}",
-            b'"',
-            b"'",
-            b"`",
-            b"::",
-            b"use ",
-            b"mod ",
-            b"a",
-        ),
-        *(
-            b"#include ",
-            b"/*",
-            b"*/",
-            b"//",
-            b"\n",
-            b";",
-            b",",
-            b"*",
-            b"require(",
-            b"\\\n",
-            b"\xff",
-            b"\0",
-            b" as ",
-        ),
-    )
-)
+    [b"import ", b"from ", b".", b"(", b")", b"{", b"}", b'"', b"'", b"`", b"::", b"use ", b"mod ", b"a",
+     b"#include ", b"/*", b"*/", b"//", b"\n", b";", b",", b"*", b"require(", b"\\\n", b"\xff", b"\0", b" as "]
+)  # fmt: skip
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(150))
