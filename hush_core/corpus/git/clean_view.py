@@ -207,9 +207,7 @@ class CleanView:
         info = Path(self._folder.name, "objects", "info")
         info.mkdir(exist_ok=True)
         (info / "alternates").write_bytes(os.fsencode(self._objects) + b"\n")
-        if (
-            self._cuts is not None
-        ):  # where the clone was cut: without it git takes the parents there for missing
+        if self._cuts is not None:  # without it git takes the parents where the clone was cut for missing
             Path(self._folder.name, "shallow").write_text("".join(f"{i}\n" for i in self._cuts))
 
     def _peel(self, named: str) -> str:

@@ -81,26 +81,13 @@ def read_log(view: CleanView, known: Log | None = None) -> Log:
     if known is not None and known.tip == view.commit.encode():
         return known
     reader = _Reader()
-    if known is not None and _is_ancestor(view, known.tip):
+    tip = known.tip.decode() if known is not None else ""
+    if known is not None and view.attempt("merge-base", "--is-ancestor", tip, view.commit) is not None:
         reader.take(known)
-        reader.read(view, f"^{known.tip.decode()}")
+        reader.read(view, f"^{tip}")
     else:
         reader.read(view)
     return reader.log(view.commit)
-
-
-def _too_much(view: CleanView) -> InputError:
-    return InputError(
-        str(view.path),
-        f"has a history that cannot be held: its changes are over {LISTED_BYTES >> 20} MiB to list "
-        "(trees that repeat one another without end?)",
-        "give a shallower or smaller repository (git filter-repo)",
-    )
-
-
-def _is_ancestor(view: CleanView, tip: bytes) -> bool:
-    names = view.attempt("merge-base", "--is-ancestor", tip.decode(), view.commit)
-    return names is not None
 
 
 class _Reader:
@@ -136,7 +123,12 @@ class _Reader:
                 self._change(token, path := next(tokens))
                 self.listed += len(token) + len(path)
                 if self.listed > LISTED_BYTES:
-                    raise _too_much(view)
+                    raise InputError(
+                        str(view.path),
+                        f"has a history that cannot be held: its changes are over {LISTED_BYTES >> 20} MiB to list "
+                        "(trees that repeat one another without end?)",
+                        "give a shallower or smaller repository (git filter-repo)",
+                    )
                 continue
             if not _COMMIT.match(token):
                 raise view.damaged()
@@ -208,23 +200,9 @@ def _text(raw: bytes) -> str:
 
 def _tokens(view: CleanView, but: tuple[str, ...]) -> Iterator[bytes]:
     pieces = view.stream(
-        "-c",
-        "i18n.logOutputEncoding=UTF-8",
-        "log",
-        "-c",
-        "--raw",
-        "-z",
-        "--root",
-        "--no-renames",
-        "--no-abbrev",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-show-signature",
-        f"--format={_FIELDS}",
-        view.commit,
-        *but,
-        "--",
-    )
+        "-c", "i18n.logOutputEncoding=UTF-8", "log", "-c", "--raw", "-z", "--root", "--no-renames", "--no-abbrev",
+        "--no-ext-diff", "--no-textconv", "--no-show-signature", f"--format={_FIELDS}", view.commit, *but, "--",
+    )  # fmt: skip
     return parted(pieces, b"\0")
 
 

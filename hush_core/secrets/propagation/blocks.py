@@ -56,17 +56,11 @@ def blocks(below: Layer, kinds: frozenset[int]) -> Iterator[Layer]:
         if row == lower:
             if _SMALL32_ROW.match(row):
                 small.append(place)
-        elif row != row.upper() and _DIGIT.search(
-            text, place, place + 4 * LONG_RUN
-        ):  # as bytes of all kinds are
-            mixed.add(place)
+        elif row != row.upper() and _DIGIT.search(text, place, place + 4 * LONG_RUN):
+            mixed.add(place)  # as bytes of all kinds are
+    places = sorted({*found.ascii64, *mixed})
     for code, runs in (
-        (
-            BASE64_CODE,
-            _BASE64.runs(
-                text, sorted({*found.ascii64, *mixed}), lambda at: at in mixed or _is_text(text, at)
-            ),
-        ),
+        (BASE64_CODE, _BASE64.runs(text, places, lambda at: at in mixed or _is_text(text, at))),
         (HEX_CODE, _HEX.runs(text, found.hex)),
         (BASE32_CODE, _BASE32.runs(text, found.base32)),
         (BASE32_CODE, _SMALL32.runs(text, small)),

@@ -67,10 +67,6 @@ def _percent(match: re.Match[bytes]) -> bytes:
     return _character(int(token[2:], 16)) if token[1] == 0x75 else bytes.fromhex(token[1:].decode())
 
 
-def _entity(match: re.Match[bytes]) -> bytes:
-    return _character_of(match[0])
-
-
 @lru_cache(1 << 12)
 def _character_of(entity: bytes) -> bytes:
     return html.unescape(entity.decode()).encode("utf-8", "replace")
@@ -101,10 +97,6 @@ def _plain(token: bytes) -> bytes:
     if unicodedata.category(character) == "Zs":
         return b" "
     return unicodedata.normalize("NFKC", character).encode()
-
-
-def _odd(match: re.Match[bytes]) -> bytes:
-    return _plain(match[0])
 
 
 def _character(code: int) -> bytes:
@@ -169,11 +161,12 @@ def percents(below: Layer) -> Layer | None:
 
 
 def entities(below: Layer) -> Layer | None:
-    return _undone(below, _ENTITY, _entity, "html") if b"&" in below.text else None
+    return _undone(below, _ENTITY, lambda m: _character_of(m[0]), "html") if b"&" in below.text else None
 
 
 def odd_characters(below: Layer) -> Layer | None:
-    return None if below.kind == BLOCK or below.text.isascii() else _undone(below, _ODD, _odd, "unicode")
+    plain = below.kind == BLOCK or below.text.isascii()
+    return None if plain else _undone(below, _ODD, lambda match: _plain(match[0]), "unicode")
 
 
 def utf16(below: Layer) -> Layer | None:

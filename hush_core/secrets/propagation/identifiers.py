@@ -147,9 +147,8 @@ def _defined(parsed: Parsed) -> Iterator[tuple[int, int]]:
     anywhere = frozenset(_DEFINES[parsed.grammar].split())
     outside = frozenset(_DEFINES_OUTSIDE.get(parsed.grammar, "").split())
     no, members_only, yes = 0, 1, 2
-    above: list[
-        tuple[str, int, bool, bool, bool]
-    ] = []  # kind, defining, in a function, has body, is function
+    # kind, defining, in a function, has body, is function
+    above: list[tuple[str, int, bool, bool, bool]] = []
     for depth, field, node in visit(parsed):
         del above[depth:]
         kind = node.type

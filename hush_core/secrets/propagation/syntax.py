@@ -186,7 +186,8 @@ def _outside(parsed: Parsed, positions: list[int]) -> Iterator[int]:
 
 
 class _Guard:
-    """Called every hundred actions; true once a limit is met, which it then names."""
+    """Called every hundred actions; true once a limit is met, which it then names. Time is asked for every time, as
+    an action may read all of a text; first the cheap clock."""
 
     def __init__(self, size: int) -> None:
         self.limit = ""
@@ -199,9 +200,7 @@ class _Guard:
         if self._steps < 0:
             self.limit = "too_many_steps"
         elif time.perf_counter() > self._soonest and time.thread_time() > self._end:
-            self.limit = (
-                "too_slow"  # asked every time, as an action may read all of a text; first the cheap clock
-            )
+            self.limit = "too_slow"
         return bool(self.limit)
 
 

@@ -382,9 +382,5 @@ def test_what_is_skipped_is_counted_and_not_trained_on(make_repo):
     assert set(result.examples["path"]) == {"a.py"}
     skipped = result.coverage["repositories"]["repo"]["skipped"]
     assert {k: v for k, v in skipped.items() if v} == {
-        "symlink": 1,
-        "too_large": 1,
-        "utf16": 1,
-        "binary": 1,
-        "undecodable": 1,
-    }
+        "symlink": 1, "too_large": 1, "utf16": 1, "binary": 1, "undecodable": 1,
+    }  # fmt: skip

@@ -120,16 +120,9 @@ def test_no_glob_takes_more_than_linear_time(pattern):
 
 def test_lines_that_are_no_patterns_are_left_out_in_silence(capfd):
     lines = [
-        "[z-a] @x",
-        "[[:alpha:]]q @x",
-        "[a-\\d] @x",
-        "a\\",
-        "[ @x",
-        "\xff\xfe @x",
-        "** @all",
-        "x[ @x",
+        "[z-a] @x", "[[:alpha:]]q @x", "[a-\\d] @x", "a\\", "[ @x", "\xff\xfe @x", "** @all", "x[ @x",
         "(?{ @x",
-    ]
+    ]  # fmt: skip
     owners = Codeowners("\n".join(lines).encode("latin-1"))
     assert owners.owners("any/file") == {"@all"}
     assert capfd.readouterr() == ("", "")

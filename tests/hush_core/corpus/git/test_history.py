@@ -40,12 +40,8 @@ def test_trailers_and_mailmap_are_casefolded_and_mapped(make_repo):
     )
     repo.commit({"a": b"1\n", ".mailmap": mailmap}, message=message, who="Home@X.org")
     assert people(repo)[b"a"] == {
-        "home@x.org",
-        "work@corp.com",
-        "quinn@old.org",
-        "quinn@corp.com",
-        "plain@x.org",
-    }
+        "home@x.org", "work@corp.com", "quinn@old.org", "quinn@corp.com", "plain@x.org",
+    }  # fmt: skip
     assert parse_mailmap(b"Only Name <a@b.c>\nbroken\n") == {}
 
 

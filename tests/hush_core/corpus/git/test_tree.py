@@ -39,14 +39,9 @@ def test_what_cannot_be_scanned_is_dropped_and_counted(make_repo):
     tree = tree_of(repo.path, most=5000)
     assert [path for _, path, _ in files_in(tree)] == ["bom.py", "edge.txt", "empty.py", "plain.py"]
     assert dict(tree.skipped) == {
-        "symlink": 1,
-        "submodule": 1,
-        "too_large": 1,
-        "lfs_pointer": 1,
-        "utf16": 2,
-        "binary": 1,
+        "symlink": 1, "submodule": 1, "too_large": 1, "lfs_pointer": 1, "utf16": 2, "binary": 1,
         "undecodable": 1,
-    }
+    }  # fmt: skip
     assert sorted(tree.skipped.names)[:2] == [("binary", "image.bin"), ("lfs_pointer", "weights.bin")]
     assert ("submodule", "vendored") in tree.skipped.names and ("too_large", "big.txt") in tree.skipped.names
     assert len(tree.skipped.names) == tree.skipped.total()
