@@ -38,7 +38,11 @@ LIMITS = ("too_large", "too_deep", "too_many_steps", "too_slow")
 
 
 def grammar_of(language: str, path: str) -> str:
-    """The grammar of a file whose language is as `corpus.language_of` gives it."""
+    """The grammar of a file whose language is as `corpus.language_of` gives it.
+
+    >>> grammar_of("typescript", "a.tsx"), grammar_of("typescript", "a.ts")
+    ('tsx', 'typescript')
+    """
     return "tsx" if language == "typescript" and path.endswith(".tsx") else language
 
 

@@ -195,6 +195,8 @@ def test_repositories_that_differ_in_the_value_alone_give_the_same_training_data
     first = seen(results[0])
     assert set(results[0].secrets["kind"]) == {"literals", "rare_words", "path"}
     assert first["edges"] and first["redactions"] and any(HOLE.encode() in row[-1] for row in first["public"])
+    sizes = {end - start for *_, start, end in first["redactions"]}
+    assert max(sizes) == len(PLACEHOLDER) > min(sizes), "one that a border cuts ends with its example"
     for n, result in zip(LENGTHS[kind], results, strict=True):
         assert seen(result) == first
         texts = b"\n".join([*result.examples["text"], *result.public["text"]])
